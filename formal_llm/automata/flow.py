@@ -1,0 +1,245 @@
+"""The commutative grammar of an automaton: what is left to do, without the order.
+
+Whether a configuration can be completed within limits depends only on *which* symbols are pending and *how many* of
+each, not on their order, since limits count and do not order. So the stack becomes a multiset, and a pushdown automaton
+becomes a grammar over multisets: a symbol (p, X, q) stands for all the ways to get from state p to state q by popping
+X, and each way consumes some terminals and leaves more symbols. (The Parikh image, Parikh 1966; the productions of a
+context-free language as a flow, Verma, Seidl and Schwentick 2005.)
+
+Here are those symbols, made on demand, and what is known of each before any search: how cheaply it can be completed
+when no limited terminal is used, and what it costs at least of every limit.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from formal_llm.automata.automaton import State
+from formal_llm.automata.limited import Counters
+from formal_llm.automata.pda import PDA
+from formal_llm.automata.tabulation import Tabulation
+
+INFINITE = float("inf")
+#: One terminal, in the measure that counts terminals first and moves second. Floats hold such sums exactly to 2^53.
+LENGTH = 1 << 24
+
+
+class Accept:
+    """The target of a symbol that needs not be popped: the run accepts before."""
+
+    def __repr__(self) -> str:
+        return "ACCEPTING"
+
+
+ACCEPTING = Accept()
+#: (state, symbol on top or None for the empty stack, state afterwards or ACCEPTING)
+Key = tuple[State, str | None, State]
+
+
+class Way(NamedTuple):
+    """One way to work off a symbol: the terminal it reads, the symbols it leaves, the moves it takes itself (0 or 1)."""
+
+    read: str | None
+    children: tuple[int, ...]
+    moves: int = 1
+
+
+class FlowSymbol:
+    """A symbol of the commutative grammar and what is known of it.
+
+    Attributes:
+        index: its number.
+        ways: how it can be worked off.
+        least_steps: moves of the completion with the fewest; terminals that may be used at least once count as free.
+        least_length: terminals of the shortest completion, times ``LENGTH``, plus its moves (they break ties).
+        free_steps, free_length: the same for completions that use no limited terminal; infinite where there is none.
+        terminals: the terminals that may occur in its completions.
+        due: whether a terminal with a lower bound is among them.
+    """
+
+    __slots__ = (
+        "due", "free_length", "free_steps", "index", "key", "least_length", "least_steps", "terminals", "ways",
+    )  # fmt: skip
+
+    def __init__(self, index: int, key: Key) -> None:
+        self.index = index
+        self.key = key
+        self.ways: tuple[Way, ...] = ()
+        self.least_steps: float = INFINITE
+        self.least_length: float = INFINITE
+        self.free_steps: float = INFINITE
+        self.free_length: float = INFINITE
+        self.terminals: frozenset[str] = frozenset()
+        self.due = False
+
+    @property
+    def free(self) -> bool:
+        """Whether it can be completed without any limited terminal."""
+        return self.free_steps < INFINITE
+
+
+class FlowGrammar:
+    """The commutative grammar of ``pda`` under the bounds of ``counters``."""
+
+    def __init__(self, pda: PDA, counters: Counters) -> None:
+        self.pda = pda
+        self.counters = counters
+        self.symbols: list[FlowSymbol] = []
+        self._by_key: dict[Key, int] = {}
+        self._known = 0
+        self._table = Tabulation(pda, lambda name, at: at)
+        #: The terminals in upper bounds, and those of them that may not be used at all.
+        self.limited = frozenset(counters.need)
+        self._banned = {name for name in self.limited if not counters.affords(name, counters.remaining)}
+
+    # -- symbols and their ways ---------------------------------------------------------------------------------
+
+    def exits(self, state: State, symbol: str | None) -> list[State]:
+        """The states in which ``symbol`` can be gone, limits aside."""
+        return [target for target, _ in self._table.exits(state, symbol)]
+
+    def symbol(self, state: State, top: str | None, target: State) -> FlowSymbol:
+        """The symbol (state, top, target), with everything known of it."""
+        index = self._by_key.get((state, top, target))
+        if index is None:
+            index = self._index((state, top, target))
+            self._explore()
+        return self.symbols[index]
+
+    def may_accept(self, state: State, top: str | None) -> bool:
+        """Whether the run can accept before ``top`` is popped, limits aside."""
+        return self._table.may_accept(state, top)
+
+    @property
+    def open(self) -> bool:
+        """Whether some stack symbol can be done with in more than one way (states afterwards, accepting before)."""
+        return self._table.open
+
+    def _index(self, key: Key) -> int:
+        index = self._by_key.get(key)
+        if index is None:
+            index = self._by_key[key] = len(self.symbols)
+            self.symbols.append(FlowSymbol(index, key))
+        return index
+
+    def _explore(self) -> None:
+        """Find the ways of all new symbols and of the symbols they lead to; then learn what is known of each."""
+        first = self._known
+        while self._known < len(self.symbols):
+            symbol = self.symbols[self._known]
+            self._known += 1
+            symbol.ways = tuple(dict.fromkeys(self._ways(symbol.key)))
+        new = self.symbols[first:]
+        self._cheapest(new)
+        self._learn_terminals(new)
+
+    def _ways(self, key: Key) -> Iterator[Way]:
+        state, top, target = key
+        accepting = target is ACCEPTING
+        if accepting and state in self.pda.accepting_states:
+            yield Way(None, (), 0)
+        for t in self.pda.transitions_at(state, top):
+            if t.read in self._banned:
+                continue
+            pushed: tuple[str | None, ...] = t.push if t.pop is not None else (*t.push, top)
+            if not accepting:
+                for children in self._chains(t.target, pushed, target):
+                    yield Way(t.read, children)
+            else:
+                for end in range(1, len(pushed) + 1):
+                    for children in self._chains(t.target, pushed[:end], target):
+                        yield Way(t.read, children)
+
+    def _chains(self, state: State, pushed: tuple[str | None, ...], target: State) -> list[tuple[int, ...]]:
+        """All ways through the states between: symbols (state, X1, p1) (p1, X2, p2) ... (.., Xn, target)."""
+        if not pushed:
+            return [()] if state == target else []
+        chains: list[tuple[State, tuple[int, ...]]] = [(state, ())]
+        for top in pushed[:-1]:
+            chains = [
+                (after, (*chain, self._index((before, top, after))))
+                for before, chain in chains
+                for after in self.exits(before, top)
+            ]
+        last = pushed[-1]
+        return [
+            (*chain, self._index((before, last, target)))
+            for before, chain in chains
+            if (self.may_accept(before, last) if target is ACCEPTING else target in self.exits(before, last))
+        ]
+
+    # -- what is known before any search ------------------------------------------------------------------------
+
+    def _cheapest(self, new: list[FlowSymbol]) -> None:
+        """The cheapest completions of each symbol: Knuth's generalisation of Dijkstra's algorithm (1977)."""
+        for name, free, by_length in (
+            ("least_steps", False, False),
+            ("least_length", False, True),
+            ("free_steps", True, False),
+            ("free_length", True, True),
+        ):
+            costs = {symbol.index: INFINITE for symbol in new}
+            heads: list[int] = []
+            totals: list[float] = []
+            open_children: list[int] = []
+            waiting: dict[int, list[int]] = {}
+            queue: list[tuple[float, int]] = []
+            for symbol in new:
+                for way in symbol.ways:
+                    if free and way.read in self.limited:
+                        continue
+                    total: float = way.moves + (LENGTH if by_length and way.read is not None else 0)
+                    missing = 0
+                    for child in way.children:
+                        if child in costs:
+                            waiting.setdefault(child, []).append(len(heads))
+                            missing += 1
+                        else:
+                            total += getattr(self.symbols[child], name)
+                    if not missing and total < INFINITE:
+                        heapq.heappush(queue, (total, symbol.index))
+                    heads.append(symbol.index)
+                    totals.append(total)
+                    open_children.append(missing)
+            while queue:
+                cost, index = heapq.heappop(queue)
+                if costs[index] < INFINITE:
+                    continue
+                costs[index] = cost
+                for number in waiting.get(index, ()):
+                    totals[number] += cost
+                    open_children[number] -= 1
+                    if not open_children[number] and totals[number] < costs[heads[number]]:
+                        heapq.heappush(queue, (totals[number], heads[number]))
+            for symbol in new:
+                setattr(symbol, name, costs[symbol.index])
+
+    def alive(self, symbol: FlowSymbol) -> list[Way]:
+        """The ways that some completion takes, limits aside."""
+        return [
+            way
+            for way in symbol.ways
+            if all(self.symbols[child].least_steps < INFINITE for child in way.children)
+        ]
+
+    def _learn_terminals(self, new: list[FlowSymbol]) -> None:
+        users: dict[int, list[FlowSymbol]] = {}
+        for symbol in new:
+            for child in {child for way in symbol.ways for child in way.children}:
+                users.setdefault(child, []).append(symbol)
+        todo = list(new)
+        while todo:
+            symbol = todo.pop()
+            found = set(symbol.terminals)
+            for way in self.alive(symbol):
+                if way.read is not None:
+                    found.add(way.read)
+                for child in way.children:
+                    found |= self.symbols[child].terminals
+            if len(found) > len(symbol.terminals):
+                symbol.terminals = frozenset(found)
+                todo += users.get(symbol.index, ())
+        for symbol in new:
+            symbol.due = any(name in self.counters.dues for name in symbol.terminals)

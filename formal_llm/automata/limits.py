@@ -1,0 +1,188 @@
+"""Limits: bounds over one whole plan.
+
+A limit bounds how often a terminal is used, or the sum of a number that terminals carry (minutes, money). Counting
+uses is the special case of weight 1, so both become a :class:`Bound`: least and most for a weighted sum over the word.
+
+Limits only ever narrow a language: ``limits & more`` keeps the tighter of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from math import lcm
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True)
+class SumLimit:
+    """A bound on the sum of a quantity over a plan, as in ``%limit cost <= 500``."""
+
+    quantity: str
+    at_most: int | float | None = None
+    at_least: int | float | None = None
+
+    def lines(self) -> list[str]:
+        """The limit as it is written in a grammar file."""
+        shown = [("<=", self.at_most), (">=", self.at_least)]
+        return [f"%limit {self.quantity} {sign} {value}" for sign, value in shown if value is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """At least ``least`` and at most ``most`` (None: no limit) for the sum of ``weights`` over the terminals of a word.
+
+    Weights and bounds are non-negative whole numbers; ``line`` is the limit as its author would write it.
+    """
+
+    weights: Mapping[str, int]
+    least: int
+    most: int | None
+    line: str
+
+
+def _number(value: int | float) -> int | float:
+    return int(value) if float(value).is_integer() else value
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds over one plan.
+
+    Args:
+        at_most: for each terminal the most uses; None lifts ``default`` from it.
+        at_least: for each terminal the least uses.
+        default: the most uses of every terminal that ``at_most`` does not name; None for no limit.
+        sums: bounds on the sums of numbers that terminals carry.
+
+    Raises:
+        ValueError: a negative or fractional count.
+
+    Limits that contradict each other are legal: they describe the empty language, and planning says so.
+    """
+
+    at_most: Mapping[str, int | None] = field(default_factory=dict)
+    at_least: Mapping[str, int] = field(default_factory=dict)
+    default: int | None = None
+    sums: tuple[SumLimit, ...] = ()
+
+    def __post_init__(self) -> None:
+        # What says nothing is left out, so that equal limits are equal values.
+        most = {name: count for name, count in self.at_most.items() if count != self.default}
+        least = {name: count for name, count in self.at_least.items() if count != 0}
+        for name, count in (*most.items(), *least.items(), ("every terminal", self.default)):
+            if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 0):
+                raise ValueError(f"the limit on {name} must be a whole number from 0, not {count!r}")
+        merged: dict[str, SumLimit] = {}
+        for bound in self.sums:
+            old = merged.get(bound.quantity, SumLimit(bound.quantity))
+            merged[bound.quantity] = SumLimit(
+                bound.quantity,
+                at_most=_tighter(old.at_most, bound.at_most),
+                at_least=_wider(old.at_least, bound.at_least),
+            )
+        for bound in merged.values():
+            if min(bound.at_most or 0, bound.at_least or 0) < 0:
+                raise ValueError(f"the limit on {bound.quantity} must not be negative")
+        object.__setattr__(self, "at_most", MappingProxyType(dict(sorted(most.items()))))
+        object.__setattr__(self, "at_least", MappingProxyType(dict(sorted(least.items()))))
+        object.__setattr__(self, "sums", tuple(merged[name] for name in sorted(merged)))
+
+    def __hash__(self) -> int:
+        return hash((*self.at_most.items(), *self.at_least.items(), self.default, self.sums))
+
+    def __bool__(self) -> bool:
+        return bool(self.at_most or self.at_least or self.default is not None or self.sums)
+
+    def most(self, terminal: str) -> int | None:
+        """The most uses of a terminal, None where there is no limit."""
+        return self.at_most[terminal] if terminal in self.at_most else self.default
+
+    def __and__(self, other: Limits) -> Limits:
+        """Both at once: of each pair of bounds the tighter one."""
+        names = dict.fromkeys((*self.at_most, *other.at_most))
+        return Limits(
+            at_most={name: _least_of(self.most(name), other.most(name)) for name in names},
+            at_least={
+                name: max(self.at_least.get(name, 0), other.at_least.get(name, 0))
+                for name in dict.fromkeys((*self.at_least, *other.at_least))
+            },
+            default=_least_of(self.default, other.default),
+            sums=self.sums + other.sums,
+        )
+
+    def lines(self) -> list[str]:
+        """The limits as lines of the grammar notation."""
+        lines = [] if self.default is None else [f"%limit {self.default}"]
+        by_count: dict[tuple[str, str], list[str]] = {}
+        for name, count in self.at_most.items():
+            by_count.setdefault(("limit", "*" if count is None else str(count)), []).append(name)
+        for name, count in self.at_least.items():
+            by_count.setdefault(("require", str(count)), []).append(name)
+        lines += [f"%{word} {count} {' '.join(names)}" for (word, count), names in by_count.items()]
+        return lines + [line for bound in self.sums for line in bound.lines()]
+
+    def without(self, line: str) -> Limits:
+        """These limits less the one of that :attr:`Bound.line` (one terminal's limit, one sum's, or the default's)."""
+        at_most = dict(self.at_most)
+        at_least = dict(self.at_least)
+        sums: list[SumLimit] = []
+        words = line.split()
+        if words[0] == "%require":
+            at_least.pop(words[2], None)
+        elif len(words) == 3:
+            at_most[words[2]] = None
+        for bound in self.sums:
+            kept_most = None if bound.at_most is not None and line in SumLimit(bound.quantity, bound.at_most).lines() else bound.at_most
+            low = SumLimit(bound.quantity, at_least=bound.at_least)
+            kept_least = None if bound.at_least is not None and line in low.lines() else bound.at_least
+            sums.append(SumLimit(bound.quantity, kept_most, kept_least))
+        return Limits(at_most, at_least, self.default, tuple(sums))
+
+    def bounds(self, terminals: Iterable[str], numbers: Mapping[str, Mapping[str, int | float]]) -> list[Bound]:
+        """The limits over a known alphabet, one :class:`Bound` each.
+
+        Args:
+            terminals: the alphabet, in a fixed order.
+            numbers: for a terminal the numbers it carries, by quantity.
+        """
+        bounds = []
+        alphabet = tuple(terminals)
+        for name in alphabet:
+            most, least = self.most(name), self.at_least.get(name, 0)
+            if most is not None:
+                bounds.append(Bound({name: 1}, 0, most, f"%limit {most} {name}"))
+            if least:
+                bounds.append(Bound({name: 1}, least, None, f"%require {least} {name}"))
+        for limit in self.sums:
+            weights = {t: numbers[t][limit.quantity] for t in alphabet if limit.quantity in numbers.get(t, {})}
+            for sum_limit in (SumLimit(limit.quantity, limit.at_most), SumLimit(limit.quantity, at_least=limit.at_least)):
+                bounds += [_whole(sum_limit, weights, line) for line in sum_limit.lines()]
+        return bounds
+
+
+def _whole(limit: SumLimit, weights: Mapping[str, int | float], line: str) -> Bound:
+    """The sum limit scaled so that all its numbers are whole."""
+    amounts = {name: Decimal(str(weight)) for name, weight in weights.items()}
+    edge = Decimal(str(limit.at_most if limit.at_most is not None else limit.at_least))
+    scale = lcm(*(value.as_integer_ratio()[1] for value in (*amounts.values(), edge)))
+    whole = {name: int(value * scale) for name, value in amounts.items() if value}
+    return Bound(
+        whole,
+        least=int(edge * scale) if limit.at_most is None else 0,
+        most=None if limit.at_most is None else int(edge * scale),
+        line=line,
+    )
+
+
+def _tighter(a: int | float | None, b: int | float | None) -> int | float | None:
+    return b if a is None else a if b is None else _number(min(a, b))
+
+
+def _wider(a: int | float | None, b: int | float | None) -> int | float | None:
+    return b if a is None else a if b is None else _number(max(a, b))
+
+
+def _least_of(a: int | None, b: int | None) -> int | None:
+    return b if a is None else a if b is None else min(a, b)

@@ -1,0 +1,199 @@
+"""Lookahead: can a configuration still be completed within the limits, and how soon.
+
+The verdict is *yes*, *no* or *unknown*, never a guess: cheap filters first, then a memoised search with a budget of
+states; when that is spent the answer is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from formal_llm.automata.cfg import CFG
+from formal_llm.automata.completion import UNKNOWN, Completion
+from formal_llm.automata.exploration import Exploration
+from formal_llm.automata.flow import INFINITE, LENGTH
+from formal_llm.automata.limited import Counters, LimitedAutomaton, LimitedConfiguration, limited, split
+from formal_llm.automata.limits import Limits
+from formal_llm.automata.pda import PDA
+from formal_llm.errors import Undecided
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether something can be completed.
+
+    Attributes:
+        value: ``"yes"``, ``"no"`` or ``"unknown"``.
+        how: what decided it: a filter, the search, or the budget that ran out.
+        steps: for yes, the moves of one completion (not the cheapest one in general).
+    """
+
+    value: Literal["yes", "no", "unknown"]
+    how: str
+    steps: int | None = None
+
+    @property
+    def possible(self) -> bool:
+        """Not ruled out: yes or unknown."""
+        return self.value != "no"
+
+    def __bool__(self) -> bool:
+        raise TypeError("a verdict has three values: ask for verdict.value or verdict.possible")
+
+    def __str__(self) -> str:
+        return f"{self.value} ({self.how})"
+
+
+def as_automaton(source: CFG | Any, limits: Limits | None = None) -> Any:
+    """A grammar as its PDA under its limits, an automaton as it is; ``limits`` come on top."""
+    if isinstance(source, CFG):
+        return limited(limited(PDA.from_cfg(source), source.limits), limits)
+    return limited(source, limits)
+
+
+class Lookahead:
+    """What can still be completed, for one automaton.
+
+    Args:
+        source: a grammar (with its limits) or an automaton.
+        limits: more limits.
+        max_states: how many states of the search one query may visit before it answers "unknown".
+
+    Everything found is remembered, so one Lookahead serves all plans over its automaton.
+    """
+
+    def __init__(self, source: CFG | Any, limits: Limits | None = None, *, max_states: int = 20_000) -> None:
+        self.automaton = as_automaton(source, limits)
+        inner, _ = split(self.automaton)
+        self._limited = isinstance(self.automaton, LimitedAutomaton)
+        self._completion: Completion | None = None
+        self._exploration: Exploration | None = None
+        if isinstance(inner, PDA):
+            counters = self.automaton.counters if self._limited else Counters(())
+            self._completion = Completion(inner, counters, max_states)
+        else:
+            self._exploration = Exploration(self.automaton, max_states)
+
+    @cached_property
+    def _limited_start(self) -> Any:
+        return self.automaton.start()
+
+    def _parts(self, configuration: Any) -> LimitedConfiguration:
+        if self._limited:
+            limited_configuration: LimitedConfiguration = configuration
+            return limited_configuration
+        return LimitedConfiguration(configuration, 0, 0)
+
+    # -- verdicts -----------------------------------------------------------------------------------------------
+
+    def steps(self, configuration: Any) -> float:
+        """Moves of some completion; infinite when there is none, negative when it is unknown."""
+        if self._completion is None:
+            assert self._exploration is not None
+            return self._exploration.steps(configuration)
+        (state, stack), remaining, needed = self._parts(configuration)
+        return self._completion.steps(self._completion.profile(state, stack), remaining, needed)
+
+    def completable(self, configuration: Any = None, *, steps: int | None = None) -> Verdict:
+        """Whether some run from ``configuration`` (the start, if left out) accepts within the limits.
+
+        Args:
+            configuration: of :attr:`automaton`.
+            steps: the most moves that the run may take; any number where left out.
+        """
+        if configuration is None:
+            configuration = self.automaton.start()
+        found = self.steps(configuration)
+        if found == INFINITE:
+            return Verdict("no", "search")
+        if found != UNKNOWN and (steps is None or found <= steps):
+            return Verdict("yes", "search", int(found))
+        if steps is not None:
+            found = self._cheapest(configuration, by_length=False)
+            if found != UNKNOWN:
+                return Verdict("yes", "search", int(found)) if found <= steps else Verdict("no", "step budget")
+        return Verdict("unknown", "state budget")
+
+    def _cheapest(self, configuration: Any, *, by_length: bool) -> float:
+        if self._completion is None:
+            assert self._exploration is not None
+            return self._exploration.cheapest(configuration, by_length=by_length)
+        (state, stack), remaining, needed = self._parts(configuration)
+        return self._completion.cheapest(state, stack, remaining, needed, by_length=by_length)
+
+    def shortest(self, configuration: Any = None) -> int | None:
+        """The least number of terminals that complete a configuration; None where nothing does.
+
+        Raises:
+            Undecided: the budget of states ran out before it was known.
+        """
+        found = self._cheapest(self.automaton.start() if configuration is None else configuration, by_length=True)
+        if found == UNKNOWN:
+            raise Undecided("the shortest completion was not found within the budget of states; raise max_states")
+        return None if found == INFINITE else int(found // LENGTH)
+
+    def shortest_word(self, configuration: Any = None) -> tuple[str, ...] | None:
+        """One of the shortest completions, as a word; None where there is none.
+
+        Raises:
+            Undecided: the budget of states ran out before it was known.
+        """
+        now = self.automaton.start() if configuration is None else configuration
+        left = self._cheapest(now, by_length=True)
+        if left == INFINITE:
+            return None
+        word: list[str] = []
+        # Moves are part of the measure, so each step makes what is left strictly smaller.
+        while not (self.automaton.accepting(now) and left == 0):
+            for move in self.automaton.moves(now):
+                after = self.automaton.step(now, move)
+                rest = self._cheapest(after, by_length=True)
+                if rest != UNKNOWN and rest + 1 + (LENGTH if move.read is not None else 0) == left:
+                    if move.read is not None:
+                        word.append(move.read)
+                    now, left = after, rest
+                    break
+            else:
+                raise Undecided("the shortest word was not found within the budget of states; raise max_states")
+        return tuple(word)
+
+    def terminals(self, configuration: Any) -> frozenset[str]:
+        """The terminals that a completion may still use (an upper set: limits are looked at one at a time)."""
+        if self._completion is None:
+            assert self._exploration is not None
+            return self._exploration.terminals(configuration)
+        (state, stack), remaining, _ = self._parts(configuration)
+        found = self._completion.terminals(state, stack)
+        if not self._limited:
+            return found
+        affords = self.automaton.counters.affords
+        return frozenset(name for name in found if affords(name, remaining))
+
+    # -- for the walk -------------------------------------------------------------------------------------------
+
+    def signature(self, configuration: Any) -> tuple[Hashable, float]:
+        """(what decides the moves and their verdicts, moves that complete what does not decide them).
+
+        Configurations with equal signatures have the same moves with the same verdicts, whatever lies deep in their
+        stacks, so what was found for one holds for all.
+        """
+        if self._completion is None:
+            return configuration, 0.0
+        (state, stack), remaining, needed = self._parts(configuration)
+        if stack.top is None:
+            return (state, None, remaining, needed), 0.0
+        # The state below the top is known only where the top can be popped in one way; else the stack itself decides.
+        below = self._completion.below(state, stack)
+        if below is None:
+            return (state, stack, remaining, needed), 0.0
+        return (state, stack.top, below.pending, below.spine, below.promised, below.paid, remaining, needed), below.free_steps
+
+    def least_steps(self, configuration: Any) -> float:
+        """A cheap lower bound of the moves to the end, limits aside; infinite where even that is impossible."""
+        if self._completion is None:
+            return 0.0
+        state, stack = self._parts(configuration).inner
+        return self._completion.profile(state, stack).least_steps

@@ -1,0 +1,417 @@
+"""Reading and writing grammars as text.
+
+The notation is in ``cfg.lark``; ``lark`` gives every token its place, so that an error can name file, line and column
+and draw a caret. Printing a grammar and reading it back gives an equal grammar.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
+
+from formal_llm.automata.cfg import CFG, EMPTY_WORDS, Production, Symbol, members, quote, selection
+from formal_llm.automata.limits import Limits, SumLimit
+from formal_llm.errors import GrammarError, GrammarWarning, did_you_mean
+
+if TYPE_CHECKING:
+    from lark import Lark, Token, Tree
+
+_ESCAPE = re.compile(r"\\(.)")
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+_TOKEN_NAMES = {
+    "SYMBOL": "a symbol",
+    "ARROW": "'->'",
+    "STRING": 'a "text"',
+    "EMPTY": "ε",
+    "VBAR": "'|'",
+    "EQUAL": "'='",
+    "COMMA": "','",
+    "LPAR": "'('",
+    "RPAR": "')'",
+    "SOME": "some(...)",
+    "COMPARE": "'<=' or '>='",
+    "_NL": "the end of the line",
+    "$END": "the end of the file",
+    "__ANON_0": "%start",
+    "__ANON_1": "%limit",
+    "__ANON_2": "%require",
+}
+
+
+class Place(NamedTuple):
+    """A place in a text, counted from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass
+class _Source:
+    """A text and where in it things stand; raises and warns with the place."""
+
+    text: str
+    file: str | None
+    places: dict[str, Place] = field(default_factory=dict)
+
+    def fail(
+        self, problem: str, place: Place | None, *, expected: Sequence[str] = (), suggestion: str | None = None
+    ) -> NoReturn:
+        lines = self.text.split("\n")
+        raise GrammarError(
+            problem,
+            file=self.file,
+            line=place.line if place else None,
+            column=place.column if place else None,
+            source_line=lines[place.line - 1] if place and place.line <= len(lines) else None,
+            expected=expected,
+            suggestion=suggestion,
+        ) from None
+
+
+@cache
+def _parser() -> Lark:
+    from lark import Lark
+
+    text = resources.files("formal_llm.automata").joinpath("cfg.lark").read_text(encoding="utf-8")
+    return Lark(text, parser="lalr", propagate_positions=False, maybe_placeholders=False)
+
+
+def read_file(path: str | Path) -> str:
+    """The text of an authored file.
+
+    Raises:
+        GrammarError: the file is missing, a folder, or not UTF-8 text; the message says which.
+    """
+    name = str(path)
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise GrammarError("there is no such file", file=name) from None
+    except OSError as error:
+        raise GrammarError(f"the file cannot be read: {error.strerror}", file=name) from None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise GrammarError(
+            f"this is not a text file in UTF-8 (byte {error.start} cannot be read)",
+            file=name,
+            suggestion="save it as UTF-8 text",
+        ) from None
+    if "\0" in text:
+        raise GrammarError(f"this is not a text file (zero byte at {text.index(chr(0))})", file=name)
+    return text
+
+
+def read_grammar(text: str, *, file: str | None = None) -> CFG:
+    """The grammar that ``text`` describes; see :meth:`CFG.from_string`."""
+    source = _Source(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), file)
+    reader = _Reader(source)
+    for statement in _parse(source).children:
+        reader.read(cast("Tree[Token]", statement))
+    cfg = reader.grammar()
+    _check(cfg, source)
+    return cfg
+
+
+def _check(cfg: CFG, source: _Source) -> None:
+    from formal_llm.automata.checks import empty_reason
+
+    reason = empty_reason(cfg)
+    if reason is not None:
+        source.fail(reason.message, source.places.get(reason.symbol), suggestion=reason.suggestion)
+    for warning in cfg.warnings:
+        place = source.places.get(warning.symbol)
+        where = f"{source.file or '<string>'}{f':{place.line}:{place.column}' if place else ''}"
+        warnings.warn(f"{where}: {warning.message}", GrammarWarning, stacklevel=4)
+
+
+def _parse(source: _Source) -> Tree[Token]:
+    from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+    if not re.sub(r"#[^\n]*", "", source.text).strip():
+        source.fail("the grammar is empty", None, suggestion="write at least one rule, such as: S -> a S | b")
+    try:
+        return cast("Tree[Token]", _parser().parse(source.text))
+    except UnexpectedToken as error:
+        expected = _expected(error.accepts or error.expected)
+        place = Place(error.line, error.column)
+        at_end = error.token.type in {"$END", "_NL"}
+        if error.token.type == "$END":
+            lines = source.text.rstrip("\n").split("\n")
+            place = Place(len(lines), len(lines[-1]) + 1)
+        elif error.token.type == "_NL":
+            place = Place(error.line, len(source.text.split("\n")[error.line - 1].split("#")[0].rstrip()) + 1)
+        what = "the line ends too early" if at_end else f"unexpected {str(error.token)!r}"
+        line = source.text.split("\n")[error.line - 1].split("#")[0] if error.line > 0 else ""
+        if not _ARROW.search(line) and not line.lstrip().startswith(("%", "|")) and '"' not in line:
+            what, expected = "the arrow is missing", ["'->' after the symbol", "or a \"label\" for it"]
+        source.fail(what, place, expected=expected, suggestion=_advice(source, place))
+    except UnexpectedCharacters as error:
+        place = Place(error.line, error.column)
+        what = f"unexpected character {error.char!r}"
+        if error.char == '"':
+            what = 'a text that does not end on its line (closing " is missing)'
+        source.fail(what, place, expected=_expected(error.allowed or ()), suggestion=_advice(source, place))
+    except UnexpectedInput as error:
+        source.fail("this cannot be read", Place(error.line, error.column))
+
+
+def _expected(names: object) -> list[str]:
+    shown = [_TOKEN_NAMES.get(name, name) for name in sorted(cast("set[str]", names))]
+    return [name for name in dict.fromkeys(shown) if not name.startswith("__") and name not in {"COMMENT", "BLANK"}]
+
+
+def _advice(source: _Source, place: Place) -> str | None:
+    """What the author of the line probably meant."""
+    line = source.text.split("\n")[place.line - 1]
+    wrong_arrow = re.search(r"=>|⇒|⟶|:=|(?<![-=<>:])[:=](?![=:])|<-|-(?=\s)|>", line)
+    if wrong_arrow and not re.search(r"->|→|::=", line) and not line.lstrip().startswith("%"):
+        return f"write '->' instead of {wrong_arrow[0]!r}"
+    word = line[place.column - 1 :].split()[0] if line[place.column - 1 :].split() else ""
+    if word.startswith("%"):
+        near = did_you_mean(word, ["%start", "%limit", "%require", "%empty"])
+        return f"did you mean {near}?" if near else "directives are %start, %limit and %require"
+    return None
+
+
+class _Reader:
+    """Collects the statements of a grammar file."""
+
+    def __init__(self, source: _Source) -> None:
+        self.source = source
+        self.productions: list[Production] = []
+        self.start: Token | None = None
+        self.symbols: dict[str, Symbol] = {}
+        self.at_most: dict[str, int | None] = {}
+        self.at_least: dict[str, int] = {}
+        self.default: int | None = None
+        self.sums: list[SumLimit] = []
+        self.named: list[tuple[str, Token]] = []
+        self.quantities: list[Token] = []
+
+    def read(self, statement: Tree[Token]) -> None:
+        getattr(self, f"_{statement.data}")(*statement.children)
+
+    def fail(self, problem: str, token: Token, *, suggestion: str | None = None) -> NoReturn:
+        self.source.fail(problem, Place(token.line or 1, token.column or 1), suggestion=suggestion)
+
+    def _see(self, token: Token) -> str:
+        name = str(token)
+        self.source.places.setdefault(name, Place(token.line or 1, token.column or 1))
+        return name
+
+    # -- statements ---------------------------------------------------------------------------------------------
+
+    def _start_symbol(self, name: Token) -> None:
+        if self.start is not None:
+            self.fail(f"a second start symbol; the first was {self.start}", name)
+        self.start = name
+
+    def _rule(self, head: Token, *parts: Tree[Token] | Token) -> None:
+        name = self._see(head)
+        # The place of a rule is its head, also where the symbol was used before.
+        if name not in {production.head for production in self.productions[-1:]}:
+            self.source.places[name] = Place(head.line or 1, head.column or 1)
+        *texts, _, alternatives = parts
+        if texts:
+            self._describe(head, cast("Tree[Token]", texts[0]))
+        for alternative in cast("Tree[Token]", alternatives).children:
+            items = list(cast("Tree[Token]", alternative).children)
+            text = None
+            if items and getattr(items[-1], "type", "") == "STRING":
+                text = _unquote(cast("Token", items.pop()))
+            if cast("Tree[Token]", alternative).data == "empty":
+                items = []
+            self.productions.append(Production(name, tuple(self._item(item) for item in items), text))
+
+    def _item(self, item: Tree[Token] | Token) -> str:
+        children = getattr(item, "children", None)
+        if children is None:
+            return self._see(cast("Token", item))
+        return selection(*(self._see(name) for name in children))
+
+    def _terminal(self, name: Token, text: Tree[Token], *numbers: Tree[Token]) -> None:
+        self._describe(name, text)
+        self._numbers(name, *numbers)
+
+    def _numbers(self, name: Token, *numbers: Tree[Token]) -> None:
+        self.named.append(("symbol", name))
+        old = self.symbols.get(str(name), Symbol())
+        amounts = dict(old.numbers)
+        for pair in numbers:
+            quantity, value = cast("list[Token]", pair.children)
+            if str(quantity) in amounts:
+                self.fail(f"{name} has two numbers for {quantity}", quantity)
+            amounts[str(quantity)] = self._amount(value)
+        self.symbols[str(name)] = Symbol(old.label, old.description, amounts)
+
+    def _describe(self, name: Token, text: Tree[Token]) -> None:
+        self.named.append(("symbol", name))
+        label, *more = (_unquote(cast("Token", part)) for part in text.children)
+        old = self.symbols.get(str(name), Symbol())
+        new = Symbol(label, more[0] if more else "", old.numbers)
+        if old.label and (old.label, old.description) != (new.label, new.description):
+            self.fail(f"{name} has two labels: {old.label!r} and {label!r}", name)
+        self.symbols[str(name)] = new
+
+    def _limit(self, *names: Token) -> None:
+        count, terminals = self._counted(names, allow_star=True)
+        if not terminals:
+            if self.default is not None and self.default != count:
+                self.fail(f"a second limit for every symbol; the first was {self.default}", names[0])
+            self.default = count
+        for name in terminals:
+            if str(name) in self.at_most and self.at_most[str(name)] != count:
+                self.fail(f"a second limit for {name}", name)
+            self.at_most[str(name)] = count
+
+    def _require(self, *names: Token) -> None:
+        count, terminals = self._counted(names, allow_star=False)
+        if not terminals:
+            self.fail("%require needs the names of terminals", names[0], suggestion="write: %require 1 NAME ...")
+        for name in terminals:
+            if str(name) in self.at_least and self.at_least[str(name)] != count:
+                self.fail(f"a second %require for {name}", name)
+            self.at_least[str(name)] = cast("int", count)
+
+    def _counted(self, names: Sequence[Token], *, allow_star: bool) -> tuple[int | None, list[Token]]:
+        """``N name ...`` or ``name ... N``: the count and the names."""
+        for at in (0, -1):
+            word = str(names[at])
+            rest = list(names[1:] if at == 0 else names[:-1])
+            if word == "*" and allow_star or word.isascii() and word.isdigit():
+                self.named += [("limit", name) for name in rest]
+                return (None if word == "*" else int(word)), rest
+        self.fail("the limit has no number", names[0], suggestion=f"write: %limit 1 {' '.join(names)}")
+
+    def _sum_limit(self, quantity: Token, compare: Token, value: Token) -> None:
+        amount = self._amount(value)
+        self.quantities.append(quantity)
+        low = amount if compare == ">=" else None
+        self.sums.append(SumLimit(str(quantity), amount if low is None else None, low))
+
+    def _amount(self, token: Token) -> int | float:
+        try:
+            amount = float(token)
+        except ValueError:
+            self.fail(f"{str(token)!r} is not a number", token)
+        if not 0 <= amount < float("inf"):
+            self.fail(f"{token} is not a number from 0", token)
+        return int(amount) if amount.is_integer() else amount
+
+    # -- the whole ----------------------------------------------------------------------------------------------
+
+    def grammar(self) -> CFG:
+        if not self.productions:
+            self.source.fail("the grammar has no rule", None, suggestion="write at least one, such as: S -> a S | b")
+        heads = {production.head for production in self.productions}
+        terminals = {
+            name for p in self.productions for symbol in p.body for name in members(symbol) or (symbol,)
+        } - heads
+        if self.start is not None and str(self.start) not in heads:
+            self.fail(CFG.unknown("start symbol", self.start, heads), self.start, suggestion="it needs a rule")
+        for what, name in self.named:
+            if what == "limit" and str(name) in heads:
+                self.fail(f"{name} is a nonterminal; limits count terminals", name)
+            known = terminals if what == "limit" else heads | terminals
+            if str(name) not in known:
+                self.fail(CFG.unknown(f"symbol{' in a limit' if what == 'limit' else ''}", name, known), name)
+            if str(name) in heads and self.symbols.get(str(name), Symbol()).numbers:
+                self.fail(f"{name} is a nonterminal; only terminals carry numbers", name)
+        carried = {quantity for symbol in self.symbols.values() for quantity in symbol.numbers}
+        for quantity in self.quantities:
+            if str(quantity) not in carried:
+                self.fail(CFG.unknown("quantity", quantity, carried), quantity, suggestion="no terminal carries it")
+        limits = Limits(self.at_most, self.at_least, self.default, tuple(self.sums))
+        try:
+            return CFG(self.productions, str(self.start or ""), self.symbols, limits)
+        except GrammarError as error:
+            self.source.fail(error.problem, None, suggestion=error.suggestion)
+
+
+def _unquote(token: Token) -> str:
+    return _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), token[1:-1])
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def write_grammar(cfg: CFG) -> str:
+    """The grammar in its notation; reading it back gives an equal grammar."""
+    lines = [f"%start {cfg.start}", *cfg.limits.lines(), ""]
+    previous = None
+    for production in cfg.productions:
+        body = " ".join(production.body) or "ε"
+        text = "" if production.text is None else f" {quote(production.text)}"
+        if production.head == previous:
+            lines[-1] += f" | {body}{text}"
+        else:
+            # A label stands where the symbol has its first rule.
+            first = production is next(iter(_rules_of(cfg, production.head)))
+            label = _described(cfg, production.head) if first else ""
+            lines.append(f"{production.head}{label} -> {body}{text}")
+        previous = production.head
+    described = []
+    for name, symbol in cfg.symbols.items():
+        if name in cfg.terminals:
+            numbers = "".join(f" {quantity}={value}" for quantity, value in symbol.numbers.items())
+            described.append(f"{name}{_described(cfg, name)}{numbers}")
+    return "\n".join([*lines, *([""] if described else []), *described]) + "\n"
+
+
+def _rules_of(cfg: CFG, head: str) -> Iterator[Production]:
+    return (production for production in cfg.by_head[head])
+
+
+def _described(cfg: CFG, name: str) -> str:
+    symbol = cfg.symbols.get(name)
+    if symbol is None or not (symbol.label or symbol.description):
+        return ""
+    return f" {quote(symbol.label)}" + (f" {quote(symbol.description)}" if symbol.description else "")
+
+
+# -- the compact notation of papers -------------------------------------------------------------------------------------
+
+_LETTER = re.compile(r"[^\W\d_][0-9'′]*|ε")
+_ARROW = re.compile(r"->|→|::=")
+
+
+def read_letters(text: str, start: str = "") -> CFG:
+    """``T → BI|DT``: every letter, with the digits and primes that follow it, is a symbol."""
+    # Subscript digits become digits: B₁ and B1 are the same symbol.
+    source = _Source(unicodedata.normalize("NFKC", text).replace("′", "'"), None)
+    productions = []
+    for number, line in enumerate(re.split(r"[\n;]", source.text), 1):
+        if not line.strip():
+            continue
+        sides = _ARROW.split(line)
+        if len(sides) != 2:
+            source.fail("the arrow is missing" if len(sides) < 2 else "a second arrow", Place(number, 1))
+        head = _letters(sides[0], source, number, line)
+        if len(head) != 1 or head[0] in EMPTY_WORDS:
+            source.fail("one symbol must stand before the arrow", Place(number, 1))
+        for alternative in sides[1].split("|"):
+            body = [name for name in _letters(alternative, source, number, line) if name not in EMPTY_WORDS]
+            productions.append(Production(head[0], tuple(body)))
+    if not productions:
+        source.fail("the grammar is empty", None, suggestion="write at least one rule, such as: S → aS | b")
+    cfg = CFG(productions, start)
+    _check(cfg, source)
+    return cfg
+
+
+def _letters(text: str, source: _Source, number: int, line: str) -> list[str]:
+    symbols = _LETTER.findall(text)
+    rest = _LETTER.sub("", text).split()
+    if rest:
+        source.fail(f"{rest[0]!r} is no symbol: letters with digits are", Place(number, line.index(rest[0]) + 1))
+    if not symbols:
+        source.fail("an empty side of a rule", Place(number, 1), suggestion="write ε for the empty word")
+    return symbols

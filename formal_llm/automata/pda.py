@@ -1,0 +1,272 @@
+"""Nondeterministic pushdown automata.
+
+M = (Q, Σ, Γ, δ, q0, Z0, F), accepting by final state (Hopcroft, Motwani and Ullman, section 6.1). A transition
+(state, input or ε, popped -> state, pushed) may pop nothing, as in Sipser's definition: then it applies whatever the
+stack holds, also to the empty stack.
+
+:meth:`PDA.from_cfg` gives the textbook automaton of a grammar: three states; the middle one expands a nonterminal on ε
+and matches a terminal with the input. A PDA written by hand is used in just the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from formal_llm.automata.automaton import EMPTY, Configuration, Stack, State, fingerprint
+from formal_llm.automata.cfg import CFG, Production, Symbol, members
+from formal_llm.errors import AutomatonError, did_you_mean
+
+#: The states of the automaton of a grammar.
+START, LOOP, ACCEPT = "start", "loop", "accept"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Transition:
+    """(state, read, pop -> target, push).
+
+    Attributes:
+        state: where it starts.
+        read: the terminal it consumes, None for ε.
+        pop: the symbol it takes from the stack, None to take nothing.
+        target: where it leads.
+        push: what it puts on the stack, the first symbol on top.
+        text: what an option that shows this transition says; where empty, it is made from the labels.
+        production: the grammar's production that it expands, if it comes from one.
+    """
+
+    state: State
+    read: str | None
+    pop: str | None
+    target: State
+    push: tuple[str, ...] = ()
+    text: str = ""
+    production: Production | None = None
+
+    def parts(self) -> tuple[object, ...]:
+        """What makes it the transition it is, as a comparable tuple."""
+        return (self.state, self.read, self.pop, self.target, self.push)
+
+    def __eq__(self, other: object) -> bool:
+        return self.parts() == other.parts() if isinstance(other, Transition) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.parts())
+
+    def __str__(self) -> str:
+        return f"({self.state}, {self.read or 'ε'}, {self.pop or 'ε'} -> {self.target}, {' '.join(self.push) or 'ε'})"
+
+
+@dataclass(frozen=True, eq=False)
+class PDA:
+    """A pushdown automaton.
+
+    Args:
+        transitions: a :class:`Transition` each, or tuples (state, read, pop, target, push). Their order is the order in
+            which options are shown.
+        start: the initial state.
+        accepting: the final states.
+        stack: the initial stack, its top first; empty for an automaton that uses no stack.
+        symbols: labels and descriptions of terminals.
+        classes: the stack symbols that stand for a choice of one terminal (see :attr:`CFG.classes`).
+        cfg: the grammar it was made from, if it was.
+
+    Raises:
+        AutomatonError: the start or a final state is in no transition, a symbol is popped and never pushed, a state
+            cannot be reached from the start. Where a name looks like a slip, the nearest one is suggested.
+    """
+
+    transitions: tuple[Transition, ...]
+    start_state: State
+    accepting_states: frozenset[State]
+    start_stack: tuple[str, ...] = ()
+    symbols: Mapping[str, Symbol] = field(default_factory=dict)
+    classes: frozenset[str] = frozenset()
+    cfg: CFG | None = None
+
+    def __init__(
+        self,
+        transitions: Iterable[Transition | Sequence[Any]],
+        *,
+        start: State,
+        accepting: Iterable[State],
+        stack: Sequence[str] = (),
+        symbols: Mapping[str, Symbol] | None = None,
+        classes: Iterable[str] = (),
+        cfg: CFG | None = None,
+    ) -> None:
+        made = tuple(dict.fromkeys(t if isinstance(t, Transition) else _transition(t) for t in transitions))
+        object.__setattr__(self, "transitions", made)
+        object.__setattr__(self, "start_state", start)
+        object.__setattr__(self, "accepting_states", frozenset(accepting))
+        object.__setattr__(self, "start_stack", tuple(stack))
+        object.__setattr__(self, "symbols", MappingProxyType(dict(symbols or {})))
+        object.__setattr__(self, "classes", frozenset(classes))
+        object.__setattr__(self, "cfg", cfg)
+        if cfg is None:
+            self._check()
+
+    def _check(self) -> None:
+        if not self.accepting_states:
+            raise AutomatonError("no final state: no run can accept; name at least one in accepting=")
+        named = {self.start_state, *(t.state for t in self.transitions), *(t.target for t in self.transitions)}
+        for state in self.accepting_states - named:
+            raise AutomatonError(f"final state {state!r} is in no transition" + _near(state, named))
+        reached = {self.start_state}
+        while more := {t.target for t in self.transitions if t.state in reached} - reached:
+            reached |= more
+        for transition in self.transitions:
+            if transition.state not in reached:
+                raise AutomatonError(
+                    f"state {transition.state!r} cannot be reached from {self.start_state!r}: {transition}"
+                    + _near(transition.state, reached)
+                )
+        pushed = {*self.start_stack, *(name for t in self.transitions for name in t.push)}
+        for transition in self.transitions:
+            if transition.pop is not None and transition.pop not in pushed:
+                raise AutomatonError(
+                    f"stack symbol {transition.pop!r} is popped but never pushed: {transition}"
+                    + _near(transition.pop, pushed)
+                )
+
+    @classmethod
+    def from_cfg(cls, cfg: CFG) -> PDA:
+        """The textbook automaton of a grammar: three states, expand on ε, match on a terminal, accept by final state.
+
+        Hopcroft, Motwani and Ullman, section 6.3.1; with a bottom symbol, so that it accepts by final state.
+        """
+        cached: PDA | None = cfg.__dict__.get("_pda")
+        if cached is not None:
+            return cached
+        bottom = "$"
+        while bottom in cfg.nonterminals or bottom in cfg.terminals:
+            bottom += "$"
+        transitions = [
+            Transition(START, None, bottom, LOOP, (cfg.start, bottom)),
+            *(Transition(LOOP, None, p.head, LOOP, p.body, p.text or "", p) for p in cfg.expanded),
+            *(Transition(LOOP, name, name, LOOP) for name in cfg.terminals),
+            Transition(LOOP, None, bottom, ACCEPT),
+        ]
+        pda = cls(
+            transitions,
+            start=START,
+            accepting=(ACCEPT,),
+            stack=(bottom,),
+            symbols=cfg.symbols,
+            classes=cfg.classes,
+            cfg=cfg,
+        )
+        # A grammar is immutable and its automaton is asked for often: made once, kept with the grammar.
+        cfg.__dict__["_pda"] = pda
+        return pda
+
+    # -- parts --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def states(self) -> Mapping[State, None]:
+        """Q, in order of appearance (an ordered set)."""
+        named = [self.start_state, *(state for t in self.transitions for state in (t.state, t.target))]
+        return MappingProxyType(dict.fromkeys(named))
+
+    @cached_property
+    def terminals(self) -> Mapping[str, None]:
+        """Σ, in order of appearance (an ordered set)."""
+        return MappingProxyType(dict.fromkeys(t.read for t in self.transitions if t.read is not None))
+
+    @cached_property
+    def stack_symbols(self) -> Mapping[str, None]:
+        """Γ, in order of appearance (an ordered set)."""
+        pushed = [*self.start_stack, *(name for t in self.transitions for name in t.push)]
+        return MappingProxyType(dict.fromkeys(pushed))
+
+    @property
+    def uses_stack(self) -> bool:
+        """Whether any transition touches the stack; without one the automaton is finite."""
+        return any(t.pop is not None or t.push for t in self.transitions)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short name that equal automata share; labels do not count."""
+        return fingerprint(
+            [self.start_state, self.start_stack, *sorted(map(repr, self.accepting_states))]
+            + [t.parts() for t in self.transitions]
+        )
+
+    @cached_property
+    def _table(self) -> dict[tuple[State, str | None], tuple[Transition, ...]]:
+        """δ, by state and stack top; None is the top of the empty stack."""
+        table: dict[tuple[State, str | None], list[Transition]] = {}
+        anything = (None, *self.stack_symbols)
+        for transition in self.transitions:
+            for top in (transition.pop,) if transition.pop is not None else anything:
+                table.setdefault((transition.state, top), []).append(transition)
+        return {key: tuple(group) for key, group in table.items()}
+
+    def label(self, name: str) -> str:
+        """The text a person reads for a terminal or stack symbol."""
+        if self.cfg is not None:
+            return self.cfg.label(name)
+        symbol = self.symbols.get(name)
+        return symbol.label if symbol is not None and symbol.label else name.replace("_", " ")
+
+    def __repr__(self) -> str:
+        return (
+            f"<PDA: {len(self.states)} states, {len(self.terminals)} terminals, {len(self.stack_symbols)} stack symbols, "
+            f"{len(self.transitions)} transitions>"
+        )
+
+    # -- the Automaton protocol ---------------------------------------------------------------------------------
+
+    def start(self) -> Configuration:
+        """(q0, Z0)."""
+        return Configuration(self.start_state, EMPTY.push(self.start_stack))
+
+    def transitions_at(self, state: State, top: str | None) -> tuple[Transition, ...]:
+        """δ(state, ·, top): what can be done in a state with ``top`` on the stack, None for the empty stack."""
+        return self._table.get((state, top), ())
+
+    def moves(self, configuration: Configuration) -> tuple[Transition, ...]:
+        """The transitions that apply."""
+        return self._table.get((configuration.state, configuration.stack.top), ())
+
+    def step(self, configuration: Configuration, move: Transition) -> Configuration:
+        """The configuration after one transition."""
+        stack = configuration.stack
+        if move.pop is not None:
+            stack = stack.rest
+        for name in reversed(move.push):
+            stack = Stack(name, stack)
+        return Configuration(move.target, stack)
+
+    def accepting(self, configuration: Configuration) -> bool:
+        """Whether the state is final."""
+        return configuration.state in self.accepting_states
+
+    def accepts(self, word: Iterable[str]) -> bool:
+        """Whether the automaton accepts ``word``. Exact for every automaton and always ends (also with ε-cycles)."""
+        from formal_llm.automata.tabulation import accepts
+
+        return accepts(self, tuple(word))
+
+    # -- for selections -----------------------------------------------------------------------------------------
+
+    @staticmethod
+    def members(symbol: str | None) -> tuple[str, ...] | None:
+        """The terminals of a selection on the stack, None for any other symbol."""
+        return None if symbol is None or not symbol.startswith("some(") else members(symbol)
+
+
+def _transition(parts: Sequence[Any]) -> Transition:
+    if not 4 <= len(parts) <= 6:
+        raise AutomatonError(f"a transition is (state, read, pop, target, push[, text]), not {tuple(parts)!r}")
+    state, read, pop, target, *more = parts
+    push = more[0] if more else ()
+    return Transition(state, read or None, pop or None, target, tuple(push), *more[1:])
+
+
+def _near(name: object, known: Iterable[object]) -> str:
+    near = did_you_mean(str(name), map(str, known))
+    return f"; did you mean {near!r}?" if near and near != str(name) else ""

@@ -1,0 +1,194 @@
+"""What limits leave, in the form that the search compares: one packed number, interchangeable terminals counted once.
+
+Two terminals are interchangeable when they can always replace each other: every symbol that can read one can read the
+other, and they weigh the same in every other limit. What is left for them is then one number, the sum (the class
+``A -> colorization | denoising | ...`` with each tool at most once has four uses left, whichever are gone). That makes
+many configurations the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from formal_llm.automata.flow import INFINITE, FlowGrammar, FlowSymbol, Way
+
+
+class PackedWay(NamedTuple):
+    """A way with its cost: what it takes from the resources, the terminals it reads, the symbols it leaves."""
+
+    need: int
+    reads: tuple[str, ...]
+    children: tuple[int, ...]
+    steps: int
+
+
+class Resources:
+    """The resources of a flow grammar as it is known now.
+
+    Args:
+        grammar: the commutative grammar.
+        exchange: whether interchangeable terminals may share a resource. That is exact only where the terminals that
+            wait on a stack can be told before the search, not where the search itself finds out.
+
+    Attributes:
+        guard: the guard bits of a packed amount.
+        leaves: the symbols that can only read one terminal, and that terminal.
+        ways: for each symbol the ways that some completion takes, symbols that only read a terminal merged into them.
+        toll: for each symbol the least that any completion takes, packed; tollsum the sum of its amounts.
+    """
+
+    def __init__(self, grammar: FlowGrammar, exchange: bool) -> None:
+        self._counters = grammar.counters
+        self._known: dict[int, int] = {}
+        self._amounts: dict[str, Mapping[int, int]] = {}
+        self._fields: list[list[tuple[int, int]]] = []
+        self.leaves: dict[int, str] = {}
+        for symbol in grammar.symbols:
+            name = _leaf(grammar, symbol.index)
+            if name is not None:
+                self.leaves[symbol.index] = name
+        ways = {symbol.index: list(_read_through(grammar, symbol, self.leaves)) for symbol in grammar.symbols}
+        self._exchange = exchange
+        self._divide(ways)
+        capacity = sum(
+            bound.most for bound in self._counters.bounds if bound.most is not None
+        )
+        # One more field holds the total, so that no sum of tolls that passes the check of the total can overflow.
+        self._width = (capacity + 1).bit_length() + 1
+        self.guard = sum(1 << (number + 1) * self._width - 1 for number in range(len(self._fields) + 1))
+        self.ways: dict[int, tuple[PackedWay, ...]] = {
+            index: tuple(dict.fromkeys(self._pack_way(*parts) for parts in group)) for index, group in ways.items()
+        }
+        self.toll: dict[int, int] = {}
+        self.tollsum: dict[int, int] = {}
+        self._learn_tolls(grammar, ways)
+
+    def _divide(self, ways: Mapping[int, list[tuple[tuple[str, ...], tuple[int, ...], int]]]) -> None:
+        """Give each upper bound a field, and one field to the uses of all terminals of a class."""
+        contexts: dict[str, set[object]] = {}
+        for index, group in ways.items():
+            if index in self.leaves:
+                continue  # merged into the ways of others; on a stack it is promised to be read, not exchanged
+            for reads, children, _ in group:
+                for name in reads:
+                    # A terminal read beside others stands in a context of its own: it cannot be exchanged alone.
+                    alone = self._exchange and len(reads) == 1
+                    contexts.setdefault(name, set()).add((index, children) if alone else name)
+        uses: dict[str, tuple[int, int]] = {}
+        sums: dict[str, list[tuple[int, int]]] = {}
+        for number, bound in enumerate(self._counters.bounds):
+            if bound.most is None:
+                continue
+            if bound.line.startswith("%limit") and len(bound.line.split()) == 3:
+                uses[next(iter(bound.weights))] = self._counters.fields[number]
+            else:
+                for name, weight in bound.weights.items():
+                    sums.setdefault(name, []).append((len(self._fields), weight))
+                self._fields.append([self._counters.fields[number]])
+        classes: dict[object, int] = {}
+        for name, field in uses.items():
+            shape = (
+                frozenset(contexts.get(name, {name})), tuple(sums.get(name, ())), self._counters.dues.get(name, ()),
+            )  # fmt: skip
+            if shape not in classes:
+                classes[shape] = len(self._fields)
+                self._fields.append([])
+            self._fields[classes[shape]].append(field)
+            self._amounts[name] = {classes[shape]: 1}
+        for name, amounts in sums.items():
+            self._amounts[name] = {**self._amounts.get(name, {}), **dict(amounts)}
+
+    def _pack(self, amounts: Mapping[int, int]) -> int:
+        total = sum(amounts.values())
+        packed = min(total, (1 << self._width - 1) - 1) << len(self._fields) * self._width
+        for number, amount in amounts.items():
+            packed += min(amount, (1 << self._width - 1) - 1) << number * self._width
+        return packed
+
+    def _pack_way(self, reads: tuple[str, ...], children: tuple[int, ...], steps: int) -> PackedWay:
+        return PackedWay(self._pack(self._takes(reads)), reads, children, steps)
+
+    def _takes(self, reads: tuple[str, ...]) -> dict[int, int]:
+        total: dict[int, int] = {}
+        for name in reads:
+            for number, amount in self._amounts.get(name, {}).items():
+                total[number] = total.get(number, 0) + amount
+        return total
+
+    def of(self, remaining: int) -> int:
+        """What ``remaining``, a packed number of the limited automaton, leaves of each resource; guard bits set."""
+        packed = self._known.get(remaining)
+        if packed is None:
+            packed = self._known[remaining] = self.need(remaining) | self.guard
+        return packed
+
+    def need(self, amounts: int) -> int:
+        """Amounts packed as the counters do, packed as here (without guard bits)."""
+        return self._pack(
+            {n: sum(amounts >> shift & mask for shift, mask in group) for n, group in enumerate(self._fields)}
+        )
+
+    def total(self, left: int) -> int:
+        """The sum of what is left of all resources."""
+        return left >> len(self._fields) * self._width & ((1 << self._width - 1) - 1)
+
+    def _learn_tolls(
+        self, grammar: FlowGrammar, ways: Mapping[int, list[tuple[tuple[str, ...], tuple[int, ...], int]]]
+    ) -> None:
+        """The least that each symbol takes: a decreasing fixpoint, started from the cheapest derivations."""
+        users: dict[int, set[int]] = {}
+        for index, group in ways.items():
+            for _, children, _ in group:
+                for child in children:
+                    users.setdefault(child, set()).add(index)
+        tolls: dict[int, dict[int, int]] = {}
+        # A free symbol costs nothing: no work, and most symbols are free where few terminals are limited.
+        todo = []
+        for symbol in sorted(grammar.symbols, key=lambda symbol: -symbol.least_steps):
+            if symbol.free:
+                tolls[symbol.index] = {}
+            elif symbol.least_steps < INFINITE:
+                todo.append(symbol.index)
+        while todo:
+            index = todo.pop()
+            toll: dict[int, int] | None = None
+            for reads, children, _ in ways[index]:
+                if not all(child in tolls for child in children):
+                    continue
+                total = self._takes(reads)
+                for child in children:
+                    for number, amount in tolls[child].items():
+                        total[number] = total.get(number, 0) + amount
+                least = toll if toll is not None else total
+                toll = {n: min(amount, total[n]) for n, amount in least.items() if n in total}
+            if toll is not None and toll != tolls.get(index):
+                tolls[index] = toll
+                todo += (user for user in users.get(index, ()) if not grammar.symbols[user].free)
+        for index, toll in tolls.items():
+            self.toll[index] = self._pack(toll)
+            self.tollsum[index] = sum(toll.values())
+
+
+def _read_through(
+    grammar: FlowGrammar, symbol: FlowSymbol, leaves: Mapping[int, str]
+) -> Iterator[tuple[tuple[str, ...], tuple[int, ...], int]]:
+    """The live ways of a symbol as (reads, children, steps), with children that only read a terminal merged in."""
+    for way in grammar.alive(symbol):
+        reads = [way.read] if way.read is not None else []
+        children = []
+        steps = way.moves
+        for child in way.children:
+            leaf = leaves.get(child)
+            if leaf is None:
+                children.append(child)
+            else:
+                reads.append(leaf)
+                steps += 1
+        yield tuple(reads), tuple(sorted(children)), steps
+
+
+def _leaf(grammar: FlowGrammar, index: int) -> str | None:
+    """The terminal that the symbol reads, if reading it is all it can do."""
+    ways: tuple[Way, ...] = grammar.symbols[index].ways
+    return ways[0].read if len(ways) == 1 and not ways[0].children else None

@@ -1,0 +1,253 @@
+"""Every exception that formal_llm raises on purpose.
+
+::
+
+    FormalLLMError
+    ├── NotationError (ValueError)       a text does not follow its notation: file, line, column, caret
+    │   └── GrammarError                 a grammar cannot be read or makes no sense
+    ├── AutomatonError (ValueError)      an automaton written in code contradicts itself
+    ├── Undecided                        a question about an automaton was not decided within its budget
+    ├── ResourceNotFound (LookupError)   no grammar, task pack or file of that name
+    ├── PlanningError
+    │   ├── NoValidPlan                  the language is empty under these limits
+    │   ├── BudgetExceeded               a walk used up its questions, steps or backtracks; it can go on
+    │   ├── WalkError                    a walk was asked for what it cannot do now
+    │   └── SnapshotError (ValueError)   a snapshot is damaged or belongs to another automaton
+    └── LLMError
+        ├── UnknownProvider (ValueError) a provider string that names no provider
+        ├── MissingKey                   a hosted model without its key
+        ├── MissingDependency (ImportError)  an optional library is not installed
+        ├── InvalidAnswer                no legal answer within the retries; carries the transcript
+        └── ProviderError                the provider failed or refused
+
+``GrammarWarning`` is the one warning: a grammar that works but probably says something else than its author meant.
+
+An exception carries its facts as attributes; its text is for a person.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from formal_llm.llms.question import TokenUsage
+    from formal_llm.planning.plan import Plan
+
+
+class FormalLLMError(Exception):
+    """Base of all exceptions of this library."""
+
+
+class GrammarWarning(UserWarning):
+    """A grammar that can be used, but in which something is probably not what its author meant."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """The known name nearest to ``name``, or None when nothing is near (letter case does not count)."""
+    folded: dict[str, str] = {}
+    for candidate in known:
+        folded.setdefault(candidate.casefold(), candidate)
+    near = difflib.get_close_matches(name.casefold(), list(folded), n=1, cutoff=0.6)
+    return folded[near[0]] if near else None
+
+
+class NotationError(FormalLLMError, ValueError):
+    """A text that does not follow its notation.
+
+    Attributes:
+        problem: what is wrong, in one sentence.
+        file: the name of the source, or None for a string.
+        line, column: the place, counted from 1; None where the trouble is no single place.
+        source_line: the text of that line.
+        expected: what could have stood there.
+        suggestion: the nearest known name, or another way out.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        source_line: str | None = None,
+        expected: Sequence[str] = (),
+        suggestion: str | None = None,
+    ) -> None:
+        self.problem = problem
+        self.file = file
+        self.line = line
+        self.column = column
+        self.source_line = source_line
+        self.expected = tuple(expected)
+        self.suggestion = suggestion
+        super().__init__(problem)
+
+    def __str__(self) -> str:
+        place = [self.file or "<string>"]
+        if self.line is not None:
+            place.append(str(self.line))
+            if self.column is not None:
+                place.append(str(self.column))
+        lines = [f"{':'.join(place)}: {self.problem}"]
+        if self.source_line is not None:
+            number = "" if self.line is None else str(self.line)
+            # Tabs are shown as one blank each, so that the caret stands under its character.
+            lines.append(f"  {number} | {self.source_line.expandtabs(1)}")
+            if self.column is not None:
+                lines.append(f"  {' ' * len(number)} | {' ' * (self.column - 1)}^")
+        if self.expected:
+            lines.append(f"  expected: {', '.join(self.expected)}")
+        if self.suggestion:
+            lines.append(f"  {self.suggestion}")
+        return "\n".join(lines)
+
+
+class GrammarError(NotationError):
+    """A grammar that cannot be read, or that describes no language."""
+
+
+class AutomatonError(FormalLLMError, ValueError):
+    """An automaton written in code that contradicts itself (unknown state, symbol never pushed, ...)."""
+
+
+class Undecided(FormalLLMError):
+    """A question about an automaton was not decided within its budget of states."""
+
+
+class ResourceNotFound(FormalLLMError, LookupError):
+    """No grammar, task pack or file of that name.
+
+    Attributes:
+        name: what was asked for.
+        known: the names there are.
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str] = ()) -> None:
+        self.kind = kind
+        self.name = name
+        self.known = tuple(known)
+        near = did_you_mean(name, self.known)
+        hint = f" Did you mean {near!r}?" if near else ""
+        there = f" There are: {', '.join(self.known)}." if self.known else ""
+        super().__init__(f"no {kind} {name!r}.{hint}{there}")
+
+
+class PlanningError(FormalLLMError):
+    """Base of what can go wrong while a plan is made."""
+
+
+class NoValidPlan(PlanningError):
+    """No plan follows all the rules.
+
+    Attributes:
+        reason: why, in words.
+        symbols: the grammar symbols that cannot be completed, where they are to blame.
+        limits: the limits that clash, as they would be written in a grammar file, where they are to blame.
+    """
+
+    def __init__(self, reason: str, *, symbols: Sequence[str] = (), limits: Sequence[str] = ()) -> None:
+        self.reason = reason
+        self.symbols = tuple(symbols)
+        self.limits = tuple(limits)
+        super().__init__(f"no valid plan: {reason}")
+
+
+class BudgetExceeded(PlanningError):
+    """A walk used up one of its budgets. Raise the budget on the walk and it goes on from where it stands.
+
+    Attributes:
+        kind: ``"questions"``, ``"steps"`` or ``"backtracks"``.
+        budget: the number that was allowed.
+        plan: the partial plan; its ``complete`` is False.
+    """
+
+    def __init__(self, kind: str, budget: int, plan: Plan) -> None:
+        self.kind = kind
+        self.budget = budget
+        self.plan = plan
+        super().__init__(
+            f"the budget of {budget} {kind} is used up after {len(plan.word)} symbols of the plan; "
+            f"raise it (walk.budget, or Planner(budget=...)) to go on"
+        )
+
+
+class WalkError(PlanningError):
+    """A walk was asked for what it cannot do now: an answer without a question, a plan that is not finished."""
+
+
+class SnapshotError(PlanningError, ValueError):
+    """A snapshot that is damaged or was taken from a walk over another automaton."""
+
+
+class LLMError(FormalLLMError):
+    """Base of what can go wrong with the one who answers."""
+
+
+class UnknownProvider(LLMError, ValueError):
+    """A provider string that names no provider.
+
+    Attributes:
+        name: the string.
+        known: the forms that are understood.
+    """
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        self.name = name
+        self.known = tuple(known)
+        near = did_you_mean(name.split(":")[0], [form.split(":")[0] for form in known])
+        hint = f" Did you mean {near!r}?" if near else ""
+        super().__init__(f"{name!r} names no LLM.{hint} Understood: {', '.join(known)}.")
+
+
+class MissingKey(LLMError):
+    """A hosted model was asked for and its key is not set.
+
+    Attributes:
+        variable: the environment variable that holds the key.
+    """
+
+    def __init__(self, provider: str, variable: str) -> None:
+        self.provider = provider
+        self.variable = variable
+        super().__init__(
+            f"{provider} needs a key: set the environment variable {variable}. "
+            f"To plan offline without one, use the llm 'builtin'."
+        )
+
+
+class MissingDependency(LLMError, ImportError):
+    """An optional library is not installed; the message says which extra brings it."""
+
+
+class InvalidAnswer(LLMError):
+    """No legal answer came within the retries.
+
+    Attributes:
+        problem: what was wrong with the last one.
+        transcript: one pair (prompt, what was answered) for each try.
+        usage: what the tries cost (a ``TokenUsage``), where it is known.
+    """
+
+    def __init__(
+        self, problem: str, transcript: Sequence[tuple[str, str]] = (), usage: TokenUsage | None = None
+    ) -> None:
+        self.problem = problem
+        self.transcript = tuple(transcript)
+        self.usage = usage
+        tries = f" after {len(self.transcript)} tries" if len(self.transcript) > 1 else ""
+        super().__init__(f"no valid answer{tries}: {problem}")
+
+
+class ProviderError(LLMError):
+    """The provider failed: no connection, an error status, a refusal.
+
+    Attributes:
+        cause: the exception of the provider's SDK, if there was one.
+    """
+
+    def __init__(self, message: str, cause: Any = None) -> None:
+        self.cause = cause
+        super().__init__(message)

@@ -1,0 +1,240 @@
+"""A question and its answer: all that passes between a planner and the one who answers.
+
+A :class:`Question` is plain data. Its parts that cost something to make, the prompt and the outlook, may be given as
+functions and are made when they are first looked at, so a double that only looks at the number of options is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from formal_llm.errors import InvalidAnswer
+from formal_llm.llms.reading import read_numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A terminal as an answerer reads it."""
+
+    name: str
+    label: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What choosing an option means for the rest of the plan.
+
+    Attributes:
+        uses: the terminals that the option puts into the plan at once.
+        allows: the terminals that the plan may still use after it.
+        length: how many terminals are needed at least to finish after it; None where that is unknown.
+    """
+
+    uses: tuple[Term, ...] = ()
+    allows: tuple[Term, ...] = ()
+    length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One numbered line of a question; numbers count from 1."""
+
+    number: int
+    text: str
+
+
+class Message(NamedTuple):
+    """A message of a chat: ``role`` is ``system``, ``user`` or ``assistant``."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUsage:
+    """What answers cost: requests made, tokens read and written."""
+
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def __add__(self, other: TokenUsage) -> TokenUsage:
+        return TokenUsage(
+            self.requests + other.requests,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was chosen.
+
+    Attributes:
+        numbers: the numbers of the chosen options; one, unless the question asks for several.
+        probabilities: for each option number its probability, where the answerer knows it.
+        text: the answer as it was given, where it was given as text.
+        usage: what it cost.
+    """
+
+    numbers: tuple[int, ...]
+    probabilities: Mapping[int, float] | None = None
+    text: str = ""
+    usage: TokenUsage = field(default_factory=TokenUsage)
+
+    @property
+    def number(self) -> int:
+        """The one number that was chosen."""
+        if len(self.numbers) != 1:
+            raise ValueError(f"{len(self.numbers)} numbers were chosen, not one")
+        return self.numbers[0]
+
+
+class Question:
+    """A numbered choice.
+
+    Args:
+        prompt: the text of the question, standing alone; or a function that makes it.
+        options: what can be chosen: texts, numbered from 1 in their order, or :class:`Option` values.
+        several: whether any non-empty selection of options is an answer, or exactly one.
+        task: the task that the plan is for.
+        messages: what comes before the prompt in a chat (system message, examples, earlier questions and answers), or
+            a function that makes it.
+        outlook: for each option what it means for the rest of the plan, or a function that makes it; empty: unknown.
+    """
+
+    __slots__ = ("_messages", "_outlook", "_prompt", "complaint", "options", "several", "task")
+
+    def __init__(
+        self,
+        prompt: str | Callable[[], str],
+        options: Sequence[str | Option],
+        *,
+        several: bool = False,
+        task: str = "",
+        messages: Sequence[Message] | Callable[[], Sequence[Message]] = (),
+        outlook: Sequence[Outlook] | Callable[[], Sequence[Outlook]] = (),
+    ) -> None:
+        self._prompt = prompt
+        if type(options) is tuple and options and type(options[0]) is Option:
+            self.options: tuple[Option, ...] = options  # type: ignore[assignment]  # checked: the walk's fast path
+        else:
+            self.options = tuple(
+                option if isinstance(option, Option) else Option(number, option)
+                for number, option in enumerate(options, 1)
+            )
+        self.several = several
+        self.task = task
+        self._messages = messages
+        self._outlook = outlook
+        self.complaint = ""
+
+    @property
+    def prompt(self) -> str:
+        """The text of the question; after a bad answer, with what was wrong."""
+        if callable(self._prompt):
+            self._prompt = self._prompt()
+        return f"{self._prompt}\n\n{self.complaint}" if self.complaint else self._prompt
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The whole chat, ending with the prompt as the user's message."""
+        if callable(self._messages):
+            self._messages = self._messages()
+        return (*self._messages, Message("user", self.prompt))
+
+    @property
+    def outlook(self) -> tuple[Outlook, ...]:
+        """For each option what it means for the rest of the plan; empty where that is not known."""
+        if callable(self._outlook):
+            self._outlook = self._outlook()
+        return tuple(self._outlook)
+
+    def __repr__(self) -> str:
+        return f"<Question: {' | '.join(f'{option.number}: {option.text}' for option in self.options)}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = (self.prompt, self.options, self.several, self.task, self.messages[:-1], self.outlook)
+        return _rebuild, state
+
+    # -- answers ------------------------------------------------------------------------------------------------
+
+    def read(self, text: str, **extra: Any) -> Answer:
+        """The answer that ``text`` gives: ``2``, ``2.``, ``Option 2``, ``2: its text``; strictly, never a guess.
+
+        Args:
+            text: what was answered.
+            extra: further fields of the :class:`Answer`.
+
+        Raises:
+            InvalidAnswer: it is no such answer.
+        """
+        try:
+            numbers = read_numbers(text, [option.text for option in self.options], several=self.several)
+        except ValueError as error:
+            raise InvalidAnswer(str(error), [(self.prompt, text)]) from None
+        return Answer(numbers, text=text, **extra)
+
+    def check(self, given: Any) -> Answer:
+        """``given`` as an answer to this question: an :class:`Answer`, a number, several numbers, or text to read.
+
+        Raises:
+            InvalidAnswer: it does not answer the question.
+        """
+        if isinstance(given, str):
+            given = self.read(given)
+        if isinstance(given, Answer):
+            answer = given
+        elif isinstance(given, int):
+            answer = Answer((int(given),))
+        elif isinstance(given, Sequence) and all(isinstance(number, int) for number in given):
+            answer = Answer(tuple(given))
+        else:
+            raise InvalidAnswer(
+                f"{type(given).__name__} is no answer; return a number or an Answer", [(self.prompt, repr(given))]
+            )
+        numbers = answer.numbers
+        last = len(self.options)
+        problem = ""
+        if not numbers:
+            problem = "nothing was chosen"
+        elif len(numbers) > 1 and not self.several:
+            problem = "several numbers were given, exactly one can be chosen"
+        elif len(set(numbers)) < len(numbers):
+            problem = "a number was given twice"
+        elif bad := [number for number in numbers if isinstance(number, bool) or not 1 <= number <= last]:
+            problem = f"{bad[0]} is not one of the numbers from 1 to {last}"
+        if problem:
+            raise InvalidAnswer(problem, [(self.prompt, answer.text or ", ".join(map(str, numbers)))])
+        return answer
+
+    def again(self, problem: str) -> Question:
+        """The same question with a line that says what was wrong with the last answer."""
+        question = Question(
+            self._prompt,
+            self.options,
+            several=self.several,
+            task=self.task,
+            messages=self._messages,
+            outlook=self._outlook,
+        )
+        if self.several:
+            wanted = f"Answer with numbers from 1 to {len(self.options)}, separated by commas"
+        else:
+            wanted = f"Answer with one number from 1 to {len(self.options)}"
+        question.complaint = f"Your last answer could not be used: {problem}. {wanted}, and nothing else."
+        return question
+
+
+def _rebuild(
+    prompt: str,
+    options: tuple[Option, ...],
+    several: bool,
+    task: str,
+    messages: tuple[Message, ...],
+    outlook: tuple[Outlook, ...],
+) -> Question:
+    return Question(prompt, options, several=several, task=task, messages=messages, outlook=outlook)
