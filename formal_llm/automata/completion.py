@@ -44,6 +44,7 @@ class Profile(NamedTuple):
         paid: what they will pay to the lower bounds, packed.
         free_steps: moves that complete all that is not in ``pending`` or ``spine``.
         least_steps: moves that any completion needs at least; infinite where there is none.
+        least_length: the same for terminals, in the unit of :data:`flow.LENGTH`.
     """
 
     pending: int
@@ -52,6 +53,7 @@ class Profile(NamedTuple):
     paid: int
     free_steps: float
     least_steps: float
+    least_length: float
 
 
 class _State(NamedTuple):
@@ -69,8 +71,8 @@ class _Measure(NamedTuple):
     per_terminal: int = 0
 
 
-_NOTHING = Profile(0, None, 0, 0, 0, 0)
-_DEAD = Profile(0, None, 0, 0, INFINITE, INFINITE)
+_NOTHING = Profile(0, None, 0, 0, 0, 0, 0)
+_DEAD = Profile(0, None, 0, 0, INFINITE, INFINITE, INFINITE)
 
 
 class Completion:
@@ -128,16 +130,19 @@ class Completion:
             self._below_cache[state, stack] = found
         return found
 
-    def terminals(self, state: State, stack: Stack) -> frozenset[str]:
-        """The terminals that completions may use, limits aside."""
-        found: set[str] = set()
+    def detours(self, state: State, stack: Stack) -> dict[str, int]:
+        """For each terminal that a completion may use, limits aside, by how many terminals that lengthens it at least."""
+        found: dict[str, int] = {}
         states: dict[State, None] = {state: None}
         while states:
             ways = [way for at in states for way in self._resolve(at, stack.top)]
-            found.update(name for symbol, _ in ways for name in symbol.terminals)
+            for symbol, _ in ways:
+                for name, extra in self.grammar.detours(symbol.index).items():
+                    if extra < found.get(name, extra + 1):
+                        found[name] = extra
             states = dict.fromkeys(target for _, target in ways if target is not ACCEPTING)
             stack = stack.rest
-        return frozenset(found)
+        return found
 
     def _resolve(self, state: State, top: str | None) -> list[tuple[FlowSymbol, State]]:
         """The ways to be done with the top of a stack: accept before it is popped, or pop it in some state."""
@@ -175,7 +180,11 @@ class Completion:
             return _DEAD
         if len(whole) == 1:
             return whole[0]
-        return _NOTHING._replace(spine=(state, stack), least_steps=min(profile.least_steps for profile in whole))
+        return _NOTHING._replace(
+            spine=(state, stack),
+            least_steps=min(profile.least_steps for profile in whole),
+            least_length=min(profile.least_length for profile in whole),
+        )
 
     def _below(self, target: State, stack: Stack) -> Profile:
         return _NOTHING if target is ACCEPTING else self._profiles[target, stack.rest]
@@ -183,17 +192,19 @@ class Completion:
     def _on_top(self, symbol: FlowSymbol, below: Profile) -> Profile:
         if below.least_steps == INFINITE or symbol.least_steps == INFINITE:
             return _DEAD
-        least = below.least_steps + symbol.least_steps
+        steps, length = below.least_steps + symbol.least_steps, below.least_length + symbol.least_length
         name = self.resources.leaves.get(symbol.index)
         if name is not None:
             promised = below.promised + self.counters.need.get(name, 0)
             if (self.counters.remaining - promised) & self.counters.guard != self.counters.guard:
                 return _DEAD
             paid = self.counters.earn(name, below.paid)
-            return Profile(below.pending, below.spine, promised, paid, below.free_steps + 1, least)
+            return Profile(below.pending, below.spine, promised, paid, below.free_steps + 1, steps, length)
         if symbol.free and not symbol.due:
-            return below._replace(free_steps=below.free_steps + symbol.free_steps, least_steps=least)
-        return below._replace(pending=below.pending + self._unit(symbol.index), least_steps=least)
+            free = below.free_steps + symbol.free_steps
+            return below._replace(free_steps=free, least_steps=steps, least_length=length)
+        pending = below.pending + self._unit(symbol.index)
+        return below._replace(pending=pending, least_steps=steps, least_length=length)
 
     def _unit(self, index: int) -> int:
         """One of a symbol, in the packed multiset; fields are handed out as symbols turn up."""
@@ -447,10 +458,13 @@ class Completion:
             least = getattr(symbol, measure.least)
             if least == INFINITE:
                 return None
-            if least == getattr(symbol, measure.free) and not (needed and symbol.due):
-                pending -= count * unit
-                cost += least * count
-            else:
+            if least == getattr(symbol, measure.free):
+                # No more copies can help a lower bound than units are needed; the cheapest is best for the others.
+                spare = max(0, count - (self.counters.units(needed) if symbol.due else 0))
+                pending -= spare * unit
+                cost += least * spare
+                count -= spare
+            if count:
                 estimate += least * count
                 toll += self.resources.toll[symbol.index] * count
                 total += self.resources.tollsum[symbol.index] * count
@@ -458,6 +472,8 @@ class Completion:
             total > self.resources.total(left) or (left - toll) & self.resources.guard != self.resources.guard
         ):
             return None
+        if needed:
+            estimate = max(estimate, measure.per_terminal * self.counters.reads(needed))
         return cost, _State(pending, spine, left, needed), estimate
 
     def _weighed_successors(self, measure: _Measure, state: _State) -> Iterator[tuple[float, _State, float]]:

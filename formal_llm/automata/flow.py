@@ -55,12 +55,11 @@ class FlowSymbol:
         least_steps: moves of the completion with the fewest; terminals that may be used at least once count as free.
         least_length: terminals of the shortest completion, times ``LENGTH``, plus its moves (they break ties).
         free_steps, free_length: the same for completions that use no limited terminal; infinite where there is none.
-        terminals: the terminals that may occur in its completions.
-        due: whether a terminal with a lower bound is among them.
+        due: whether a terminal with a lower bound may occur in its completions.
     """
 
     __slots__ = (
-        "due", "free_length", "free_steps", "index", "key", "least_length", "least_steps", "terminals", "ways",
+        "due", "free_length", "free_steps", "index", "key", "least_length", "least_steps", "ways",
     )  # fmt: skip
 
     def __init__(self, index: int, key: Key) -> None:
@@ -71,7 +70,6 @@ class FlowSymbol:
         self.least_length: float = INFINITE
         self.free_steps: float = INFINITE
         self.free_length: float = INFINITE
-        self.terminals: frozenset[str] = frozenset()
         self.due = False
 
     @property
@@ -90,6 +88,7 @@ class FlowGrammar:
         self._by_key: dict[Key, int] = {}
         self._known = 0
         self._table = Tabulation(pda, lambda name, at: at)
+        self._detours: list[dict[str, int]] = []
         #: The terminals in upper bounds, and those of them that may not be used at all.
         self.limited = frozenset(counters.need)
         self._banned = {name for name in self.limited if not counters.affords(name, counters.remaining)}
@@ -133,7 +132,7 @@ class FlowGrammar:
             symbol.ways = tuple(dict.fromkeys(self._ways(symbol.key)))
         new = self.symbols[first:]
         self._cheapest(new)
-        self._learn_terminals(new)
+        self._find_due(new)
 
     def _ways(self, key: Key) -> Iterator[Way]:
         state, top, target = key
@@ -224,22 +223,54 @@ class FlowGrammar:
             if all(self.symbols[child].least_steps < INFINITE for child in way.children)
         ]
 
-    def _learn_terminals(self, new: list[FlowSymbol]) -> None:
-        users: dict[int, list[FlowSymbol]] = {}
-        for symbol in new:
-            for child in {child for way in symbol.ways for child in way.children}:
-                users.setdefault(child, []).append(symbol)
-        todo = list(new)
+    def _find_due(self, new: list[FlowSymbol]) -> None:
+        """Mark the symbols in whose completions a terminal with a lower bound may occur."""
+        users = self._users(new)
+        todo = [s for s in new if any(way.read in self.counters.dues for way in self.alive(s))]
+        todo += [s for s in new if any(self.symbols[child].due for way in self.alive(s) for child in way.children)]
         while todo:
             symbol = todo.pop()
-            found = set(symbol.terminals)
+            if not symbol.due:
+                symbol.due = True
+                todo += (user for user, _ in users.get(symbol.index, ()))
+
+    def _users(self, symbols: list[FlowSymbol]) -> dict[int, list[tuple[FlowSymbol, Way]]]:
+        """For each symbol the ways in which it is a child, and whose they are."""
+        users: dict[int, list[tuple[FlowSymbol, Way]]] = {}
+        for symbol in symbols:
             for way in self.alive(symbol):
+                for child in set(way.children):
+                    users.setdefault(child, []).append((symbol, way))
+        return users
+
+    def detours(self, index: int) -> dict[str, int]:
+        """For each terminal that completions of a symbol may use, by how many terminals that lengthens the shortest."""
+        if len(self._detours) != len(self.symbols):
+            self._find_detours()
+        return self._detours[index]
+
+    def _find_detours(self) -> None:
+        symbols = self.symbols
+        self._detours = [{} for _ in symbols]
+        users = self._users(symbols)
+        extra: dict[tuple[int, int], float] = {}
+        readers: dict[str, list[tuple[FlowSymbol, float]]] = {}
+        for symbol in symbols:
+            for way in self.alive(symbol):
+                length = sum(symbols[child].least_length for child in way.children) + way.moves
+                length += LENGTH if way.read is not None else 0
+                extra[symbol.index, id(way)] = length - symbol.least_length
                 if way.read is not None:
-                    found.add(way.read)
-                for child in way.children:
-                    found |= self.symbols[child].terminals
-            if len(found) > len(symbol.terminals):
-                symbol.terminals = frozenset(found)
-                todo += users.get(symbol.index, ())
-        for symbol in new:
-            symbol.due = any(name in self.counters.dues for name in symbol.terminals)
+                    readers.setdefault(way.read, []).append((symbol, length - symbol.least_length))
+        # For each terminal Dijkstra's algorithm upwards, from the symbols that read it to those that lead there.
+        for name, sources in readers.items():
+            queue = [(cost, symbol.index) for symbol, cost in sources]
+            heapq.heapify(queue)
+            while queue:
+                cost, index = heapq.heappop(queue)
+                if name in self._detours[index]:
+                    continue
+                self._detours[index][name] = int(cost // LENGTH)
+                for user, way in users.get(index, ()):
+                    if name not in self._detours[user.index]:
+                        heapq.heappush(queue, (cost + extra[user.index, id(way)], user.index))

@@ -84,6 +84,14 @@ class Counters:
                 needed -= min(needed >> shift & mask, paid >> shift & mask) << shift
         return needed
 
+    def reads(self, needed: int) -> int:
+        """A lower bound of the terminals that have to be read before nothing is needed."""
+        return max(
+            -(-(needed >> shift & mask) // max(bound.weights.values(), default=1))
+            for (shift, mask), bound in zip(self.fields, self.bounds, strict=True)
+            if bound.most is None
+        )
+
     def units(self, needed: int) -> int:
         """The sum of all that is needed."""
         return sum(
@@ -156,6 +164,15 @@ class LimitedAutomaton:
             if needed:
                 needed = self.counters.pay(read, needed)
         return LimitedConfiguration(self.automaton.step(inner, move), remaining, needed)
+
+    def selection(self, configuration: LimitedConfiguration) -> tuple[str, ...] | None:
+        """As of the automaton inside."""
+        chosen: tuple[str, ...] | None = self.automaton.selection(configuration.inner)
+        return chosen
+
+    def at_class(self, configuration: LimitedConfiguration) -> bool:
+        """As of the automaton inside."""
+        return bool(self.automaton.at_class(configuration.inner))
 
     def accepting(self, configuration: LimitedConfiguration) -> bool:
         """Whether the automaton inside accepts and no lower bound is open."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 from formal_llm.automata.cfg import CFG
@@ -76,10 +75,6 @@ class Lookahead:
             self._completion = Completion(inner, counters, max_states)
         else:
             self._exploration = Exploration(self.automaton, max_states)
-
-    @cached_property
-    def _limited_start(self) -> Any:
-        return self.automaton.start()
 
     def _parts(self, configuration: Any) -> LimitedConfiguration:
         if self._limited:
@@ -160,17 +155,20 @@ class Lookahead:
                 raise Undecided("the shortest word was not found within the budget of states; raise max_states")
         return tuple(word)
 
-    def terminals(self, configuration: Any) -> frozenset[str]:
-        """The terminals that a completion may still use (an upper set: limits are looked at one at a time)."""
+    def detours(self, configuration: Any) -> dict[str, int]:
+        """The terminals that a completion may still use, each with by how many terminals that lengthens it at least.
+
+        An upper set with lower bounds: of the limits only those that are used up are looked at.
+        """
         if self._completion is None:
             assert self._exploration is not None
-            return self._exploration.terminals(configuration)
+            return dict.fromkeys(self._exploration.terminals(configuration), 0)
         (state, stack), remaining, _ = self._parts(configuration)
-        found = self._completion.terminals(state, stack)
+        found = self._completion.detours(state, stack)
         if not self._limited:
             return found
         affords = self.automaton.counters.affords
-        return frozenset(name for name in found if affords(name, remaining))
+        return {name: extra for name, extra in found.items() if affords(name, remaining)}
 
     # -- for the walk -------------------------------------------------------------------------------------------
 
@@ -197,3 +195,10 @@ class Lookahead:
             return 0.0
         state, stack = self._parts(configuration).inner
         return self._completion.profile(state, stack).least_steps
+
+    def least_length(self, configuration: Any) -> float:
+        """A cheap lower bound of the terminals to the end, limits aside."""
+        if self._completion is None:
+            return 0.0
+        state, stack = self._parts(configuration).inner
+        return self._completion.profile(state, stack).least_length // LENGTH

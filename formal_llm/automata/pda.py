@@ -251,12 +251,16 @@ class PDA:
 
         return accepts(self, tuple(word))
 
-    # -- for selections -----------------------------------------------------------------------------------------
+    # -- what options are made of -------------------------------------------------------------------------------
 
-    @staticmethod
-    def members(symbol: str | None) -> tuple[str, ...] | None:
-        """The terminals of a selection on the stack, None for any other symbol."""
-        return None if symbol is None or not symbol.startswith("some(") else members(symbol)
+    def selection(self, configuration: Configuration) -> tuple[str, ...] | None:
+        """The terminals of which a non-empty subset is chosen next; None where the next choice is another one."""
+        top = configuration.stack.top
+        return members(top) if top is not None and top.startswith("some(") else None
+
+    def at_class(self, configuration: Configuration) -> bool:
+        """Whether the next choice is one terminal of a class (see :attr:`CFG.classes`)."""
+        return configuration.stack.top in self.classes
 
 
 def _transition(parts: Sequence[Any]) -> Transition:

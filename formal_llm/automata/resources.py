@@ -99,12 +99,14 @@ class Resources:
         for name, amounts in sums.items():
             self._amounts[name] = {**self._amounts.get(name, {}), **dict(amounts)}
 
+    def _with_total(self, amounts: dict[int, int]) -> dict[int, int]:
+        """Amounts by field, and their total in a field of its own behind the others."""
+        amounts[len(self._fields)] = sum(amounts.values())
+        return amounts
+
     def _pack(self, amounts: Mapping[int, int]) -> int:
-        total = sum(amounts.values())
-        packed = min(total, (1 << self._width - 1) - 1) << len(self._fields) * self._width
-        for number, amount in amounts.items():
-            packed += min(amount, (1 << self._width - 1) - 1) << number * self._width
-        return packed
+        most = (1 << self._width - 1) - 1
+        return sum(min(amount, most) << number * self._width for number, amount in amounts.items())
 
     def _pack_way(self, reads: tuple[str, ...], children: tuple[int, ...], steps: int) -> PackedWay:
         return PackedWay(self._pack(self._takes(reads)), reads, children, steps)
@@ -114,7 +116,7 @@ class Resources:
         for name in reads:
             for number, amount in self._amounts.get(name, {}).items():
                 total[number] = total.get(number, 0) + amount
-        return total
+        return self._with_total(total)
 
     def of(self, remaining: int) -> int:
         """What ``remaining``, a packed number of the limited automaton, leaves of each resource; guard bits set."""
@@ -125,9 +127,8 @@ class Resources:
 
     def need(self, amounts: int) -> int:
         """Amounts packed as the counters do, packed as here (without guard bits)."""
-        return self._pack(
-            {n: sum(amounts >> shift & mask for shift, mask in group) for n, group in enumerate(self._fields)}
-        )
+        by_field = {n: sum(amounts >> shift & mask for shift, mask in group) for n, group in enumerate(self._fields)}
+        return self._pack(self._with_total(by_field))
 
     def total(self, left: int) -> int:
         """The sum of what is left of all resources."""
@@ -167,7 +168,7 @@ class Resources:
                 todo += (user for user in users.get(index, ()) if not grammar.symbols[user].free)
         for index, toll in tolls.items():
             self.toll[index] = self._pack(toll)
-            self.tollsum[index] = sum(toll.values())
+            self.tollsum[index] = toll.get(len(self._fields), 0)
 
 
 def _read_through(

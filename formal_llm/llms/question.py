@@ -24,18 +24,34 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class Prospect:
     """What choosing an option means for the rest of the plan.
 
     Attributes:
         uses: the terminals that the option puts into the plan at once.
-        allows: the terminals that the plan may still use after it.
-        length: how many terminals are needed at least to finish after it; None where that is unknown.
+        allows: the terminals that the plan may still use after it, each with by how many terminals that makes the plan
+            longer than it has to be, at least.
+        length: how many terminals are needed at least to finish after it.
     """
 
     uses: tuple[Term, ...] = ()
-    allows: tuple[Term, ...] = ()
-    length: int | None = None
+    allows: tuple[tuple[Term, int], ...] = ()
+    length: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What an answerer may know beyond the texts of the options.
+
+    Attributes:
+        so_far: the terminals that the plan has already.
+        prospects: for each option what it means.
+        backward: whether the plan is written from its last step to its first.
+    """
+
+    so_far: tuple[Term, ...] = ()
+    prospects: tuple[Prospect, ...] = ()
+    backward: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +119,7 @@ class Question:
         task: the task that the plan is for.
         messages: what comes before the prompt in a chat (system message, examples, earlier questions and answers), or
             a function that makes it.
-        outlook: for each option what it means for the rest of the plan, or a function that makes it; empty: unknown.
+        outlook: what the options mean for the rest of the plan, or a function that tells it; None where nobody knows.
     """
 
     __slots__ = ("_messages", "_outlook", "_prompt", "complaint", "options", "several", "task")
@@ -116,7 +132,7 @@ class Question:
         several: bool = False,
         task: str = "",
         messages: Sequence[Message] | Callable[[], Sequence[Message]] = (),
-        outlook: Sequence[Outlook] | Callable[[], Sequence[Outlook]] = (),
+        outlook: Outlook | Callable[[], Outlook] | None = None,
     ) -> None:
         self._prompt = prompt
         if type(options) is tuple and options and type(options[0]) is Option:
@@ -147,11 +163,11 @@ class Question:
         return (*self._messages, Message("user", self.prompt))
 
     @property
-    def outlook(self) -> tuple[Outlook, ...]:
-        """For each option what it means for the rest of the plan; empty where that is not known."""
+    def outlook(self) -> Outlook | None:
+        """What the options mean for the rest of the plan; None where that is not known."""
         if callable(self._outlook):
             self._outlook = self._outlook()
-        return tuple(self._outlook)
+        return self._outlook
 
     def __repr__(self) -> str:
         return f"<Question: {' | '.join(f'{option.number}: {option.text}' for option in self.options)}>"
@@ -235,6 +251,6 @@ def _rebuild(
     several: bool,
     task: str,
     messages: tuple[Message, ...],
-    outlook: tuple[Outlook, ...],
+    outlook: Outlook | None,
 ) -> Question:
     return Question(prompt, options, several=several, task=task, messages=messages, outlook=outlook)

@@ -1,0 +1,54 @@
+"""Where the authored files are: grammars, task packs and training recipes.
+
+They live in top-level folders of the repository and travel in the wheel as data. A name is looked up the same way in a
+checkout and in an installed package, after a path that the user gave.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from formal_llm.errors import ResourceNotFound
+
+_PACKAGE = Path(__file__).parent
+
+
+def _root(kind: str) -> Path:
+    """The folder of ``kind``: beside the package in a checkout, inside it when installed."""
+    installed = _PACKAGE / "_authored" / kind
+    return installed if installed.is_dir() else _PACKAGE.parent / kind
+
+
+def names(kind: str) -> list[str]:
+    """The names there are: files by their stem, folders by their name.
+
+    Args:
+        kind: ``"grammars"``, ``"tasks"`` or ``"training"``.
+    """
+    root = _root(kind)
+    if not root.is_dir():
+        return []
+    return sorted(
+        {path.stem if path.is_file() else path.name for path in root.iterdir() if not path.name.startswith((".", "_"))}
+    )
+
+
+def find(kind: str, name: str, suffixes: tuple[str, ...] = ()) -> Path:
+    """The file or folder that ``name`` means: a path if there is one, else the shipped one of that name.
+
+    Args:
+        kind: ``"grammars"``, ``"tasks"`` or ``"training"``.
+        name: a path, or a name without suffix.
+        suffixes: the suffixes of files to look for; none to look for a folder.
+
+    Raises:
+        ResourceNotFound: neither a path nor a shipped name.
+    """
+    path = Path(name)
+    if path.is_file() if suffixes else path.is_dir():
+        return path
+    shipped = _root(kind) / name
+    for candidate in [shipped, *(shipped.with_name(shipped.name + suffix) for suffix in suffixes)]:
+        if candidate.is_file() if suffixes else candidate.is_dir():
+            return candidate
+    raise ResourceNotFound({"grammars": "grammar", "tasks": "task pack", "training": "recipe"}[kind], name, names(kind))

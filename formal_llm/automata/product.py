@@ -1,0 +1,88 @@
+"""Products: the words that several automata accept.
+
+The intersection of a context-free and a regular language is context-free (Hopcroft, Motwani and Ullman, section 7.3.4):
+a pushdown automaton and a finite one run side by side, and the pair is a pushdown automaton again, so that lookahead,
+membership and drawing work on it as on any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+
+from formal_llm.automata.automaton import State
+from formal_llm.automata.pda import PDA, Transition
+from formal_llm.errors import AutomatonError
+
+
+def product(pda: PDA, finite: PDA) -> PDA:
+    """The automaton for the words that both accept; only pairs of states that can be reached are made.
+
+    Args:
+        pda: any pushdown automaton.
+        finite: one whose transitions leave the stack alone. A terminal that none of its transitions reads is forbidden.
+
+    Raises:
+        AutomatonError: both use their stacks (the intersection may not be context-free), or they share no run at all.
+    """
+    if finite.uses_stack:
+        if pda.uses_stack:
+            raise AutomatonError(
+                "both automata use their stack, and the intersection of two context-free languages need not be "
+                "context-free; a constraint must be a finite automaton (transitions that neither pop nor push)"
+            )
+        pda, finite = finite, pda
+    first: dict[State, list[Transition]] = {}
+    for transition in pda.transitions:
+        first.setdefault(transition.state, []).append(transition)
+    second: dict[State, list[Transition]] = {}
+    for transition in finite.transitions:
+        second.setdefault(transition.state, []).append(transition)
+    start = (pda.start_state, finite.start_state)
+    pairs = {start: None}
+    todo = [start]
+    transitions: list[Transition] = []
+    while todo:
+        pair = todo.pop()
+        made: list[Transition] = []
+        for one in first.get(pair[0], ()):
+            if one.read is None:
+                made.append(_moved(one, pair, (one.target, pair[1])))
+            else:
+                made += (
+                    _moved(one, pair, (one.target, other.target))
+                    for other in second.get(pair[1], ())
+                    if other.read == one.read
+                )
+        for other in second.get(pair[1], ()):
+            if other.read is None:
+                made.append(Transition(pair, None, None, (pair[0], other.target), (), other.text))
+        for transition in made:
+            if transition.target not in pairs:
+                pairs[transition.target] = None  # type: ignore[index]  # targets made here are pairs
+                todo.append(transition.target)  # type: ignore[arg-type]
+        transitions += made
+    accepting = [p for p in pairs if p[0] in pda.accepting_states and p[1] in finite.accepting_states]
+    if not accepting:
+        raise AutomatonError("the automata have no word in common: no pair of final states can be reached")
+    symbols = {**finite.symbols, **pda.symbols}
+    return PDA(
+        transitions,
+        start=start,
+        accepting=accepting,
+        stack=pda.start_stack,
+        symbols=symbols,
+        classes=pda.classes,
+        cfg=pda.cfg,
+    )
+
+
+def _moved(transition: Transition, state: State, target: State) -> Transition:
+    return Transition(
+        state, transition.read, transition.pop, target, transition.push, transition.text, transition.production
+    )
+
+
+def constrained(pda: PDA, constraints: Iterable[PDA]) -> PDA:
+    """``pda`` with every constraint on top."""
+    return reduce(product, constraints, pda)

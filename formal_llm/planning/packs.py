@@ -1,0 +1,174 @@
+"""Task packs: a folder of tasks with their automaton and wording.
+
+``pack.toml`` names the grammar, says how the inputs and the goal of a task are told from its sentence, and composes the
+tasks; ``wording.toml``, if there is one, replaces templates. A pack holds no code.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from formal_llm import authored
+from formal_llm.automata import CFG, Limits
+from formal_llm.errors import NotationError, ResourceNotFound
+from formal_llm.planning.task import Task
+from formal_llm.planning.wording import Wording, fill, read_toml
+
+
+@dataclass(frozen=True)
+class TaskPack:
+    """A task pack.
+
+    Attributes:
+        name: its name.
+        title: what it is, in a few words.
+        cfg: its grammar.
+        wording: how its questions are put.
+        folder: where it is.
+        data: the contents of ``pack.toml``.
+    """
+
+    name: str
+    title: str
+    cfg: CFG
+    wording: Wording
+    folder: Path
+    data: Mapping[str, Any]
+
+    @classmethod
+    def load(cls, name: str) -> TaskPack:
+        """The pack at a path, or the shipped pack of that name.
+
+        Raises:
+            ResourceNotFound: there is no such pack.
+            NotationError: one of its files cannot be read; says which and where.
+        """
+        folder = authored.find("tasks", name)
+        file = folder / "pack.toml"
+        data = read_toml(file)
+        for key in ("title", "grammar"):
+            if not isinstance(data.get(key), str):
+                raise NotationError(f"the key {key!r} is missing", file=str(file))
+        beside = folder / data["grammar"]
+        path = beside if beside.is_file() else authored.find("grammars", data["grammar"], (".cfg",))
+        wording = folder / "wording.toml"
+        return cls(
+            folder.name,
+            data["title"],
+            CFG.from_file(path),
+            Wording.from_file(wording) if wording.is_file() else Wording(),
+            folder,
+            data,
+        )
+
+    # -- tasks --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        """All tasks of the pack, in their order."""
+        return tuple(
+            self.read(text, group=group["name"])
+            for group in self.data.get("groups", ())
+            for text in _compose(group, self.data.get("slots", {}))
+        )
+
+    @property
+    def splits(self) -> Mapping[str, Sequence[int]]:
+        """Named selections of tasks, by their numbers from 0."""
+        splits: Mapping[str, Sequence[int]] = self.data.get("splits", {})
+        return splits
+
+    def split(self, name: str) -> tuple[Task, ...]:
+        """The tasks of a split; ``"all"`` for all.
+
+        Raises:
+            ResourceNotFound: there is no split of that name.
+        """
+        if name == "all":
+            return self.tasks
+        if name not in self.splits:
+            raise ResourceNotFound("split of tasks", name, ["all", *self.splits])
+        return tuple(self.tasks[number] for number in self.splits[name])
+
+    def task(self, which: str | int) -> Task:
+        """A task by its number from 0, or by a sentence that describes it.
+
+        Raises:
+            ResourceNotFound: the pack has no task of that number.
+        """
+        if isinstance(which, int) or which.strip().isdecimal():
+            number = int(which)
+            if not 0 <= number < len(self.tasks):
+                raise ResourceNotFound("task", str(number), [f"0 to {len(self.tasks) - 1}"])
+            return self.tasks[number]
+        return self.read(which)
+
+    def read(
+        self, sentence: str, *, inputs: Sequence[str] | None = None, goal: str | None = None, group: str = ""
+    ) -> Task:
+        """The task that a sentence describes.
+
+        Args:
+            sentence: the description.
+            inputs: the names of the given inputs; told from the sentence where left out.
+            goal: the name of the goal; told from the sentence where left out.
+            group: the kind of task.
+
+        A sentence that does not say what is given leaves all inputs open; one that does not say what is wanted leaves
+        the goal to the LLM.
+
+        Raises:
+            ResourceNotFound: an input or a goal that the pack does not know.
+        """
+        known: Mapping[str, Any] = self.data.get("inputs", {})
+        goals: Mapping[str, Any] = self.data.get("goals", {})
+        pattern = self.data.get("sentence", {}).get("pattern")
+        match = re.search(pattern, sentence, re.IGNORECASE) if pattern else None
+        if inputs is None:
+            inputs = _named(match["given"], known) if match else []
+            inputs = inputs or list(known)
+        if goal is None and match:
+            wanted = _named(match["wanted"], goals)
+            goal = wanted[0] if wanted else self.data["sentence"].get("otherwise")
+        for name in inputs:
+            if name not in known:
+                raise ResourceNotFound("input", name, known)
+        if goal is not None and goal not in goals:
+            raise ResourceNotFound("goal", goal, goals)
+        missing = {known[name]["terminal"]: 0 for name in known if name not in inputs}
+        return Task(
+            sentence,
+            goal=None if goal is None else goals[goal]["symbol"],
+            limits=Limits(at_most=missing),
+            inputs=tuple(inputs),
+            group=group,
+        )
+
+
+def _named(text: str, entries: Mapping[str, Any]) -> list[str]:
+    """The entries one of whose words occurs in ``text``."""
+    words = set(re.findall(r"[^\W\d_]+", text.casefold()))
+    return [name for name, entry in entries.items() if words.intersection(entry.get("words", ()))]
+
+
+def _compose(group: Mapping[str, Any], slots: Mapping[str, Any]) -> Iterator[str]:
+    """The texts of a group: its template with all combinations of its slots, the last slot varying fastest."""
+    names = group.get("slots", [])
+    for values in itertools.product(*(_fillers(slots[name]) for name in names)):
+        yield fill(group["text"], dict(zip(names, values, strict=True)))
+
+
+def _fillers(slot: Sequence[str] | Mapping[str, Sequence[str]]) -> list[str]:
+    """A list of texts as it is; ``{subsets = [...]}``: all non-empty subsets, the first word varying fastest."""
+    if not isinstance(slot, Mapping):
+        return list(slot)
+    words = slot["subsets"]
+    kept = itertools.product((True, False), repeat=len(words))
+    chosen = ([w for w, keep in zip(words, reversed(keeps), strict=True) if keep] for keeps in kept)
+    return [" ".join(subset) for subset in chosen if subset]

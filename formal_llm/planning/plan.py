@@ -1,0 +1,256 @@
+"""The finished plan: word, derivation tree, nested calls, readable steps, and what it took to make it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from formal_llm.automata.cfg import members
+from formal_llm.planning.tree import Call, Node, is_nested, only_terminal, read_call
+
+if TYPE_CHECKING:
+    import networkx
+    from rich.console import RenderableType
+
+Order = Literal["backward", "forward"]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a plan took.
+
+    Attributes:
+        questions: questions answered.
+        forced: choices that the grammar leaves open and the rules do not: taken without a question.
+        backtracks: dead ends from which the walk went back.
+        wasted: answers that going back undid.
+        requests, input_tokens, output_tokens: as the answerers reported them.
+        seconds: wall-clock time from the start of the walk to its end.
+    """
+
+    questions: int = 0
+    forced: int = 0
+    backtracks: int = 0
+    wasted: int = 0
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a plan, to be carried out in the order of ``number`` (from 1).
+
+    Attributes:
+        number: its place.
+        name: the terminal; empty for a step that is only a text.
+        text: the step in words.
+        position: the place of the terminal in the word, from 0.
+        inputs: what it is applied to, where that is known: numbers of steps, labels of inputs.
+    """
+
+    number: int
+    name: str
+    text: str
+    position: int
+    inputs: tuple[int | str, ...] = ()
+
+    def __str__(self) -> str:
+        on = [f"the result of step {item}" if isinstance(item, int) else item for item in self.inputs]
+        return f"Step {self.number}: {self.text}" + (f" on {' and '.join(on)}" if on else "")
+
+
+class Plan:
+    """A plan. Equal when task, tree, order and completeness are; its parts are made when they are looked at.
+
+    Args:
+        task: the description of the task.
+        tree: the derivation tree, or a function that builds it.
+        order: whether the word is written from the last step to the first (``backward``, as the nested calls of a
+            prefix grammar are) or from the first to the last.
+        usage: what it took.
+        complete: False for the partial plan of a walk that stopped on the way.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        tree: Node | Callable[[], Node],
+        *,
+        order: Order = "backward",
+        usage: Usage | None = None,
+        complete: bool = True,
+    ) -> None:
+        self.task = task
+        self._tree = tree
+        self.order: Order = order
+        self.usage = usage or Usage()
+        self.complete = complete
+
+    @property
+    def tree(self) -> Node:
+        """The derivation tree; a flat one for an automaton that comes from no grammar."""
+        if not isinstance(self._tree, Node):
+            self._tree = self._tree()
+        return self._tree
+
+    @cached_property
+    def word(self) -> tuple[str, ...]:
+        """The terminals, in the order of the language."""
+        return tuple(leaf.symbol for leaf in self.tree.leaves)
+
+    @cached_property
+    def call(self) -> Call | None:
+        """The nested calls, for prefix grammars (each production a tool before its arguments); else None."""
+        return read_call(self.tree) if self.complete else None
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps from first to last."""
+        return read_steps(self.tree, self.order)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.steps)) if self.steps else " ".join(self.word)
+
+    def __repr__(self) -> str:
+        state = "" if self.complete else "unfinished, "
+        return f"<Plan: {state}{' '.join(self.word)}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Plan):
+            return NotImplemented
+        mine = (self.task, self.order, self.complete, self.tree)
+        return mine == (other.task, other.order, other.complete, other.tree)
+
+    def __hash__(self) -> int:
+        return hash((self.task, self.word))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Plan.from_json, (self.to_json(),)
+
+    # -- other forms --------------------------------------------------------------------------------------------
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """The plan as JSON. ``word``, ``call`` and ``steps`` are for readers; ``tree`` is what :meth:`from_json` needs."""
+        data = {
+            "format": "formal_llm.plan/1",
+            "task": self.task,
+            "complete": self.complete,
+            "order": self.order,
+            "word": self.word,
+            "call": None if self.call is None else str(self.call),
+            "steps": [asdict(step) for step in self.steps],
+            "usage": asdict(self.usage),
+            "tree": self.tree.flat(),
+        }
+        return json.dumps(data, indent=indent, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """The plan that :meth:`to_json` wrote.
+
+        Raises:
+            ValueError: the text is no such plan.
+        """
+        try:
+            data = json.loads(text)
+            if data["format"] != "formal_llm.plan/1":
+                raise ValueError(f"unknown format {data['format']!r}")
+            return cls(
+                data["task"],
+                Node.from_flat(data["tree"]),
+                order=data["order"],
+                usage=Usage(**data["usage"]),
+                complete=data["complete"],
+            )
+        except (KeyError, TypeError, IndexError) as error:
+            raise ValueError(f"this is no plan: {error!r}") from error
+
+    def to_networkx(self) -> networkx.DiGraph:
+        """The calls, or the derivation tree where there are none, as a graph."""
+        from formal_llm.planning.drawing import plan_graph
+
+        return plan_graph(self)
+
+    def to_mermaid(self) -> str:
+        """The plan as a Mermaid flowchart."""
+        from formal_llm.planning.drawing import plan_picture
+
+        return plan_picture(self).to_mermaid()
+
+    def to_dot(self) -> str:
+        """The plan in Graphviz' language."""
+        from formal_llm.planning.drawing import plan_picture
+
+        return plan_picture(self).to_dot()
+
+    def to_svg(self) -> str:
+        """The plan as a picture; needs Graphviz.
+
+        Raises:
+            MissingDependency: the program ``dot`` is not installed.
+        """
+        from formal_llm.planning.drawing import plan_picture
+
+        return plan_picture(self).to_svg()
+
+    def _repr_svg_(self) -> str | None:
+        from formal_llm.errors import MissingDependency
+
+        try:
+            return self.to_svg()
+        except MissingDependency:
+            return None
+
+    def __rich__(self) -> RenderableType:
+        from formal_llm.planning.drawing import plan_rich
+
+        return plan_rich(self)
+
+
+def read_steps(tree: Node, order: Order) -> tuple[Step, ...]:
+    """The steps of a tree, first to last.
+
+    A production with a text is a step. Of the other terminals, those of a backward plan are steps that are applied to
+    something; in a forward plan, and where the tree is no nesting of calls, all are.
+    """
+    nested = order == "backward" and is_nested(tree)
+    rows: list[tuple[int, str, str, int, list[Node]]] = []
+    covered: set[int] = set()
+    position = 0
+    for node in tree.walk():
+        if node.terminal:
+            position += 1
+        if node.text and not node.terminal:
+            leaves = [leaf for child in node.children if (leaf := only_terminal(child)) is not None]
+            covered.update(map(id, leaves))
+            rows.append((id(node), leaves[0].symbol if leaves else "", node.text, position, node.children[1:]))
+        elif nested and len(node.children) > 1 and members(node.symbol) is None:
+            tool = only_terminal(node.children[0])
+            if tool is not None:
+                rows.append((id(node), tool.symbol, f"Use {tool.label}", position, node.children[1:]))
+        elif node.terminal and not nested and id(node) not in covered:
+            rows.append((id(node), node.symbol, node.text or f"Use {node.label}", position - 1, []))
+    last = len(rows)
+    numbers = {key: last - n if order == "backward" else n + 1 for n, (key, *_) in enumerate(rows)}
+    steps = [
+        Step(numbers[key], name, text, place, tuple(_inputs(arguments, numbers)) if nested else ())
+        for key, name, text, place, arguments in rows
+    ]
+    return tuple(sorted(steps, key=lambda step: step.number))
+
+
+def _inputs(arguments: list[Node], numbers: dict[int, int]) -> Iterator[int | str]:
+    for node in arguments:
+        while id(node) not in numbers and len(node.children) == 1:
+            node = node.children[0]
+        if id(node) in numbers:
+            yield numbers[id(node)]
+        elif node.terminal:
+            yield node.label
+        else:
+            yield from (child.label for child in node.children)

@@ -1,0 +1,31 @@
+"""A task: one problem in natural language."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from formal_llm.automata import Limits
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a plan is for.
+
+    Attributes:
+        description: the problem, in natural language.
+        goal: the nonterminal from which the plan is derived, where it is not the grammar's start symbol.
+        limits: limits for this task besides those of the grammar (an input that is not given has limit 0).
+        inputs: the names of the inputs that are given.
+        group: the kind of task in its task pack.
+    """
+
+    description: str
+    goal: str | None = None
+    limits: Limits = field(default_factory=Limits)
+    inputs: tuple[str, ...] = ()
+    group: str = ""
+
+    @classmethod
+    def of(cls, task: str | Task) -> Task:
+        """A task as it is, a text as a task."""
+        return task if isinstance(task, Task) else cls(task)
