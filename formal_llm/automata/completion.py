@@ -93,6 +93,8 @@ class Completion:
         self._units: dict[int, int] = {}
         self._free_fields = 0
         self._memo: dict[_State, float] = {}
+        #: Changes whenever new symbols make earlier deltas and profiles stale.
+        self.version = 0
         start = pda.start()
         self._resolve(start.state, start.stack.top)
         self._refresh()
@@ -101,7 +103,9 @@ class Completion:
         """Take in the symbols that the grammar has learnt since; what was concluded without them is forgotten."""
         self.resources = Resources(self.grammar, exchange=not self.grammar.open)
         self._symbols = len(self.grammar.symbols)
+        self.version += 1
         self._memo.clear()
+        self._finished: dict[tuple[int, Spine, int, int], float] = {}
         self._profiles.clear()
         self._below_cache: dict[tuple[State, Stack], Profile] = {}
         self._compiled: dict[int, tuple[tuple[PackedWay, int, float], ...]] = {}
@@ -231,7 +235,28 @@ class Completion:
 
     def steps(self, profile: Profile, remaining: int, needed: int) -> float:
         """Moves of *some* completion; infinite when there is none, ``UNKNOWN`` when the budget is spent."""
-        begin = self._begin(profile, remaining, needed)
+        if profile.least_steps == INFINITE:
+            return INFINITE
+        if needed and profile.paid:
+            needed = self.counters.less(needed, profile.paid)
+        remaining -= profile.promised
+        if remaining & self.counters.guard != self.counters.guard:
+            return INFINITE
+        found = self.finish(profile.pending, profile.spine, self.resources.of(remaining), needed)
+        return found if found == UNKNOWN else found + profile.free_steps
+
+    def finish(self, pending: int, spine: Spine, left: int, needed: int) -> float:
+        """Moves that complete what is pending, when ``left`` is left of the resources; else as :meth:`steps`."""
+        key = (pending, spine, left, needed)
+        found = self._finished.get(key)
+        if found is None:
+            if len(self._finished) > _CACHE:
+                self._finished.clear()
+            found = self._finished[key] = self._finish(pending, spine, left, needed)
+        return found
+
+    def _finish(self, pending: int, spine: Spine, left: int, needed: int) -> float:
+        begin = self._normal(pending, spine, left, needed)
         if begin is None:
             return INFINITE
         cost, state = begin
@@ -242,19 +267,21 @@ class Completion:
             found = self._search(state)
         return found if found == UNKNOWN else found + cost
 
-    def _begin(self, profile: Profile, remaining: int, needed: int) -> tuple[float, _State] | None:
-        if profile.least_steps == INFINITE:
-            return None
-        if profile.promised:
-            remaining -= profile.promised
-            if remaining & self.counters.guard != self.counters.guard:
-                return None
-        if needed and profile.paid:
-            needed = self.counters.less(needed, profile.paid)
-        if not profile.pending and profile.spine is None:
-            return None if needed else (profile.free_steps, _State(0, None, 0, 0))
-        begin = self._normal(profile.pending, profile.spine, self.resources.of(remaining), needed)
-        return None if begin is None else (profile.free_steps + begin[0], begin[1])
+    def delta(self, state: State, pushed: tuple[str, ...]) -> Profile:
+        """What symbols on top add to the profile of the stack below, where each can be done with in one way only."""
+        chain = []
+        for top in pushed:
+            ways = self._resolve(state, top)
+            if not ways:
+                return _DEAD
+            symbol, state = ways[0]
+            chain.append(symbol)
+            if state is ACCEPTING:
+                break
+        added = _NOTHING
+        for symbol in reversed(chain):
+            added = self._on_top(symbol, added)
+        return added
 
     def _normal(self, pending: int, spine: Spine, left: int, needed: int) -> tuple[float, _State] | None:
         """Leave out what is free; None where some resource cannot pay what all pending symbols take at least."""

@@ -88,6 +88,7 @@ class FlowGrammar:
         self._by_key: dict[Key, int] = {}
         self._known = 0
         self._table = Tabulation(pda, lambda name, at: at)
+        self._open, self._open_at = False, -1
         self._detours: list[dict[str, int]] = []
         #: The terminals in upper bounds, and those of them that may not be used at all.
         self.limited = frozenset(counters.need)
@@ -114,7 +115,9 @@ class FlowGrammar:
     @property
     def open(self) -> bool:
         """Whether some stack symbol can be done with in more than one way (states afterwards, accepting before)."""
-        return self._table.open
+        if self._open_at != len(self.symbols):
+            self._open, self._open_at = self._table.open, len(self.symbols)
+        return self._open
 
     def _index(self, key: Key) -> int:
         index = self._by_key.get(key)

@@ -68,11 +68,12 @@ class Lookahead:
         self.automaton = as_automaton(source, limits)
         inner, _ = split(self.automaton)
         self._limited = isinstance(self.automaton, LimitedAutomaton)
-        self._completion: Completion | None = None
+        #: The search for pushdown automata; None for other automata.
+        self.completion: Completion | None = None
         self._exploration: Exploration | None = None
         if isinstance(inner, PDA):
             counters = self.automaton.counters if self._limited else Counters(())
-            self._completion = Completion(inner, counters, max_states)
+            self.completion = Completion(inner, counters, max_states)
         else:
             self._exploration = Exploration(self.automaton, max_states)
 
@@ -86,11 +87,11 @@ class Lookahead:
 
     def steps(self, configuration: Any) -> float:
         """Moves of some completion; infinite when there is none, negative when it is unknown."""
-        if self._completion is None:
+        if self.completion is None:
             assert self._exploration is not None
             return self._exploration.steps(configuration)
         (state, stack), remaining, needed = self._parts(configuration)
-        return self._completion.steps(self._completion.profile(state, stack), remaining, needed)
+        return self.completion.steps(self.completion.profile(state, stack), remaining, needed)
 
     def completable(self, configuration: Any = None, *, steps: int | None = None) -> Verdict:
         """Whether some run from ``configuration`` (the start, if left out) accepts within the limits.
@@ -113,11 +114,11 @@ class Lookahead:
         return Verdict("unknown", "state budget")
 
     def _cheapest(self, configuration: Any, *, by_length: bool) -> float:
-        if self._completion is None:
+        if self.completion is None:
             assert self._exploration is not None
             return self._exploration.cheapest(configuration, by_length=by_length)
         (state, stack), remaining, needed = self._parts(configuration)
-        return self._completion.cheapest(state, stack, remaining, needed, by_length=by_length)
+        return self.completion.cheapest(state, stack, remaining, needed, by_length=by_length)
 
     def shortest(self, configuration: Any = None) -> int | None:
         """The least number of terminals that complete a configuration; None where nothing does.
@@ -160,11 +161,11 @@ class Lookahead:
 
         An upper set with lower bounds: of the limits only those that are used up are looked at.
         """
-        if self._completion is None:
+        if self.completion is None:
             assert self._exploration is not None
             return dict.fromkeys(self._exploration.terminals(configuration), 0)
         (state, stack), remaining, _ = self._parts(configuration)
-        found = self._completion.detours(state, stack)
+        found = self.completion.detours(state, stack)
         if not self._limited:
             return found
         affords = self.automaton.counters.affords
@@ -178,27 +179,27 @@ class Lookahead:
         Configurations with equal signatures have the same moves with the same verdicts, whatever lies deep in their
         stacks, so what was found for one holds for all.
         """
-        if self._completion is None:
+        if self.completion is None:
             return configuration, 0.0
         (state, stack), remaining, needed = self._parts(configuration)
         if stack.top is None:
             return (state, None, remaining, needed), 0.0
         # The state below the top is known only where the top can be popped in one way; else the stack itself decides.
-        below = self._completion.below(state, stack)
+        below = self.completion.below(state, stack)
         if below is None:
             return (state, stack, remaining, needed), 0.0
         return (state, stack.top, below.pending, below.spine, below.promised, below.paid, remaining, needed), below.free_steps
 
     def least_steps(self, configuration: Any) -> float:
         """A cheap lower bound of the moves to the end, limits aside; infinite where even that is impossible."""
-        if self._completion is None:
+        if self.completion is None:
             return 0.0
         state, stack = self._parts(configuration).inner
-        return self._completion.profile(state, stack).least_steps
+        return self.completion.profile(state, stack).least_steps
 
     def least_length(self, configuration: Any) -> float:
         """A cheap lower bound of the terminals to the end, limits aside."""
-        if self._completion is None:
+        if self.completion is None:
             return 0.0
         state, stack = self._parts(configuration).inner
-        return self._completion.profile(state, stack).least_length // LENGTH
+        return self.completion.profile(state, stack).least_length // LENGTH

@@ -56,6 +56,8 @@ class Resources:
         )
         # One more field holds the total, so that no sum of tolls that passes the check of the total can overflow.
         self._width = (capacity + 1).bit_length() + 1
+        self._top = len(self._fields) * self._width
+        self._groups = [self._group(number, group) for number, group in enumerate(self._fields)]
         self.guard = sum(1 << (number + 1) * self._width - 1 for number in range(len(self._fields) + 1))
         self.ways: dict[int, tuple[PackedWay, ...]] = {
             index: tuple(dict.fromkeys(self._pack_way(*parts) for parts in group)) for index, group in ways.items()
@@ -99,6 +101,13 @@ class Resources:
         for name, amounts in sums.items():
             self._amounts[name] = {**self._amounts.get(name, {}), **dict(amounts)}
 
+    def _group(self, number: int, group: list[tuple[int, int]]) -> tuple[int, int, list[tuple[int, int]]]:
+        """(place, the bits of fields that hold at most 1, the other fields) of a resource."""
+        bounds = zip(self._counters.fields, self._counters.bounds, strict=True)
+        upper = {field: bound.most for field, bound in bounds if bound.most is not None}
+        bits = sum(1 << shift for shift, mask in group if upper[shift, mask] == 1)
+        return number * self._width, bits, [field for field in group if upper[field] != 1]
+
     def _with_total(self, amounts: dict[int, int]) -> dict[int, int]:
         """Amounts by field, and their total in a field of its own behind the others."""
         amounts[len(self._fields)] = sum(amounts.values())
@@ -127,12 +136,17 @@ class Resources:
 
     def need(self, amounts: int) -> int:
         """Amounts packed as the counters do, packed as here (without guard bits)."""
-        by_field = {n: sum(amounts >> shift & mask for shift, mask in group) for n, group in enumerate(self._fields)}
-        return self._pack(self._with_total(by_field))
+        total = packed = 0
+        for place, bits, fields in self._groups:
+            # Fields that hold 0 or 1 are counted all at once.
+            amount = (amounts & bits).bit_count() + sum([amounts >> shift & mask for shift, mask in fields])
+            total += amount
+            packed += amount << place
+        return packed + (total << self._top)
 
     def total(self, left: int) -> int:
         """The sum of what is left of all resources."""
-        return left >> len(self._fields) * self._width & ((1 << self._width - 1) - 1)
+        return left >> self._top & ((1 << self._width - 1) - 1)
 
     def _learn_tolls(
         self, grammar: FlowGrammar, ways: Mapping[int, list[tuple[tuple[str, ...], tuple[int, ...], int]]]

@@ -12,13 +12,25 @@ signature, so plans that come by the same place, in the same or another walk, fi
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
+from formal_llm.automata.automaton import EMPTY, Configuration, Stack, State
+from formal_llm.automata.completion import Completion, Profile
 from formal_llm.automata.flow import INFINITE
+from formal_llm.automata.limited import Counters, LimitedConfiguration, split
 from formal_llm.automata.lookahead import Lookahead
+from formal_llm.automata.pda import PDA
 
 _CACHE = 200_000
+
+
+class Jump(NamedTuple):
+    """All moves of a choice at once, for a pushdown automaton under limits: where to, what is pushed, what is taken."""
+
+    target: State
+    pushed: tuple[str, ...]
+    need: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,11 +41,13 @@ class Choice:
         index: its place among all choices of the configuration, also those that were left out; from 0.
         moves: the moves.
         reads: the terminals that the moves read; of a member of a selection, the member.
+        jump: the moves in one, where that is possible.
     """
 
     index: int
     moves: tuple[Any, ...]
     reads: tuple[str, ...] = ()
+    jump: Jump | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -44,15 +58,43 @@ class Fork:
         choices: those from which a plan can be finished, as far as the lookahead knows.
         total: how many there are without lookahead.
         several: whether any non-empty subset may be chosen (a selection).
-        reach: moves that finish a plan after any of the choices, besides those for what lies deeper in the stack.
         shown: what options were made of the choices; kept by the walk.
     """
 
     choices: tuple[Choice, ...]
     total: int
     several: bool = False
-    reach: float = 0.0
     shown: Any = field(default=None, repr=False)
+
+
+class _Row(NamedTuple):
+    """A choice at a (state, stack top), and what is the same wherever that top lies."""
+
+    choice: Choice
+    need: int  # as the counters pack it: exact for each terminal
+    promised: int
+    take: int  # as the resources pack it: interchangeable terminals together
+    added: Profile
+
+
+class _Template:
+    """The choices at a (state, stack top), whatever lies below."""
+
+    __slots__ = ("forks", "guard", "rows", "total", "version")
+
+    def __init__(self, rows: list[_Row], total: int, version: int) -> None:
+        self.rows = rows
+        self.total = total
+        self.version = version
+        self.forks: dict[int, Fork] = {}
+
+    def fork(self, kept: int) -> Fork:
+        """The fork of the rows whose bits are set; always the same object for the same rows."""
+        fork = self.forks.get(kept)
+        if fork is None:
+            choices = tuple(row.choice for number, row in enumerate(self.rows) if kept >> number & 1)
+            fork = self.forks[kept] = Fork(choices, self.total)
+        return fork
 
 
 class ChoiceTable:
@@ -67,17 +109,23 @@ class ChoiceTable:
         self.lookahead = lookahead
         self.automaton = lookahead.automaton
         self.look = look
-        self._forks: dict[Hashable, Fork] = {}
+        inner, _ = split(self.automaton)
+        self._pda: PDA | None = inner if isinstance(inner, PDA) else None
+        self._counters: Counters | None = getattr(self.automaton, "counters", None)
+        self._templates: dict[tuple[State, str | None], _Template] = {}
+        #: (the choices, moves that finish a plan after any of them but for what lies deeper), by signature.
+        self._forks: dict[Hashable, tuple[Fork, float]] = {}
 
     def at(self, configuration: Any, steps: float) -> Fork:
         """The choices of ``configuration`` when ``steps`` more moves may be made."""
         signature, deeper = self.lookahead.signature(configuration)
-        fork = self._forks.get(signature)
-        if fork is None:
+        found = self._forks.get(signature)
+        if found is None:
             if len(self._forks) > _CACHE:
                 self._forks.clear()
-            fork = self._forks[signature] = self._make(configuration, deeper)
-        if fork.reach + deeper <= steps or not self.look:
+            found = self._forks[signature] = self._make(configuration, deeper)
+        fork, reach = found
+        if reach + deeper <= steps or not self.look:
             return fork
         # Near the end of the step budget the number of moves decides: asked anew, not remembered.
         near = tuple(choice for choice in fork.choices if self._within(configuration, choice, steps))
@@ -89,50 +137,119 @@ class ChoiceTable:
 
     def after(self, configuration: Any, choice: Choice) -> Any:
         """The configuration after a choice."""
-        for move in choice.moves:
-            configuration = self.automaton.step(configuration, move)
-        return configuration
+        if choice.jump is None:
+            for move in choice.moves:
+                configuration = self.automaton.step(configuration, move)
+            return configuration
+        target, pushed, need = choice.jump
+        if self._counters is None:
+            return Configuration(target, configuration.stack.rest.push(pushed))
+        (_, stack), remaining, needed = configuration
+        if needed:
+            for name in choice.reads:
+                needed = self._counters.pay(name, needed)
+        return LimitedConfiguration(Configuration(target, stack.rest.push(pushed)), remaining - need, needed)
 
-    def _make(self, configuration: Any, deeper: float) -> Fork:
+    def _make(self, configuration: Any, deeper: float) -> tuple[Fork, float]:
         selection = getattr(self.automaton, "selection", None)
         chosen = selection(configuration) if selection is not None else None
-        several = chosen is not None and len(chosen) > 1
-        if several:
-            found = list(self._members(configuration, chosen or ()))
-            total = len(chosen or ())
-        else:
-            found = list(self._candidates(configuration))
-            total = len(found)
+        if chosen is not None and len(chosen) > 1:
+            return self._filtered(list(self._members(configuration, chosen)), len(chosen), deeper, several=True)
+        completion = self.lookahead.completion
+        if completion is None or completion.grammar.open or not self.look:
+            found = list(self._candidates(self.automaton, configuration))
+            return self._filtered(found, len(found), deeper)
+        if self._counters is None:
+            return self._from_template(completion, configuration, 0, 0)
+        return self._from_template(completion, *configuration)
+
+    def _filtered(
+        self, found: list[tuple[Choice, Any]], total: int, deeper: float, several: bool = False
+    ) -> tuple[Fork, float]:
         if not self.look:
-            return Fork(tuple(choice for choice, _ in found), total, several)
+            return Fork(tuple(choice for choice, _ in found), total, several), 0.0
         kept, reach = [], 0.0
         for choice, after in found:
             steps = self.lookahead.steps(after)
             if steps < INFINITE:
                 kept.append(choice)
                 reach = max(reach, len(choice.moves) + steps - deeper)
-        return Fork(tuple(kept), total, several, reach)
+        return Fork(tuple(kept), total, several), reach
 
-    def _candidates(self, configuration: Any) -> Iterator[tuple[Choice, Any]]:
+    # -- choices by the top of the stack ------------------------------------------------------------------------
+
+    def _from_template(
+        self, completion: Completion, configuration: Configuration, remaining: int, needed: int
+    ) -> tuple[Fork, float]:
+        """The choices at a stack top, filtered by what is below it and what is left: no stack is built for that."""
+        state, stack = configuration
+        template = self._templates.get((state, stack.top))
+        if template is None or template.version != completion.version:
+            template = self._templates[state, stack.top] = self._make_template(completion, state, stack.top)
+        below = completion.below(state, stack)
+        if below is None:
+            return template.fork(0), 0.0
+        counters, guard = completion.counters, completion.counters.guard
+        pending, spine, reach, kept = below.pending, below.spine, 0.0, 0
+        remaining -= below.promised
+        if needed and below.paid:
+            needed = counters.less(needed, below.paid)
+        left = completion.resources.of(remaining)
+        for number, (choice, need, promised, take, added) in enumerate(template.rows):
+            if (remaining - need) & guard != guard or (remaining - need - promised) & guard != guard:
+                continue
+            due = needed
+            if due:
+                for name in choice.reads:
+                    due = counters.pay(name, due)
+                due = counters.less(due, added.paid)
+            steps = 0.0
+            if pending or added.pending or due or spine is not None:
+                steps = completion.finish(pending + added.pending, spine, left - take, due)
+                if steps == INFINITE:
+                    continue
+            kept |= 1 << number
+            reach = max(reach, len(choice.moves) + steps + added.free_steps)
+        return template.fork(kept), reach
+
+    def _make_template(self, completion: Completion, state: State, top: str | None) -> _Template:
+        assert self._pda is not None
+        start = Configuration(state, EMPTY if top is None else Stack(top, EMPTY))
+        rows, total = [], 0
+        for choice, after in self._candidates(self._pda, start):
+            total += 1
+            pushed = tuple(after.stack)
+            added = completion.delta(after.state, pushed)
+            need = sum(completion.counters.need.get(name, 0) for name in choice.reads)
+            if added.least_steps < INFINITE:
+                if choice.moves and top is not None:
+                    choice = replace(choice, jump=Jump(after.state, pushed, need))
+                resources = completion.resources
+                take = resources.need(need) + resources.need(added.promised)
+                rows.append(_Row(choice, need, added.promised, take, added))
+        return _Template(rows, total, completion.version)
+
+    @staticmethod
+    def _candidates(automaton: Any, configuration: Any) -> Iterator[tuple[Choice, Any]]:
         """The choices of a configuration that are single options, with what they lead to."""
-        automaton = self.automaton
         at_class = getattr(automaton, "at_class", None)
+        base = _depth(configuration) - 1
         number = 0
         if automaton.accepting(configuration):
             yield Choice(0, ()), configuration
             number = 1
         for move in automaton.moves(configuration):
             after = automaton.step(configuration, move)
-            paths = [((move,), after)]
-            if move.read is None and at_class is not None and at_class(after):
+            paths: list[tuple[tuple[Any, ...], Any]] = [((move,), after)]
+            if move.read is None and at_class is not None and at_class(after) and _depth(after) > base:
                 paths = [((move, member), automaton.step(after, member)) for member in automaton.moves(after)]
             for moves, end in paths:
-                if all(move.read is None for move in moves):
-                    # A terminal that must come now belongs to the option that brings it.
+                # A terminal that the option has put on the stack, and that must come now, belongs to the option.
+                if moves[-1].read is None and _depth(end) > base and not automaton.accepting(end):
                     following = automaton.moves(end)
-                    if len(following) == 1 and following[0].read is not None and not automaton.accepting(end):
+                    if len(following) == 1 and following[0].read is not None:
                         moves, end = (*moves, following[0]), automaton.step(end, following[0])
-                    elif not following and not automaton.accepting(end):
+                    elif not following:
                         number += 1
                         continue
                 yield Choice(number, moves, tuple(m.read for m in moves if m.read is not None)), end
@@ -176,3 +293,9 @@ class ChoiceTable:
                 elif name not in must:
                     todo.append(((*moves, move), after, place + 1))
         return None
+
+
+def _depth(configuration: Any) -> int:
+    """How deep the stack is; 1 for an automaton without one, so that all it does counts as its own."""
+    inner = getattr(configuration, "inner", configuration)
+    return inner.stack.depth if isinstance(inner, Configuration) else 1

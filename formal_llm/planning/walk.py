@@ -332,10 +332,7 @@ class Walk:
         if not choice.moves:
             self._finish()
             return
-        step, now = self._table.automaton.step, self._now
-        for move in choice.moves:
-            now = step(now, move)
-        self._now = now
+        self._now = self._table.after(self._now, choice)
         self._moves += choice.moves
 
     def _finish(self) -> None:
