@@ -22,6 +22,7 @@ class Stack:
     top: str | None
     rest: Stack
     depth: int
+    _hash: int
 
     def __init__(self, top: str, rest: Stack) -> None:
         self.top = top

@@ -18,10 +18,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from formal_llm.automata.drawable import Drawable, Picture
 from formal_llm.automata.limits import Limits
 from formal_llm.errors import GrammarError, did_you_mean
 
 if TYPE_CHECKING:
+    import networkx
+
     from formal_llm.automata.checks import Diagnostic
 
 #: What a symbol's name may look like: no blanks, quotes, bars, commas, parentheses, equals or comment signs, no arrow.
@@ -92,7 +95,7 @@ def _freeze(symbols: Mapping[str, Symbol]) -> Mapping[str, Symbol]:
 
 
 @dataclass(frozen=True, eq=False)
-class CFG:
+class CFG(Drawable):
     """A context-free grammar with labels and limits.
 
     Args:
@@ -157,7 +160,9 @@ class CFG:
     def _check_limits(self) -> None:
         for name in (*self.limits.at_most, *self.limits.at_least):
             if name in self.nonterminals:
-                raise GrammarError(f"the limit on {name} cannot be counted: it is a nonterminal, limits count terminals")
+                raise GrammarError(
+                    f"the limit on {name} cannot be counted: it is a nonterminal, limits count terminals"
+                )
             if name not in self.terminals:
                 raise GrammarError(self.unknown("symbol in a limit", name, self.terminals))
         quantities = {name for symbol in self.symbols.values() for name in symbol.numbers}
@@ -283,7 +288,7 @@ class CFG:
     @cached_property
     def productive(self) -> frozenset[str]:
         """The nonterminals (selections included) from which some word can be derived."""
-        return self._closure({name: True for name in self.terminals})
+        return self._closure(dict.fromkeys(self.terminals, True))
 
     @cached_property
     def nullable(self) -> frozenset[str]:
@@ -341,6 +346,19 @@ class CFG:
             return symbol.label
         chosen = members(name)
         return "some of " + ", ".join(map(self.label, chosen)) if chosen else name.replace("_", " ")
+
+    # -- other forms --------------------------------------------------------------------------------------------
+
+    def to_networkx(self) -> networkx.MultiDiGraph:
+        """Symbols and productions as a graph; see :func:`formal_llm.automata.drawing.cfg_graph`."""
+        from formal_llm.automata.drawing import cfg_graph
+
+        return cfg_graph(self)
+
+    def _picture(self) -> Picture:
+        from formal_llm.automata.drawing import cfg_picture
+
+        return cfg_picture(self)
 
     # -- changed copies -----------------------------------------------------------------------------------------
 

@@ -92,9 +92,7 @@ def _slips(cfg: CFG) -> list[Diagnostic]:
         if meant is not None and any(name in production.body for production in cfg.by_head[meant]):
             meant = None
         if meant is not None:
-            slips.append(
-                Diagnostic("typo", name, f"{name} has no rule, so it is a terminal; did you mean {meant}?")
-            )
+            slips.append(Diagnostic("typo", name, f"{name} has no rule, so it is a terminal; did you mean {meant}?"))
     return slips
 
 

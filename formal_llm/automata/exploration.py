@@ -1,8 +1,8 @@
 """Lookahead for any automaton: explore configurations, nearest first.
 
-This knows nothing but the Automaton protocol, so it serves automata that are not pushdown automata, and it is the plain
-reference for the faster search in :mod:`formal_llm.automata.completion`. Configurations may be infinitely many: a budget
-of configurations ends it.
+This knows nothing but the Automaton protocol, so it serves automata that are not pushdown automata, and it is the
+plain reference for the faster search in :mod:`formal_llm.automata.completion`. There may be infinitely many
+configurations: a budget ends it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Exploration:
         self._steps: dict[Any, float] = {}
 
     def cheapest(self, configuration: Any, *, by_length: bool) -> float:
-        """The least moves, or least length, to an accepting configuration; infinite: none; ``UNKNOWN``: budget spent."""
+        """The least moves, or least length, to acceptance; infinite for none, ``UNKNOWN`` when the budget is spent."""
         best: dict[Any, float] = {configuration: 0}
         queue: list[tuple[float, int, Any]] = [(0, 0, configuration)]
         done: set[Any] = set()

@@ -39,7 +39,7 @@ Key = tuple[State, str | None, State]
 
 
 class Way(NamedTuple):
-    """One way to work off a symbol: the terminal it reads, the symbols it leaves, the moves it takes itself (0 or 1)."""
+    """One way to work off a symbol: the terminal it reads, the symbols it leaves, the moves it takes (0 or 1)."""
 
     read: str | None
     children: tuple[int, ...]
@@ -87,7 +87,7 @@ class FlowGrammar:
         self.symbols: list[FlowSymbol] = []
         self._by_key: dict[Key, int] = {}
         self._known = 0
-        self._table = Tabulation(pda, lambda name, at: at)
+        self._table = Tabulation(pda, lambda _, at: at)
         self._open, self._open_at = False, -1
         self._detours: list[dict[str, int]] = []
         #: The terminals in upper bounds, and those of them that may not be used at all.
@@ -220,11 +220,7 @@ class FlowGrammar:
 
     def alive(self, symbol: FlowSymbol) -> list[Way]:
         """The ways that some completion takes, limits aside."""
-        return [
-            way
-            for way in symbol.ways
-            if all(self.symbols[child].least_steps < INFINITE for child in way.children)
-        ]
+        return [way for way in symbol.ways if all(self.symbols[child].least_steps < INFINITE for child in way.children)]
 
     def _find_due(self, new: list[FlowSymbol]) -> None:
         """Mark the symbols in whose completions a terminal with a lower bound may occur."""

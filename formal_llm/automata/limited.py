@@ -69,7 +69,6 @@ class Counters:
             needed -= min(needed >> shift & mask, weight) << shift
         return needed
 
-
     def earn(self, terminal: str, paid: int) -> int:
         """``paid``, packed as ``needed`` is, after one use of ``terminal`` that is still to come."""
         for shift, mask, weight in self.dues.get(terminal, ()):

@@ -42,7 +42,7 @@ class Bound:
     line: str
 
 
-def _number(value: int | float) -> int | float:
+def _number(value: float) -> int | float:
     return int(value) if float(value).is_integer() else value
 
 
@@ -97,7 +97,7 @@ class Limits:
 
     def most(self, terminal: str) -> int | None:
         """The most uses of a terminal, None where there is no limit."""
-        return self.at_most[terminal] if terminal in self.at_most else self.default
+        return self.at_most.get(terminal, self.default)
 
     def __and__(self, other: Limits) -> Limits:
         """Both at once: of each pair of bounds the tighter one."""
@@ -134,7 +134,11 @@ class Limits:
         elif len(words) == 3:
             at_most[words[2]] = None
         for bound in self.sums:
-            kept_most = None if bound.at_most is not None and line in SumLimit(bound.quantity, bound.at_most).lines() else bound.at_most
+            kept_most = (
+                None
+                if bound.at_most is not None and line in SumLimit(bound.quantity, bound.at_most).lines()
+                else bound.at_most
+            )
             low = SumLimit(bound.quantity, at_least=bound.at_least)
             kept_least = None if bound.at_least is not None and line in low.lines() else bound.at_least
             sums.append(SumLimit(bound.quantity, kept_most, kept_least))
@@ -157,7 +161,10 @@ class Limits:
                 bounds.append(Bound({name: 1}, least, None, f"%require {least} {name}"))
         for limit in self.sums:
             weights = {t: numbers[t][limit.quantity] for t in alphabet if limit.quantity in numbers.get(t, {})}
-            for sum_limit in (SumLimit(limit.quantity, limit.at_most), SumLimit(limit.quantity, at_least=limit.at_least)):
+            for sum_limit in (
+                SumLimit(limit.quantity, limit.at_most),
+                SumLimit(limit.quantity, at_least=limit.at_least),
+            ):
                 bounds += [_whole(sum_limit, weights, line) for line in sum_limit.lines()]
         return bounds
 
@@ -176,11 +183,11 @@ def _whole(limit: SumLimit, weights: Mapping[str, int | float], line: str) -> Bo
     )
 
 
-def _tighter(a: int | float | None, b: int | float | None) -> int | float | None:
+def _tighter(a: float | None, b: float | None) -> int | float | None:
     return b if a is None else a if b is None else _number(min(a, b))
 
 
-def _wider(a: int | float | None, b: int | float | None) -> int | float | None:
+def _wider(a: float | None, b: float | None) -> int | float | None:
     return b if a is None else a if b is None else _number(max(a, b))
 
 

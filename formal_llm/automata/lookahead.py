@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from formal_llm.automata.cfg import CFG
+from formal_llm.automata.cheapest import Cheapest
 from formal_llm.automata.completion import UNKNOWN, Completion
 from formal_llm.automata.exploration import Exploration
-from formal_llm.automata.flow import INFINITE, LENGTH
+from formal_llm.automata.flow import INFINITE, LENGTH, FlowGrammar
 from formal_llm.automata.limited import Counters, LimitedAutomaton, LimitedConfiguration, limited, split
 from formal_llm.automata.limits import Limits
 from formal_llm.automata.pda import PDA
@@ -73,7 +74,8 @@ class Lookahead:
         self._exploration: Exploration | None = None
         if isinstance(inner, PDA):
             counters = self.automaton.counters if self._limited else Counters(())
-            self.completion = Completion(inner, counters, max_states)
+            self.completion = Completion(FlowGrammar(inner, counters), max_states)
+            self._search = Cheapest(self.completion)
         else:
             self._exploration = Exploration(self.automaton, max_states)
 
@@ -91,7 +93,7 @@ class Lookahead:
             assert self._exploration is not None
             return self._exploration.steps(configuration)
         (state, stack), remaining, needed = self._parts(configuration)
-        return self.completion.steps(self.completion.profile(state, stack), remaining, needed)
+        return self.completion.steps(self.completion.profiles.profile(state, stack), remaining, needed)
 
     def completable(self, configuration: Any = None, *, steps: int | None = None) -> Verdict:
         """Whether some run from ``configuration`` (the start, if left out) accepts within the limits.
@@ -118,7 +120,7 @@ class Lookahead:
             assert self._exploration is not None
             return self._exploration.cheapest(configuration, by_length=by_length)
         (state, stack), remaining, needed = self._parts(configuration)
-        return self.completion.cheapest(state, stack, remaining, needed, by_length=by_length)
+        return self._search.find(state, stack, remaining, needed, by_length=by_length)
 
     def shortest(self, configuration: Any = None) -> int | None:
         """The least number of terminals that complete a configuration; None where nothing does.
@@ -165,7 +167,7 @@ class Lookahead:
             assert self._exploration is not None
             return dict.fromkeys(self._exploration.terminals(configuration), 0)
         (state, stack), remaining, _ = self._parts(configuration)
-        found = self.completion.detours(state, stack)
+        found = self.completion.profiles.detours(state, stack)
         if not self._limited:
             return found
         affords = self.automaton.counters.affords
@@ -185,21 +187,30 @@ class Lookahead:
         if stack.top is None:
             return (state, None, remaining, needed), 0.0
         # The state below the top is known only where the top can be popped in one way; else the stack itself decides.
-        below = self.completion.below(state, stack)
+        below = self.completion.profiles.below(state, stack)
         if below is None:
             return (state, stack, remaining, needed), 0.0
-        return (state, stack.top, below.pending, below.spine, below.promised, below.paid, remaining, needed), below.free_steps
+        return (
+            state,
+            stack.top,
+            below.pending,
+            below.spine,
+            below.promised,
+            below.paid,
+            remaining,
+            needed,
+        ), below.free_steps
 
     def least_steps(self, configuration: Any) -> float:
         """A cheap lower bound of the moves to the end, limits aside; infinite where even that is impossible."""
         if self.completion is None:
             return 0.0
         state, stack = self._parts(configuration).inner
-        return self.completion.profile(state, stack).least_steps
+        return self.completion.profiles.profile(state, stack).least_steps
 
     def least_length(self, configuration: Any) -> float:
         """A cheap lower bound of the terminals to the end, limits aside."""
         if self.completion is None:
             return 0.0
         state, stack = self._parts(configuration).inner
-        return self.completion.profile(state, stack).least_length // LENGTH
+        return self.completion.profiles.profile(state, stack).least_length // LENGTH

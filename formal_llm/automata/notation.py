@@ -138,7 +138,7 @@ def _parse(source: _Source) -> Tree[Token]:
     if not re.sub(r"#[^\n]*", "", source.text).strip():
         source.fail("the grammar is empty", None, suggestion="write at least one rule, such as: S -> a S | b")
     try:
-        return cast("Tree[Token]", _parser().parse(source.text))
+        return _parser().parse(source.text)
     except UnexpectedToken as error:
         expected = _expected(error.accepts or error.expected)
         place = Place(error.line, error.column)
@@ -151,7 +151,7 @@ def _parse(source: _Source) -> Tree[Token]:
         what = "the line ends too early" if at_end else f"unexpected {str(error.token)!r}"
         line = source.text.split("\n")[error.line - 1].split("#")[0] if error.line > 0 else ""
         if not _ARROW.search(line) and not line.lstrip().startswith(("%", "|")) and '"' not in line:
-            what, expected = "the arrow is missing", ["'->' after the symbol", "or a \"label\" for it"]
+            what, expected = "the arrow is missing", ["'->' after the symbol", 'or a "label" for it']
         source.fail(what, place, expected=expected, suggestion=_advice(source, place))
     except UnexpectedCharacters as error:
         place = Place(error.line, error.column)
@@ -286,10 +286,10 @@ class _Reader:
         for at in (0, -1):
             word = str(names[at])
             rest = list(names[1:] if at == 0 else names[:-1])
-            if word == "*" and allow_star or word.isascii() and word.isdigit():
+            if (word == "*" and allow_star) or (word.isascii() and word.isdigit()):
                 self.named += [("limit", name) for name in rest]
                 return (None if word == "*" else int(word)), rest
-        self.fail("the limit has no number", names[0], suggestion=f"write: %limit 1 {' '.join(names)}")
+        return self.fail("the limit has no number", names[0], suggestion=f"write: %limit 1 {' '.join(names)}")
 
     def _sum_limit(self, quantity: Token, compare: Token, value: Token) -> None:
         amount = self._amount(value)
@@ -377,7 +377,7 @@ def _described(cfg: CFG, name: str) -> str:
     return f" {quote(symbol.label)}" + (f" {quote(symbol.description)}" if symbol.description else "")
 
 
-# -- the compact notation of papers -------------------------------------------------------------------------------------
+# -- the compact notation of papers ----------------------------------------------------------------------------------
 
 _LETTER = re.compile(r"[^\W\d_][0-9'′]*|ε")
 _ARROW = re.compile(r"->|→|::=")

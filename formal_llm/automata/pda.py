@@ -14,11 +14,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from formal_llm.automata.automaton import EMPTY, Configuration, Stack, State, fingerprint
 from formal_llm.automata.cfg import CFG, Production, Symbol, members
+from formal_llm.automata.drawable import Drawable, Picture
 from formal_llm.errors import AutomatonError, did_you_mean
+
+if TYPE_CHECKING:
+    import networkx
 
 #: The states of the automaton of a grammar.
 START, LOOP, ACCEPT = "start", "loop", "accept"
@@ -61,7 +65,7 @@ class Transition:
 
 
 @dataclass(frozen=True, eq=False)
-class PDA:
+class PDA(Drawable):
     """A pushdown automaton.
 
     Args:
@@ -214,9 +218,22 @@ class PDA:
 
     def __repr__(self) -> str:
         return (
-            f"<PDA: {len(self.states)} states, {len(self.terminals)} terminals, {len(self.stack_symbols)} stack symbols, "
-            f"{len(self.transitions)} transitions>"
+            f"<PDA: {len(self.states)} states, {len(self.terminals)} terminals, {len(self.stack_symbols)} stack "
+            f"symbols, {len(self.transitions)} transitions>"
         )
+
+    # -- other forms --------------------------------------------------------------------------------------------
+
+    def to_networkx(self) -> networkx.MultiDiGraph:
+        """States and transitions as a graph; see :func:`formal_llm.automata.drawing.pda_graph`."""
+        from formal_llm.automata.drawing import pda_graph
+
+        return pda_graph(self)
+
+    def _picture(self) -> Picture:
+        from formal_llm.automata.drawing import pda_picture
+
+        return pda_picture(self)
 
     # -- the Automaton protocol ---------------------------------------------------------------------------------
 

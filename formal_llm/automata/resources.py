@@ -51,9 +51,7 @@ class Resources:
         ways = {symbol.index: list(_read_through(grammar, symbol, self.leaves)) for symbol in grammar.symbols}
         self._exchange = exchange
         self._divide(ways)
-        capacity = sum(
-            bound.most for bound in self._counters.bounds if bound.most is not None
-        )
+        capacity = sum(bound.most for bound in self._counters.bounds if bound.most is not None)
         # One more field holds the total, so that no sum of tolls that passes the check of the total can overflow.
         self._width = (capacity + 1).bit_length() + 1
         self._top = len(self._fields) * self._width
@@ -144,8 +142,11 @@ class Resources:
             packed += amount << place
         return packed + (total << self._top)
 
-    def total(self, left: int) -> int:
-        """The sum of what is left of all resources."""
+    def cover(self, left: int, toll: int, tollsum: int) -> bool:
+        """Whether what is left pays for tolls; the sum first, since only then no field of ``toll`` has overflowed."""
+        return tollsum <= self._total(left) and (left - toll) & self.guard == self.guard
+
+    def _total(self, left: int) -> int:
         return left >> self._top & ((1 << self._width - 1) - 1)
 
     def _learn_tolls(

@@ -5,6 +5,6 @@ from formal_llm.llms.llm import LLM, PROVIDERS, ask, resolve
 from formal_llm.llms.question import Answer, Message, Option, Outlook, Prospect, Question, Term, TokenUsage
 
 __all__ = [
-    "LLM", "PROVIDERS", "Answer", "FunctionLLM", "Message", "Option", "Outlook", "Prospect", "Question", "RandomLLM", "ScriptedLLM",
-    "Term", "TokenUsage", "ask", "resolve",
+    "LLM", "PROVIDERS", "Answer", "FunctionLLM", "Message", "Option", "Outlook", "Prospect", "Question", "RandomLLM",
+    "ScriptedLLM",     "Term", "TokenUsage", "ask", "resolve",
 ]  # fmt: skip

@@ -21,8 +21,46 @@ PRICE = 0.3
 _WORD = re.compile(r"[^\W_]+")
 _SUFFIXES = ("ization", "isation", "ation", "ions", "ion", "ings", "ing", "ies", "ers", "er", "ed", "es", "s", "e", "y")
 _STOP_WORDS = frozenset(
-    "a an and are as at by for from give gives given how i in into is it its of on one or return show shows step steps "
-    "that the then they this to use used with what".split()
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "by",
+        "for",
+        "from",
+        "give",
+        "gives",
+        "given",
+        "how",
+        "i",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "of",
+        "on",
+        "one",
+        "or",
+        "return",
+        "show",
+        "shows",
+        "step",
+        "steps",
+        "that",
+        "the",
+        "then",
+        "they",
+        "this",
+        "to",
+        "use",
+        "used",
+        "with",
+        "what",
+    ]
 )
 
 
@@ -34,7 +72,9 @@ def stems(text: str) -> tuple[str, ...]:
         if word in _STOP_WORDS:
             continue
         stem = word
-        while (ending := next((e for e in _SUFFIXES if stem.endswith(e) and len(stem) - len(e) >= 3), None)) is not None:
+        while (
+            ending := next((e for e in _SUFFIXES if stem.endswith(e) and len(stem) - len(e) >= 3), None)
+        ) is not None:
             stem = stem[: -len(ending)]
         found.append(stem)
     return tuple(found)

@@ -67,7 +67,7 @@ def _from_string(name: str) -> LLM:
             if kind == "random":
                 return doubles.RandomLLM(int(value or 0))
             if kind == "first" and not value:
-                return doubles.FunctionLLM(lambda question: 1)
+                return doubles.FunctionLLM(lambda _: 1)
             if kind == "script" and value:
                 return doubles.ScriptedLLM.from_text(value)
         except ValueError:

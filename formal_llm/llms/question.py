@@ -136,7 +136,7 @@ class Question:
     ) -> None:
         self._prompt = prompt
         if type(options) is tuple and options and type(options[0]) is Option:
-            self.options: tuple[Option, ...] = options  # type: ignore[assignment]  # checked: the walk's fast path
+            self.options: tuple[Option, ...] = options
         else:
             self.options = tuple(
                 option if isinstance(option, Option) else Option(number, option)

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_FRAME = re.compile(r"^(?:(?:the\s+)?(?:answer|choice|option)s?(?:\s+is)?\s*:?\s*)?(?P<rest>.*)$", re.IGNORECASE | re.DOTALL)
+_FRAME = re.compile(
+    r"^(?:(?:the\s+)?(?:answer|choice|option)s?(?:\s+is)?\s*:?\s*)?(?P<rest>.*)$", re.IGNORECASE | re.DOTALL
+)
 _NUMBER = re.compile(r"^[(\[]?(?P<number>[+-]?\d+)[)\]]?[.)]?\s*(?::\s*|[-–]\s+)?(?P<text>.*)$", re.DOTALL)
 _SEVERAL = re.compile(r"\s*(?:,|;|\band\b|\s)\s*(?:and\s+)?", re.IGNORECASE)
 _WHOLE = re.compile(r"[+-]?\d+")

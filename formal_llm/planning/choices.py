@@ -1,7 +1,7 @@
 """What can be chosen in a configuration: the automaton's moves, made into options that a person would understand.
 
-- A nonterminal on top of the stack: each production is an option. Where a production begins with a class (a symbol that
-  stands for a choice of one terminal), the members of the class take its place: people read tool names, not class names.
+- A nonterminal on top of the stack: each production is an option. Where a production begins with a class (a symbol
+  that stands for a choice of one terminal), its members take its place: people read tool names, not class names.
 - A selection on top: its members are the options, and several may be chosen at once.
 - An accepting configuration with moves left: stopping is an option too.
 
@@ -11,16 +11,20 @@ signature, so plans that come by the same place, in the same or another walk, fi
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from formal_llm.automata import CFG, Limits
 from formal_llm.automata.automaton import EMPTY, Configuration, Stack, State
-from formal_llm.automata.completion import Completion, Profile
+from formal_llm.automata.completion import Completion
 from formal_llm.automata.flow import INFINITE
-from formal_llm.automata.limited import Counters, LimitedConfiguration, split
-from formal_llm.automata.lookahead import Lookahead
+from formal_llm.automata.limited import Counters, LimitedConfiguration, limited, split
+from formal_llm.automata.lookahead import Lookahead, as_automaton
 from formal_llm.automata.pda import PDA
+from formal_llm.automata.product import constrained
+from formal_llm.automata.profiles import Profile
+from formal_llm.errors import AutomatonError
 
 _CACHE = 200_000
 
@@ -116,6 +120,44 @@ class ChoiceTable:
         #: (the choices, moves that finish a plan after any of them but for what lies deeper), by signature.
         self._forks: dict[Hashable, tuple[Fork, float]] = {}
 
+    @classmethod
+    def of(
+        cls,
+        source: CFG | Any,
+        *,
+        goal: str | None = None,
+        limits: Limits | None = None,
+        constraints: Sequence[PDA] = (),
+        lookahead: str = "on",
+        max_states: int = 20_000,
+    ) -> ChoiceTable:
+        """The choices of a grammar or automaton.
+
+        Args:
+            source: the grammar or automaton.
+            goal: the nonterminal to derive instead of the grammar's start symbol.
+            limits: more limits.
+            constraints: finite automata that the word must satisfy as well.
+            lookahead: ``"on"`` or ``"off"``.
+            max_states: the budget of one lookahead query.
+
+        Raises:
+            AutomatonError: a goal or constraints for an automaton that cannot have them.
+        """
+        if lookahead not in ("on", "off"):
+            raise ValueError(f"lookahead is 'on' or 'off', not {lookahead!r}")
+        if goal is not None:
+            if not isinstance(source, CFG):
+                raise AutomatonError("a task with a goal needs a grammar: an automaton starts where it starts")
+            source = source.with_start(goal)
+        automaton = as_automaton(source, limits)
+        if constraints:
+            inner, own = split(automaton)
+            if not isinstance(inner, PDA):
+                raise AutomatonError("constraints need a grammar or a PDA to be combined with")
+            automaton = limited(constrained(inner, constraints), own)
+        return cls(Lookahead(automaton, max_states=max_states), look=lookahead == "on")
+
     def at(self, configuration: Any, steps: float) -> Fork:
         """The choices of ``configuration`` when ``steps`` more moves may be made."""
         signature, deeper = self.lookahead.signature(configuration)
@@ -184,9 +226,9 @@ class ChoiceTable:
         """The choices at a stack top, filtered by what is below it and what is left: no stack is built for that."""
         state, stack = configuration
         template = self._templates.get((state, stack.top))
-        if template is None or template.version != completion.version:
+        if template is None or template.version != completion.profiles.version:
             template = self._templates[state, stack.top] = self._make_template(completion, state, stack.top)
-        below = completion.below(state, stack)
+        below = completion.profiles.below(state, stack)
         if below is None:
             return template.fork(0), 0.0
         counters, guard = completion.counters, completion.counters.guard
@@ -194,7 +236,7 @@ class ChoiceTable:
         remaining -= below.promised
         if needed and below.paid:
             needed = counters.less(needed, below.paid)
-        left = completion.resources.of(remaining)
+        left = completion.profiles.resources.of(remaining)
         for number, (choice, need, promised, take, added) in enumerate(template.rows):
             if (remaining - need) & guard != guard or (remaining - need - promised) & guard != guard:
                 continue
@@ -219,15 +261,15 @@ class ChoiceTable:
         for choice, after in self._candidates(self._pda, start):
             total += 1
             pushed = tuple(after.stack)
-            added = completion.delta(after.state, pushed)
+            added = completion.profiles.delta(after.state, pushed)
             need = sum(completion.counters.need.get(name, 0) for name in choice.reads)
             if added.least_steps < INFINITE:
                 if choice.moves and top is not None:
                     choice = replace(choice, jump=Jump(after.state, pushed, need))
-                resources = completion.resources
+                resources = completion.profiles.resources
                 take = resources.need(need) + resources.need(added.promised)
                 rows.append(_Row(choice, need, added.promised, take, added))
-        return _Template(rows, total, completion.version)
+        return _Template(rows, total, completion.profiles.version)
 
     @staticmethod
     def _candidates(automaton: Any, configuration: Any) -> Iterator[tuple[Choice, Any]]:

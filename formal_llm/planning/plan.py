@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from formal_llm.automata.cfg import members
+from formal_llm.automata.drawable import Drawable, Picture
 from formal_llm.planning.tree import Call, Node, is_nested, only_terminal, read_call
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Step:
         return f"Step {self.number}: {self.text}" + (f" on {' and '.join(on)}" if on else "")
 
 
-class Plan:
+class Plan(Drawable):
     """A plan. Equal when task, tree, order and completeness are; its parts are made when they are looked at.
 
     Args:
@@ -135,7 +136,7 @@ class Plan:
     # -- other forms --------------------------------------------------------------------------------------------
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """The plan as JSON. ``word``, ``call`` and ``steps`` are for readers; ``tree`` is what :meth:`from_json` needs."""
+        """The plan as JSON: ``word``, ``call`` and ``steps`` for readers, ``tree`` for :meth:`from_json`."""
         data = {
             "format": "formal_llm.plan/1",
             "task": self.task,
@@ -176,35 +177,10 @@ class Plan:
 
         return plan_graph(self)
 
-    def to_mermaid(self) -> str:
-        """The plan as a Mermaid flowchart."""
+    def _picture(self) -> Picture:
         from formal_llm.planning.drawing import plan_picture
 
-        return plan_picture(self).to_mermaid()
-
-    def to_dot(self) -> str:
-        """The plan in Graphviz' language."""
-        from formal_llm.planning.drawing import plan_picture
-
-        return plan_picture(self).to_dot()
-
-    def to_svg(self) -> str:
-        """The plan as a picture; needs Graphviz.
-
-        Raises:
-            MissingDependency: the program ``dot`` is not installed.
-        """
-        from formal_llm.planning.drawing import plan_picture
-
-        return plan_picture(self).to_svg()
-
-    def _repr_svg_(self) -> str | None:
-        from formal_llm.errors import MissingDependency
-
-        try:
-            return self.to_svg()
-        except MissingDependency:
-            return None
+        return plan_picture(self)
 
     def __rich__(self) -> RenderableType:
         from formal_llm.planning.drawing import plan_rich

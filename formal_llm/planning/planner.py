@@ -6,16 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from formal_llm.automata import CFG, PDA, Limits
-from formal_llm.automata.limited import limited, split
-from formal_llm.automata.lookahead import Lookahead, as_automaton
-from formal_llm.automata.product import constrained
-from formal_llm.errors import AutomatonError
 from formal_llm.llms.llm import LLM, ask, resolve
+from formal_llm.planning.budget import Budget
 from formal_llm.planning.choices import ChoiceTable
 from formal_llm.planning.events import Answered, Asked, EventCallback
 from formal_llm.planning.plan import Plan
 from formal_llm.planning.task import Task
-from formal_llm.planning.walk import Budget, Walk
+from formal_llm.planning.walk import Walk
 from formal_llm.planning.wording import Wording
 
 
@@ -79,19 +76,14 @@ class Planner:
         key = (task.goal, task.limits)
         table = self._tables.get(key)
         if table is None:
-            source = self.source
-            if task.goal is not None:
-                if not isinstance(source, CFG):
-                    raise AutomatonError("a task with a goal needs a grammar: an automaton starts where it starts")
-                source = source.with_start(task.goal)
-            automaton = as_automaton(source, self.limits & task.limits)
-            if self.constraints:
-                inner, limits = split(automaton)
-                if not isinstance(inner, PDA):
-                    raise AutomatonError("constraints need a grammar or a PDA to be combined with")
-                automaton = limited(constrained(inner, self.constraints), limits)
-            lookahead = Lookahead(automaton, max_states=self.max_states)
-            table = self._tables[key] = ChoiceTable(lookahead, look=self.lookahead == "on")
+            table = self._tables[key] = ChoiceTable.of(
+                self.source,
+                goal=task.goal,
+                limits=self.limits & task.limits,
+                constraints=self.constraints,
+                lookahead=self.lookahead,
+                max_states=self.max_states,
+            )
         return table
 
     def start(self, task: str | Task) -> Walk:
@@ -100,9 +92,7 @@ class Planner:
         Raises:
             NoValidPlan: nothing follows all the rules; says which symbols or limits are to blame.
         """
-        return Walk(
-            self.table(task), task, wording=self.wording, budget=self.budget, on_event=self.on_event
-        )
+        return Walk(self.table(task), task, wording=self.wording, budget=self.budget, on_event=self.on_event)
 
     def resume(self, snapshot: Mapping[str, Any] | str, task: str | Task | None = None) -> Walk:
         """The walk of a snapshot (see :meth:`Walk.restore`).

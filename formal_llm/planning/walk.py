@@ -14,9 +14,7 @@ The journal of choices is the walk's checkpoint: replaying it restores the walk 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Any
 
@@ -24,52 +22,19 @@ from formal_llm.automata import Limits
 from formal_llm.automata.explain import why_empty
 from formal_llm.automata.flow import INFINITE
 from formal_llm.automata.limited import split
-from formal_llm.automata.lookahead import Lookahead
 from formal_llm.automata.pda import PDA
 from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan, SnapshotError, WalkError
-from formal_llm.llms.question import Answer, Option, Outlook, Prospect, Question, Term, TokenUsage
+from formal_llm.llms.question import Answer, Question, TokenUsage
+from formal_llm.planning.asking import Asker
+from formal_llm.planning.budget import Budget
+from formal_llm.planning.checkpoint import Checkpoint, Row
 from formal_llm.planning.choices import Choice, ChoiceTable, Fork
 from formal_llm.planning.events import Backtracked, EventCallback, Finished, Forced
+from formal_llm.planning.journal import Entry
 from formal_llm.planning.plan import Plan, Usage
 from formal_llm.planning.task import Task
 from formal_llm.planning.tree import Node, build_tree
 from formal_llm.planning.wording import Wording
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """What one walk may use; None for no bound.
-
-    Attributes:
-        questions: questions asked.
-        steps: moves of the automaton in the plan. With lookahead only such plans are offered as keep it.
-        backtracks: dead ends left.
-    """
-
-    questions: int | None = None
-    steps: int | None = 10_000
-    backtracks: int | None = None
-
-
-class _Entry:
-    """A choice in the journal."""
-
-    __slots__ = ("asked", "chosen", "configuration", "excluded", "fork", "moves", "members", "question")
-
-    def __init__(self, configuration: Any, fork: Fork, moves: int) -> None:
-        self.configuration = configuration
-        self.fork = fork
-        self.moves = moves  # how many moves were made before
-        self.excluded: set[Any] = set()
-        self.chosen: Choice | None = None
-        self.members: frozenset[str] = frozenset()  # of a selection, what was chosen
-        self.asked = False
-        self.question: Question | None = None
-
-    def key(self) -> Any:
-        """What ruling out this entry's choice rules out."""
-        assert self.chosen is not None
-        return self.members if self.fork.several else self.chosen.index
 
 
 class Walk:
@@ -101,20 +66,17 @@ class Walk:
     ) -> None:
         self.task = Task.of(task)
         if not isinstance(source, ChoiceTable):
-            if lookahead not in ("on", "off"):
-                raise ValueError(f"lookahead is 'on' or 'off', not {lookahead!r}")
             both = self.task.limits & limits if limits else self.task.limits
-            if self.task.goal is not None and hasattr(source, "with_start"):
-                source = source.with_start(self.task.goal)
-            source = ChoiceTable(Lookahead(source, both), look=lookahead == "on")
+            source = ChoiceTable.of(source, goal=self.task.goal, limits=both, lookahead=lookahead)
         self._table: ChoiceTable = source
         self.wording = wording or Wording()
         self.budget = budget or Budget()
+        self._asker = Asker(self._table, self.wording, self.task.description, self._tree)
         self._on_event = on_event
-        self._journal: list[_Entry] = []
+        self._journal: list[Entry] = []
         self._moves: list[Any] = []
         self._now = self._table.automaton.start()
-        self._here: _Entry | None = None  # the choice that is asked now
+        self._here: Entry | None = None  # the choice that is asked now
         self._dead = False
         self._stopped = False
         self._capped = False
@@ -124,7 +86,6 @@ class Walk:
         self._seconds: float | None = None
         if self._table.lookahead.steps(self._now) == INFINITE:
             raise self._no_plan()
-        self._settle()
 
     # -- looking ------------------------------------------------------------------------------------------------
 
@@ -141,6 +102,8 @@ class Walk:
     @property
     def done(self) -> bool:
         """Whether the plan is finished."""
+        if not self._stopped and self._here is None:
+            self._settle()
         return self._stopped
 
     @property
@@ -162,7 +125,7 @@ class Walk:
             self._settle()
             if self._here is None:
                 return None
-        entry: _Entry = self._here
+        entry: Entry = self._here
         if entry.question is None:
             if self.budget.questions is not None and self._questions >= self.budget.questions:
                 raise BudgetExceeded("questions", self.budget.questions, self.partial)
@@ -176,7 +139,7 @@ class Walk:
         Raises:
             WalkError: it is not finished.
         """
-        if not self._stopped:
+        if not self.done:
             raise WalkError("the plan is not finished: answer walk.question, or look at walk.partial")
         return self._make_plan(complete=True)
 
@@ -213,74 +176,8 @@ class Walk:
             complete=complete,
         )
 
-    # -- questions ----------------------------------------------------------------------------------------------
-
-    def _offered(self, entry: _Entry) -> tuple[Choice, ...]:
-        if entry.excluded and not entry.fork.several:
-            return tuple(choice for choice in entry.fork.choices if choice.index not in entry.excluded)
-        return entry.fork.choices
-
-    def _options(self, entry: _Entry) -> tuple[Option, ...]:
-        fork = entry.fork
-        shown: tuple[Wording, tuple[Option, ...]] | None = fork.shown
-        if shown is None or shown[0] is not self.wording:
-            texts = self._texts(fork.choices, fork.several)
-            shown = fork.shown = (self.wording, tuple(Option(n, text) for n, text in enumerate(texts, 1)))
-        if not entry.excluded or fork.several:
-            return shown[1]
-        by_choice = dict(zip((choice.index for choice in fork.choices), shown[1], strict=True))
-        kept = (by_choice[choice.index].text for choice in self._offered(entry))
-        return tuple(Option(number, text) for number, text in enumerate(kept, 1))
-
-    def _texts(self, choices: Sequence[Choice], several: bool) -> tuple[str, ...]:
-        if several:
-            return tuple(self._table.automaton.label(choice.reads[0]) for choice in choices)
-        return self.wording.options(choices, self._table.automaton)
-
-    def _ask(self, entry: _Entry) -> Question:
-        options = self._options(entry)
-        wording, place = self.wording, entry.moves
-        earlier = [e for e in self._journal if e.asked and e.question is not None] if wording.conversation else []
-        moves = tuple(self._moves[:place])
-
-        def prompt() -> str:
-            texts = [option.text for option in options]
-            since = None
-            if earlier:
-                since = len(_shown(self._tree(moves[: earlier[-1].moves]), wording))
-            return wording.ask(self.task.description, self._tree(moves), texts, several=entry.fork.several, since=since)
-
-        def before() -> tuple[Any, ...]:
-            return wording.before((e.question.prompt, _said(e)) for e in earlier if e.question is not None)
-
-        return Question(
-            prompt,
-            options,
-            several=entry.fork.several,
-            task=self.task.description,
-            messages=before,
-            outlook=lambda: self._outlook(entry, moves),
-        )
-
-    def _outlook(self, entry: _Entry, moves: Sequence[Any]) -> Outlook:
-        prospects = tuple(self._prospect(entry, choice) for choice in self._offered(entry))
-        so_far = tuple(self._term(move.read) for move in moves if move.read is not None)
-        return Outlook(so_far, prospects, self.wording.order == "backward")
-
-    def _prospect(self, entry: _Entry, choice: Choice) -> Prospect:
-        table = self._table
-        after = table.after(entry.configuration, choice)
-        detours = table.lookahead.detours(after)
-        return Prospect(
-            uses=tuple(map(self._term, choice.reads)),
-            allows=tuple((self._term(n), detours[n]) for n in table.automaton.terminals if n in detours),
-            length=int(table.lookahead.least_length(after)),
-        )
-
-    def _term(self, name: str) -> Term:
-        symbols: Mapping[str, Any] = getattr(self._table.automaton, "symbols", {})
-        description = symbols[name].description if name in symbols else ""
-        return Term(name, self._table.automaton.label(name), description)
+    def _ask(self, entry: Entry) -> Question:
+        return self._asker.ask(entry, self._moves, self._journal)
 
     # -- answering ----------------------------------------------------------------------------------------------
 
@@ -300,7 +197,7 @@ class Walk:
         if type(given) is not Answer:
             given = question.check(given)
         numbers = given.numbers
-        offered = self._offered(entry)
+        offered = entry.offered
         if entry.fork.several:
             question.check(given)
             names = frozenset(offered[number - 1].reads[0] for number in numbers)
@@ -322,7 +219,7 @@ class Walk:
         self._take(entry, chosen)
         self._settle()
 
-    def _take(self, entry: _Entry, choice: Choice) -> None:
+    def _take(self, entry: Entry, choice: Choice) -> None:
         entry.chosen = choice
         self._journal.append(entry)
         self._here = None
@@ -354,7 +251,7 @@ class Walk:
             if left < 0 or (not self._table.look and self._table.lookahead.least_steps(self._now) > left):
                 self._capped = self._dead = True
             elif count > 1:
-                self._here = _Entry(self._now, fork, len(self._moves))
+                self._here = Entry(self._now, fork, len(self._moves))
             elif count == 1:
                 self._force(fork)
             else:
@@ -373,7 +270,7 @@ class Walk:
         if fork.total > 1:
             self._forced += 1
             if self._on_event is not None:
-                self._on_event(Forced(self._texts(fork.choices, fork.several)[0], fork.total - 1))
+                self._on_event(Forced(self._asker.texts(fork)[0], fork.total - 1))
         self._go(choice)
 
     # -- going back ---------------------------------------------------------------------------------------------
@@ -390,27 +287,26 @@ class Walk:
         self._backtracks += 1
         self._dead = False
         entry = self._journal.pop()
-        entry.excluded.add(entry.key())
+        entry.excluded.add(entry.key)
         self._restore(entry)
 
-    def _restore(self, entry: _Entry) -> None:
+    def _restore(self, entry: Entry) -> None:
         """Stand again at a choice, less the branches that are ruled out there."""
         self._stopped = False
         self._seconds = None
-        ruled_out = self._ruled_out_text(entry)
         self._now = entry.configuration
         del self._moves[entry.moves :]
-        fresh = _Entry(entry.configuration, entry.fork, entry.moves)
+        fresh = Entry(entry.configuration, entry.fork, entry.moves)
         fresh.excluded = entry.excluded
-        if self._on_event is not None and ruled_out:
-            self._on_event(Backtracked(ruled_out, self.word))
+        if self._on_event is not None and entry.chosen is not None and entry.key in entry.excluded:
+            self._on_event(Backtracked(self._asker.chosen_text(entry), self.word))
         if entry.fork.several:
             if self._subsets_left(fresh):
                 self._here = fresh
             else:
                 self._dead = True
             return
-        left = self._offered(fresh)
+        left = fresh.offered
         if len(left) > 1:
             self._here = fresh
         elif left:
@@ -418,20 +314,13 @@ class Walk:
         else:
             self._dead = True
 
-    def _subsets_left(self, entry: _Entry) -> bool:
+    def _subsets_left(self, entry: Entry) -> bool:
         names = [choice.reads[0] for choice in entry.fork.choices]
         for number in range(1, 1 << len(names)):
             subset = frozenset(name for place, name in enumerate(names) if number >> place & 1)
             if subset not in entry.excluded and self._table.subset(entry.configuration, subset) is not None:
                 return True
         return False
-
-    def _ruled_out_text(self, entry: _Entry) -> str:
-        if entry.chosen is None or entry.key() not in entry.excluded:
-            return ""
-        if entry.fork.several:
-            return ", ".join(map(self._table.automaton.label, sorted(entry.members)))
-        return self.wording.option(entry.chosen, self._table.automaton)
 
     def back(self) -> None:
         """Take the last answer back: its question is asked again, with all its options.
@@ -482,23 +371,10 @@ class Walk:
 
     def snapshot(self) -> dict[str, Any]:
         """The walk as JSON data: the journal of choices, and the automaton's fingerprint."""
-        entries = [*self._journal, *([self._here] if self._here is not None else [])]
-        return {
-            "format": "formal_llm.walk/1",
-            "fingerprint": self._table.automaton.fingerprint,
-            "lookahead": "on" if self._table.look else "off",
-            "task": self.task.description,
-            "journal": [
-                {
-                    "chosen": None if entry.chosen is None else _plain(entry.key()),
-                    "excluded": sorted((_plain(key) for key in entry.excluded), key=repr),
-                    "asked": entry.asked,
-                }
-                for entry in entries
-            ],
-            "dead": self._dead,
-            "usage": asdict(self.usage),
-        }
+        rows = [Row.of(entry) for entry in (*self._journal, *([self._here] if self._here is not None else []))]
+        fingerprint = self._table.automaton.fingerprint
+        task = self.task.description
+        return Checkpoint(fingerprint, self._table.look, task, tuple(rows), self._dead, self.usage).to_data()
 
     @classmethod
     def restore(cls, snapshot: Mapping[str, Any] | str, source: Any, **settings: Any) -> Walk:
@@ -506,77 +382,53 @@ class Walk:
 
         Args:
             snapshot: what :meth:`snapshot` returned, or that as JSON text.
-            source, settings: what the walk was made from, as for the constructor.
+            source: what the walk was made from.
+            **settings: the other arguments of the constructor. ``task`` is needed where it had a goal or limits; else
+                its description is in the snapshot.
 
         Raises:
-            SnapshotError: it is damaged, or was taken from a walk over another automaton or without lookahead.
+            SnapshotError: it is damaged, or was taken from a walk over another automaton or with other lookahead.
         """
-        try:
-            data = json.loads(snapshot) if isinstance(snapshot, str) else snapshot
-            if data["format"] != "formal_llm.walk/1":
-                raise SnapshotError(f"unknown format {data['format']!r}")
-            if not isinstance(source, ChoiceTable):
-                settings.setdefault("lookahead", data["lookahead"])
-            walk = cls(source, **{"task": data["task"], **settings})
-            walk._replay(data)
-        except (KeyError, TypeError, IndexError, AttributeError, json.JSONDecodeError) as error:
-            raise SnapshotError(f"the snapshot is damaged: {error!r}") from error
+        checkpoint = Checkpoint.from_data(snapshot)
+        if not isinstance(source, ChoiceTable):
+            settings.setdefault("lookahead", "on" if checkpoint.look else "off")
+        walk = cls(source, **{"task": checkpoint.task, **settings})
+        checkpoint.check(walk._table.automaton.fingerprint, walk._table.look)
+        walk._replay(checkpoint)
         return walk
 
-    def _replay(self, data: Mapping[str, Any]) -> None:
-        automaton = self._table.automaton.fingerprint
-        if data["fingerprint"] != automaton:
-            raise SnapshotError(
-                f"the snapshot was taken on another automaton (fingerprint {data['fingerprint']}, this one has "
-                f"{automaton}): its rules or limits have changed since"
-            )
-        if data["lookahead"] != ("on" if self._table.look else "off"):
-            raise SnapshotError(f"the snapshot was taken with lookahead {data['lookahead']}")
-        for row in data["journal"]:
+    def _replay(self, checkpoint: Checkpoint) -> None:
+        on_event, self._on_event = self._on_event, None  # what is replayed has happened before
+        self._settle()
+        for row in checkpoint.rows:
             entry = self._here
             if entry is None:
                 raise SnapshotError("the snapshot does not fit: it has a choice where the automaton has none")
-            entry.excluded = {frozenset(key) if isinstance(key, list) else key for key in row["excluded"]}
-            if row["chosen"] is None:
+            entry.excluded = set(row.excluded)
+            if row.chosen is None:
                 continue
-            chosen = self._find(entry, row["chosen"])
-            entry.asked = row["asked"]
+            chosen = self._find(entry, row.chosen)
+            entry.asked = row.asked
             entry.question = self._ask(entry) if self.wording.conversation else None
             self._take(entry, chosen)
             self._settle()
-        if data["dead"]:
+        if checkpoint.dead:
             self._here, self._dead = None, True
-        usage = Usage(**data["usage"])
+        usage = checkpoint.usage
         self._questions, self._forced, self._backtracks = usage.questions, usage.forced, usage.backtracks
         self._tokens = TokenUsage(usage.requests, usage.input_tokens, usage.output_tokens)
         self._begun = perf_counter() - usage.seconds
         if self._stopped:
             self._seconds = usage.seconds
+        self._on_event = on_event
 
-    def _find(self, entry: _Entry, key: Any) -> Choice:
-        if entry.fork.several:
-            entry.members = frozenset(key)
-            chosen = self._table.subset(entry.configuration, entry.members)
-        else:
+    def _find(self, entry: Entry, key: Any) -> Choice:
+        chosen: Choice | None = None
+        if isinstance(key, frozenset) and entry.fork.several:
+            entry.members = key
+            chosen = self._table.subset(entry.configuration, key)
+        elif not entry.fork.several:
             chosen = next((choice for choice in entry.fork.choices if choice.index == key), None)
         if chosen is None:
             raise SnapshotError("the snapshot does not fit: it takes a choice that is not offered")
         return chosen
-
-
-def _plain(key: Any) -> Any:
-    return sorted(key) if isinstance(key, frozenset) else key
-
-
-def _shown(tree: Node, wording: Wording) -> list[str]:
-    return wording.progress(tree).split("\n")[:-1]
-
-
-def _said(entry: _Entry) -> str:
-    """The answer that was given to an entry's question, as its numbers."""
-    assert entry.chosen is not None
-    if entry.fork.several:
-        numbers = [n for n, choice in enumerate(entry.fork.choices, 1) if choice.reads[0] in entry.members]
-        return ", ".join(map(str, numbers))
-    offered = [choice.index for choice in entry.fork.choices if choice.index not in entry.excluded]
-    return str(offered.index(entry.chosen.index) + 1)

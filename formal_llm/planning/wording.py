@@ -86,7 +86,8 @@ class Wording:
         object.__setattr__(self, "examples", tuple((str(q), str(a)) for q, a in self.examples))
         blank = {"task": "", "progress": "", "target": "", "options": "", "instruction": ""}
         for name, known in (
-            ("prompt", blank), ("follow_up", blank), ("instruction", {"count": 1}), ("instruction_several", {"count": 1}),
+            ("prompt", blank), ("follow_up", blank),
+            ("instruction", {"count": 1}), ("instruction_several", {"count": 1}),
             ("target", {"label": "", "tool": "", "ordinal": ""}), ("first_target", {"label": ""}),
             ("next_target", {"label": ""}), ("tool_option", {"label": ""}), ("step", {"text": ""}),
         ):  # fmt: skip
@@ -121,7 +122,7 @@ class Wording:
 
     # -- the parts of a question --------------------------------------------------------------------------------
 
-    def ask(self, task: str, tree: Node, options: Sequence[str], *, several: bool, since: int | None = None) -> str:
+    def ask(self, task: str, tree: Node, options: Sequence[str], *, several: bool, shown: Node | None = None) -> str:
         """The text of a question.
 
         Args:
@@ -129,17 +130,18 @@ class Wording:
             tree: the tree of the plan so far.
             options: the texts of the options.
             several: whether several may be chosen.
-            since: in a conversation, how many steps the questions before have shown; None when it stands alone.
+            shown: in a conversation the tree at the question before, whose steps were shown there; None when the
+                question stands alone.
         """
         instruction = self.instruction_several if several else self.instruction
         values = {
             "task": task,
-            "progress": self.progress(tree, since or 0),
+            "progress": self.progress(tree, 0 if shown is None else len(read_steps(shown, self.order))),
             "target": self.goal(tree),
             "options": "\n".join(f"{number}: {text}" for number, text in enumerate(options, 1)),
             "instruction": fill(instruction, {"count": len(options)}),
         }
-        return fill(self.prompt if since is None else self.follow_up, values)
+        return fill(self.prompt if shown is None else self.follow_up, values)
 
     def before(self, earlier: Iterable[tuple[str, str]]) -> tuple[Message, ...]:
         """The messages before a question: system, examples, and in a conversation the earlier questions and answers."""

@@ -1,0 +1,64 @@
+# Two commands for a newcomer: `make demo` and `make test`. Each installs what it needs into .venv first.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+TASK ?= Given blurry grayscale image, how to return the object names in German step by step?
+# Models and BLAS on a small machine: one thread each, or they get in each other's way.
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: help demo test lint types imports docs wheel check bench pictures clean
+
+help:            ## show the targets
+	@grep -hE '^[a-z]+: .*##|^[a-z]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "formal_llm needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	@$(PYTHON) -m venv $(VENV) || { echo "Python's venv module is missing; on Debian: apt-get install python3-venv"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	@echo "installing formal_llm into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+	@echo "installing formal_llm and its development tools into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --editable . --group dev
+	@touch $@ $(VENV)/.installed
+
+demo: $(VENV)/.installed   ## plan a task offline, question by question
+	@$(BIN)/formal-llm plan openagi "$(TASK)" --llm builtin --trace --show steps --show tree --show call
+
+test: $(VENV)/.installed-dev   ## install and run the whole test suite
+	$(BIN)/python -m pytest -n auto
+
+lint: $(VENV)/.installed-dev   ## style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-dev   ## strict types
+	$(BIN)/mypy
+
+imports: $(VENV)/.installed-dev   ## each floor imports only from floors below it
+	$(BIN)/lint-imports
+
+docs: $(VENV)/.installed-dev   ## the book; warnings are errors
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+
+wheel: $(VENV)/.installed-dev   ## build the wheel, install it into an empty environment, use it from another folder
+	$(BIN)/python tests/end_to_end/use_wheel.py
+
+check: lint types imports docs wheel   ## everything but the tests
+
+bench: $(VENV)/.installed-dev   ## the benchmarks' tables
+	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/openagi_random.py
+	$(BIN)/python benchmarks/builtin_accuracy.py
+	$(BIN)/python benchmarks/import_time.py
+
+pictures: $(VENV)/.installed   ## draw the README's pictures again (needs Graphviz)
+	$(BIN)/python docs/draw_pictures.py
+
+clean:   ## remove what was built
+	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,56 @@
+"""Sphinx settings of the book: ``sphinx-build -W --keep-going -b html docs docs/_build/html``. Needs no network."""
+
+from pygments.lexer import RegexLexer
+from pygments.token import Comment, Keyword, Name, Operator, Punctuation, String
+from sphinx.application import Sphinx
+
+import formal_llm
+
+project = "formal_llm"
+author = "The formal_llm developers"
+copyright = author
+version = release = formal_llm.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build"]
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+autodoc_preserve_defaults = True
+autoclass_content = "class"
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+python_use_unqualified_type_names = True
+
+html_theme = "furo"
+html_title = "formal_llm"
+html_copy_source = False
+html_show_sphinx = False
+
+
+class GrammarLexer(RegexLexer):
+    """Colours for the grammar notation, so that Sphinx does not take it for an INI file."""
+
+    name = "formal_llm grammar"
+    aliases = ["cfg"]  # noqa: RUF012  # as pygments wants it
+    tokens = {  # noqa: RUF012
+        "root": [
+            (r"#[^\n]*", Comment),
+            (r'"(?:[^"\\\n]|\\.)*"?', String),
+            (r"%\w+", Keyword),
+            (r"->|→|::=|\||<=|>=|=", Operator),
+            (r"[(),]", Punctuation),
+            (r"some(?=\s*\()", Keyword),
+            (r"(?:(?!->|→|::=|[<>]=)[^\s\"#(),|=%])+", Name),
+            (r"\s+", Punctuation),
+            (r".", Name),
+        ]
+    }
+
+
+def setup(app: Sphinx) -> None:
+    app.add_lexer("cfg", GrammarLexer)

@@ -1,0 +1,90 @@
+"""What all commands share: where they print, how errors end, exit codes."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import typer
+from rich.console import Console
+
+from formal_llm.errors import BudgetExceeded, FormalLLMError, LLMError, NoValidPlan
+
+EXIT_CODES = {
+    0: "done",
+    1: "no valid plan exists, or check found warnings and --strict was given",
+    2: "wrong arguments, or a file that cannot be read",
+    3: "the LLM could not be asked, or gave no legal answer",
+    4: "the budget is used up; what was planned so far is shown",
+    130: "interrupted",
+}
+EXIT_CODES_HELP = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items()) + "."
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class _Settings:
+    """What the options before the command set."""
+
+    debug = False
+
+
+settings = _Settings()
+
+
+def out() -> Console:
+    """The console for results. Made anew each time, so that it follows a redirected standard output."""
+    return Console(highlight=False, soft_wrap=True)
+
+
+def err() -> Console:
+    """The console for everything that is not the result."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def exit_code(error: FormalLLMError) -> int:
+    """The exit code for an error."""
+    if isinstance(error, NoValidPlan):
+        return 1
+    if isinstance(error, BudgetExceeded):
+        return 4
+    return 3 if isinstance(error, LLMError) else 2
+
+
+@contextmanager
+def errors_told() -> Iterator[None]:
+    """Tell an expected error in one readable block on standard error and end with its exit code."""
+    try:
+        yield
+    except (FormalLLMError, ValueError, TypeError, OSError) as error:
+        if settings.debug:
+            raise
+        console = err()
+        console.print(f"error: {error}", style="red", markup=False)
+        if not isinstance(error, FormalLLMError) and not str(error):
+            console.print(repr(error), markup=False)
+        raise typer.Exit(exit_code(error) if isinstance(error, FormalLLMError) else 2) from None
+    except KeyboardInterrupt:
+        if settings.debug:
+            raise
+        err().print("interrupted", style="red")
+        raise typer.Exit(130) from None
+
+
+def command(function: Command) -> Command:
+    """A command whose errors are told to a person."""
+
+    @functools.wraps(function)
+    def told(*args: Any, **kwargs: Any) -> Any:
+        with errors_told():
+            return function(*args, **kwargs)
+
+    return told  # type: ignore[return-value]  # the same signature, by functools.wraps
+
+
+def print_text(text: str) -> None:
+    """A result as it is: no markup, no colours, no wrapping."""
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")

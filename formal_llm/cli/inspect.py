@@ -1,0 +1,169 @@
+"""``formal-llm check``, ``draw``, ``tasks`` and ``llms``."""
+
+from __future__ import annotations
+
+import json
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from formal_llm import authored
+from formal_llm.automata import PDA, Lookahead
+from formal_llm.cli.console import EXIT_CODES_HELP, command, err, out, print_text
+from formal_llm.cli.sources import load
+from formal_llm.errors import FormalLLMError
+from formal_llm.llms import PROVIDERS
+from formal_llm.planning import TaskPack
+
+CHECK_HELP = f"""Check a grammar: errors with their place, warnings, and what it describes.
+
+Examples:
+
+  formal-llm check my.cfg
+
+  formal-llm check openagi --strict
+
+{EXIT_CODES_HELP}
+"""
+
+
+@command
+def check(
+    source: Annotated[str, typer.Argument(help="A task pack or grammar: its name, or a path.")],
+    strict: Annotated[bool, typer.Option("--strict", help="End with exit code 1 when there are warnings.")] = False,
+) -> None:
+    """Check a grammar."""
+    loaded = load(source)
+    cfg = loaded.cfg
+    for warning in cfg.warnings:
+        err().print(f"warning: {warning}", style="yellow", markup=False)
+    automaton = PDA.from_cfg(cfg)
+    lines = [
+        f"start symbol   {cfg.start}",
+        f"grammar        {len(cfg.nonterminals)} nonterminals, {len(cfg.terminals)} terminals, "
+        f"{len(cfg.productions)} productions",
+        f"automaton      {len(automaton.states)} states, {len(automaton.transitions)} transitions",
+        f"classes        {', '.join(sorted(cfg.classes)) or 'none'}",
+        f"limits         {'; '.join(line.lstrip('%') for line in cfg.limits.lines()) or 'none'}",
+    ]
+    shortest = Lookahead(cfg).shortest_word()
+    if shortest is not None:
+        lines.append(f"shortest plan  {' '.join(shortest) or 'ε (the empty plan)'}")
+    if loaded.pack is not None:
+        lines.insert(0, f"task pack      {loaded.pack.title}; {len(loaded.pack.tasks)} tasks")
+    print_text("\n".join(lines))
+    if strict and cfg.warnings:
+        raise typer.Exit(1)
+
+
+class What(StrEnum):
+    """What there is to draw."""
+
+    grammar = "grammar"
+    pda = "pda"
+
+
+class Format(StrEnum):
+    """The languages of pictures."""
+
+    mermaid = "mermaid"
+    dot = "dot"
+    svg = "svg"
+
+
+DRAW_HELP = f"""Draw a grammar or its pushdown automaton.
+
+Examples:
+
+  formal-llm draw openagi > openagi.mmd
+
+  formal-llm draw my.cfg --what pda --out my.svg
+
+SVG needs Graphviz; Mermaid and DOT need nothing. {EXIT_CODES_HELP}
+"""
+
+
+@command
+def draw(
+    source: Annotated[str, typer.Argument(help="A task pack or grammar: its name, or a path.")],
+    what: Annotated[What, typer.Option(help="What to draw.")] = What.grammar,
+    format_: Annotated[
+        Format | None, typer.Option("--format", help="Else told from the ending of --out; Mermaid where there is none.")
+    ] = None,
+    to: Annotated[Path | None, typer.Option("--out", help="The file to write; standard output where left out.")] = None,
+) -> None:
+    """Draw a grammar or its automaton."""
+    cfg = load(source).cfg
+    drawable = PDA.from_cfg(cfg) if what is What.pda else cfg
+    if format_ is None:
+        endings = {".svg": Format.svg, ".dot": Format.dot, ".gv": Format.dot, ".mmd": Format.mermaid}
+        if to is not None and to.suffix not in endings:
+            raise FormalLLMError(f"the ending of {to} names no format; give --format, or one of {', '.join(endings)}")
+        format_ = endings[to.suffix] if to is not None else Format.mermaid
+    text: str = getattr(drawable, f"to_{format_.value}")()
+    if to is None:
+        print_text(text)
+    else:
+        to.write_text(text, encoding="utf-8")
+
+
+TASKS_HELP = f"""List the task packs, or the tasks of one.
+
+Examples:
+
+  formal-llm tasks
+
+  formal-llm tasks openagi --split test
+
+{EXIT_CODES_HELP}
+"""
+
+
+@command
+def tasks(
+    pack: Annotated[str | None, typer.Argument(help="A task pack: its name, or a path.")] = None,
+    split: Annotated[str, typer.Option(help="Only the tasks of this split.")] = "all",
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+) -> None:
+    """List task packs or tasks."""
+    if pack is None:
+        packs = [TaskPack.load(name) for name in authored.names("tasks")]
+        found: list[dict[str, object]] = [
+            {"name": one.name, "title": one.title, "tasks": len(one.tasks)} for one in packs
+        ]
+        if as_json:
+            print_text(json.dumps(found, indent=2))
+            return
+        for row in found:
+            print_text(f"{row['name']:<12} {row['tasks']:>5} tasks  {row['title']}")
+        return
+    loaded = TaskPack.load(pack)
+    chosen = loaded.split(split)
+    number = {id(task): place for place, task in enumerate(loaded.tasks)}
+    rows: list[dict[str, object]] = [
+        {"number": number[id(task)], "group": task.group, "goal": task.goal, "inputs": list(task.inputs),
+         "task": task.description}
+        for task in chosen
+    ]  # fmt: skip
+    if as_json:
+        print_text(json.dumps(rows, indent=2))
+        return
+    for row in rows:
+        print_text(f"{row['number']:>4}  {row['group']}  {row['task']}")
+
+
+@command
+def llms() -> None:
+    """List who can answer, and which keys are set."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("llm", no_wrap=True)
+    table.add_column("who answers")
+    for form, meaning in PROVIDERS.items():
+        variable = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}.get(form.split(":")[0])
+        state = "" if variable is None else (" [set]" if os.environ.get(variable) else " [key not set]")
+        table.add_row(form, (meaning + state).replace("[", r"\["))
+    out().print(table)

@@ -1,0 +1,51 @@
+"""The ``formal-llm`` command line."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from formal_llm.cli import inspect as inspecting
+from formal_llm.cli import plan as planning
+from formal_llm.cli.console import EXIT_CODES_HELP, print_text, settings
+
+app = typer.Typer(
+    name="formal-llm",
+    help="Plans from language models that provably follow the rules people write down.",
+    epilog=EXIT_CODES_HELP,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from formal_llm import __version__
+
+        print_text(f"formal-llm {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _before(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[  # noqa: ARG001  # handled by its callback
+        bool, typer.Option("--version", help="Print the version and end.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    settings.debug = debug
+
+
+app.command(help=planning.HELP)(planning.plan)
+app.command(help=inspecting.CHECK_HELP)(inspecting.check)
+app.command(help=inspecting.DRAW_HELP)(inspecting.draw)
+app.command(help=inspecting.TASKS_HELP)(inspecting.tasks)
+app.command()(inspecting.llms)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

@@ -1,0 +1,49 @@
+"""Build the wheel, install it into an empty environment, and use it from another folder. Run by ``make wheel``."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TASK = "Given noisy image, how to return the caption in German step by step?"
+PROGRAM = """
+import formal_llm, pathlib
+from formal_llm import Planner, TaskPack
+assert "site-packages" in formal_llm.__file__, formal_llm.__file__
+pack = TaskPack.load("openagi")
+assert len(pack.tasks) == 185
+print(Planner(pack.cfg, "builtin", wording=pack.wording).plan(pack.task(15)).word)
+"""
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        run(sys.executable, "-m", "build", "--outdir", str(place), str(ROOT), cwd=place)
+        wheel = next(place.glob("*.whl"))
+        venv.create(place / "env", with_pip=True)
+        python = str(place / "env" / "bin" / "python")
+        run(python, "-m", "pip", "install", "--quiet", str(wheel), cwd=place)
+        elsewhere = place / "elsewhere"
+        elsewhere.mkdir()
+        run(python, "-c", PROGRAM, cwd=elsewhere)
+        command = str(place / "env" / "bin" / "formal-llm")
+        said = run(command, "plan", "openagi", TASK, "--show", "call", cwd=elsewhere)
+        assert said.strip() == "text = translation(captioning(denoising(input_image)))", said
+        run(command, "check", "openagi", cwd=elsewhere)
+    print(f"{wheel.name}: built, installed into an empty environment, and used")
+
+
+def run(*command: str, cwd: Path) -> str:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)} ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,466 @@
+"""Walks: questions, forced choices, going back, ruling out, budgets, snapshots."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import oracles
+import pytest
+import strategies
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formal_llm import (
+    CFG,
+    PDA,
+    Answer,
+    Budget,
+    BudgetExceeded,
+    InvalidAnswer,
+    Limits,
+    NoValidPlan,
+    RandomLLM,
+    SnapshotError,
+    Task,
+    Walk,
+    WalkError,
+    Wording,
+)
+from formal_llm.planning.events import Backtracked, Finished, Forced
+
+TOOLS = CFG.from_string(
+    """
+    %limit 1
+    %limit * image
+    T "text" -> B I | D T
+    I "image" -> A I | image
+    A -> colorize | denoise
+    B -> classify | caption
+    D -> translate
+    """
+)
+
+
+def texts(walk: Walk) -> list[str]:
+    assert walk.question is not None
+    return [option.text for option in walk.question.options]
+
+
+def drive(walk: Walk, rng: random.Random) -> Walk:
+    llm = RandomLLM(rng.randrange(1 << 30))
+    while (question := walk.question) is not None:
+        assert len(question.options) > 1
+        walk.answer(llm.choose(question))
+    return walk
+
+
+def test_a_walk_asks_and_ends_with_a_plan() -> None:
+    walk = Walk(TOOLS, "a caption in German")
+    assert texts(walk) == ['the output of "classify"', 'the output of "caption"', 'the output of "translate"']
+    walk.answer(3)
+    assert texts(walk) == ['the output of "classify"', 'the output of "caption"']  # translate is used up
+    walk.answer(2)
+    walk.answer(1)
+    walk.answer(2)
+    assert walk.done
+    assert walk.question is None
+    assert walk.plan.word == ("translate", "caption", "colorize", "image")
+    assert walk.usage.questions == 4
+
+
+def test_what_has_one_option_is_not_asked() -> None:
+    walk = Walk(CFG.from_string("S -> A b C\nA -> a\nC -> c | d"))
+    assert walk.word == ()
+    assert texts(walk) == ["c", "d"]
+    assert walk.word == ("a", "b")
+
+
+def test_options_that_cannot_be_finished_are_left_out_and_counted() -> None:
+    events: list[object] = []
+    cfg = CFG.from_string("%limit 1 a\n%limit 1 b\nS -> X X | c X\nX -> a | b")
+    walk = Walk(cfg, on_event=events.append)
+    walk.answer(1)
+    walk.answer(1)
+    assert walk.done
+    assert walk.word == ("a", "b")
+    assert walk.usage.forced == 1
+    assert [event for event in events if isinstance(event, Forced)] == [Forced("b", 1)]
+    assert isinstance(events[-1], Finished)
+
+
+def test_no_plan_is_told_before_the_first_question() -> None:
+    with pytest.raises(NoValidPlan) as caught:
+        Walk(TOOLS, limits=Limits(at_most={"image": 0}))
+    assert caught.value.limits == ("%limit 0 image",)
+    with pytest.raises(NoValidPlan, match="clash") as caught:
+        Walk(CFG.from_string("S -> a S | b"), limits=Limits({"a": 1}, {"a": 2}))
+    assert set(caught.value.limits) == {"%limit 1 a", "%require 2 a"}
+    with pytest.raises(NoValidPlan) as caught:
+        Walk(CFG([("S", ("a", "X")), ("X", ("X",))]))
+    assert set(caught.value.symbols) == {"S", "X"}
+
+
+@pytest.mark.parametrize("bad", [0, 4, -1, True, [1, 2], [], "2 or 3", "nine", None, 1.0, Answer((7,)), Answer(())])
+def test_an_answer_that_is_none_changes_nothing(bad: object) -> None:
+    walk = Walk(TOOLS)
+    before = walk.snapshot()
+    with pytest.raises(InvalidAnswer):
+        walk.answer(bad)
+    after = walk.snapshot()
+    assert before["journal"] == after["journal"]
+    walk.answer("Option 2")
+    assert walk.word == ("caption",)
+
+
+def test_a_finished_walk_takes_no_answer() -> None:
+    walk = Walk(CFG.from_string("S -> a"))
+    assert walk.plan.word == ("a",)
+    with pytest.raises(WalkError):
+        walk.answer(1)
+
+
+def test_an_unfinished_walk_has_a_partial_plan_only() -> None:
+    walk = Walk(TOOLS, "t")
+    walk.answer(3)
+    with pytest.raises(WalkError):
+        _ = walk.plan
+    assert walk.partial.word == ("translate",)
+    assert not walk.partial.complete
+    assert walk.partial.call is None
+    assert [str(step) for step in walk.partial.steps] == ["Step 1: Use translate"]
+
+
+# -- going back -------------------------------------------------------------------------------------------------------
+
+
+def test_back_asks_the_last_question_again() -> None:
+    walk = Walk(TOOLS)
+    walk.answer(3)
+    before = texts(walk)
+    walk.answer(1)
+    walk.back()
+    assert texts(walk) == before
+    walk.back()
+    assert len(texts(walk)) == 3
+    with pytest.raises(WalkError):
+        walk.back()
+    walk.answer(1)
+    assert walk.word == ("classify",)
+    assert walk.usage.wasted == 2
+
+
+def test_back_out_of_a_finished_plan() -> None:
+    walk = Walk(CFG.from_string("S -> a | b"))
+    walk.answer(1)
+    assert walk.done
+    walk.back()
+    assert not walk.done
+    walk.answer(2)
+    assert walk.plan.word == ("b",)
+
+
+def test_a_branch_ruled_out_is_removed_and_the_question_asked_again() -> None:
+    walk = Walk(CFG.from_string("S -> a X | b X | c\nX -> x | y"))
+    walk.answer(1)
+    walk.answer(2)
+    walk.rule_out(0)  # a cannot be had, though x and y have not all been tried
+    assert texts(walk) == ['the output of "b"', "c"]
+    walk.answer(1)
+    walk.rule_out()  # the last choice of all: b
+    assert walk.done  # one branch was left, so it was taken without a question
+    assert walk.plan.word == ("c",)
+    with pytest.raises(NoValidPlan, match="ruled out"):
+        walk.rule_out()
+
+
+def test_ruling_out_a_forced_terminal_rules_out_the_choice_that_forced_it() -> None:
+    events: list[object] = []
+    walk = Walk(CFG.from_string("S -> a X | b\nX -> x"), on_event=events.append)
+    walk.answer(1)
+    assert walk.word == ("a", "x")
+    walk.rule_out(1)
+    assert walk.plan.word == ("b",)
+    assert Backtracked('the output of "a"', ()) in events
+    with pytest.raises(WalkError, match="position"):
+        walk.rule_out(5)
+
+
+def test_ruling_out_every_tool_ends_in_no_valid_plan() -> None:
+    rng = random.Random(5)
+    walk = drive(Walk(TOOLS), rng)
+    seen = {walk.word}
+    with pytest.raises(NoValidPlan):
+        while True:
+            walk.rule_out()
+            drive(walk, rng)
+            assert walk.word not in seen
+            seen.add(walk.word)
+    words = {w for w in oracles.words(TOOLS, 6) if all(w.count(t) <= 1 for t in w if t != "image")}
+    assert seen == words
+
+
+def test_backtracking_without_lookahead() -> None:
+    cfg = CFG.from_string("%limit 1 a\nS -> a Y | b\nY -> a | a a")
+    events: list[object] = []
+    walk = Walk(cfg, lookahead="off", on_event=events.append)
+    assert texts(walk) == ['the output of "a"', "b"]
+    walk.answer(1)  # Y cannot be completed any more
+    assert walk.plan.word == ("b",)
+    assert walk.usage.backtracks == 1
+    assert walk.usage.wasted == 1
+    assert Backtracked('the output of "a"', ()) in events
+
+
+def test_without_lookahead_an_impossible_task_is_still_told_first() -> None:
+    cfg = CFG.from_string("S -> a S | b")
+    with pytest.raises(NoValidPlan):
+        Walk(cfg, limits=Limits({"b": 0}), lookahead="off")
+
+
+@settings(max_examples=60)
+@given(strategies.grammars(), strategies.limits(), st.integers(0, 1 << 30), st.sampled_from(["on", "off"]))
+def test_every_answer_sequence_ends_in_a_word_of_the_language(
+    cfg: CFG, limits: Limits, seed: int, lookahead: str
+) -> None:
+    limits = strategies.fit(limits, cfg)
+    try:
+        walk = Walk(cfg, limits=limits, lookahead=lookahead, budget=Budget(steps=200, backtracks=2_000))
+        word = drive(walk, random.Random(seed)).plan.word
+    except NoValidPlan:
+        words = oracles.words(cfg, 5)
+        assert not [w for w in words if oracles.keeps(limits, cfg, w)]
+        return
+    except BudgetExceeded as error:
+        # Without lookahead the tree below a wrong turn may be larger than the budget; with it there is no wrong turn.
+        assert lookahead == "off" or error.kind == "steps"
+        return
+    assert oracles.derives(cfg, word)
+    assert oracles.keeps(limits, cfg, word)
+    if lookahead == "on":
+        assert walk.usage.backtracks == 0
+
+
+@settings(max_examples=40)
+@given(strategies.pdas(), st.integers(0, 1 << 30))
+def test_walks_over_hand_written_automata(pda: PDA, seed: int) -> None:
+    try:
+        walk = drive(Walk(pda, budget=Budget(steps=60)), random.Random(seed))
+    except (NoValidPlan, BudgetExceeded):
+        return
+    assert oracles.pda_accepts(pda, walk.plan.word, 200)
+
+
+# -- budgets ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_question_budget_stops_with_the_partial_plan_and_can_be_raised() -> None:
+    walk = Walk(TOOLS, budget=Budget(questions=1))
+    walk.answer(3)
+    with pytest.raises(BudgetExceeded) as caught:
+        _ = walk.question
+    assert caught.value.kind == "questions"
+    assert caught.value.plan.word == ("translate",)
+    walk.budget = Budget()
+    walk.answer(1)
+    assert walk.word == ("translate", "classify")
+
+
+@pytest.mark.parametrize("lookahead", ["on", "off"])
+def test_a_step_budget_bounds_the_plan_whatever_is_answered(lookahead: str) -> None:
+    cfg = CFG.from_string("S -> S S | a | ε")
+    walk = Walk(cfg, lookahead=lookahead, budget=Budget(steps=30))
+    while walk.question is not None:
+        walk.answer(1)  # always the branch that grows
+    assert walk.done
+    assert len(walk._moves) <= 30
+
+
+def test_a_step_budget_that_is_too_small_can_be_raised() -> None:
+    walk = Walk(CFG.from_string("S -> a a a a a | b b b b b"), budget=Budget(steps=4))
+    with pytest.raises(BudgetExceeded) as caught:
+        _ = walk.question
+    assert caught.value.kind == "steps"
+    walk.budget = Budget(steps=40)
+    walk.answer(2)
+    assert walk.plan.word == ("b",) * 5
+
+
+def test_a_backtrack_budget_can_be_raised() -> None:
+    cfg = CFG.from_string("%limit 0 x\nS -> A A A | b\nA -> a | x")
+    walk = Walk(cfg, lookahead="off", limits=Limits({"a": 2}), budget=Budget(backtracks=0))
+    walk.answer(1)
+    with pytest.raises(BudgetExceeded) as caught:
+        while walk.question is not None:
+            walk.answer(1)
+    assert caught.value.kind == "backtracks"
+    walk.budget = Budget()
+    while walk.question is not None:
+        walk.answer(1)
+    assert walk.plan.word == ("b",)
+
+
+# -- selections -------------------------------------------------------------------------------------------------------
+
+SEASONING = CFG.from_string("S -> cook some(salt, pepper, chili) serve | raw")
+
+
+def test_a_selection_is_one_question_with_several_numbers() -> None:
+    walk = Walk(SEASONING)
+    walk.answer(1)
+    question = walk.question
+    assert question is not None
+    assert question.several
+    assert [option.text for option in question.options] == ["salt", "pepper", "chili"]
+    walk.answer([3, 1])
+    assert walk.plan.word == ("cook", "salt", "chili", "serve")
+
+
+def test_a_selection_under_limits_checks_the_whole_subset() -> None:
+    walk = Walk(CFG.from_string("%limit hot <= 2\nS -> some(a, b, c)\na hot=1\nb hot=1\nc hot=1"))
+    with pytest.raises(InvalidAnswer, match="together"):
+        walk.answer([1, 2, 3])
+    walk.answer([1, 3])
+    assert walk.plan.word == ("a", "c")
+    one = Walk(CFG.from_string("S -> some(a, b)"), limits=Limits({"a": 0}))
+    assert one.plan.word == ("b",)  # one member is left: no question
+    required = Walk(CFG.from_string("S -> some(a, b)"), limits=Limits({}, {"a": 1}))
+    with pytest.raises(InvalidAnswer, match="together"):
+        required.answer(2)
+    required.answer("1, 2")
+    assert required.plan.word == ("a", "b")
+
+
+def test_ruling_out_selections_goes_through_all_subsets() -> None:
+    walk = Walk(SEASONING)
+    walk.answer(1)
+    words = set()
+    with pytest.raises(NoValidPlan):
+        while True:
+            if walk.question is not None:
+                for number in range(1, 8):
+                    try:
+                        walk.answer([n for n in (1, 2, 3) if number >> n - 1 & 1])
+                        break
+                    except InvalidAnswer:
+                        continue
+            words.add(walk.plan.word)
+            walk.rule_out()
+    assert words == set(oracles.words(SEASONING, 5))
+
+
+# -- hand-written automata --------------------------------------------------------------------------------------------
+
+
+def test_stopping_is_an_option_where_the_automaton_accepts_and_can_go_on() -> None:
+    pda = PDA([("q", "a", None, "q")], start="q", accepting=["q"])
+    walk = Walk(pda, "some a")
+    assert texts(walk) == ["nothing more: the plan is finished", "a"]
+    walk.answer(2)
+    walk.answer(2)
+    walk.answer(1)
+    assert walk.plan.word == ("a", "a")
+
+
+def test_transition_texts_are_options_and_steps() -> None:
+    pda = PDA(
+        [("q", "tea", None, "r", (), "Drink tea"), ("q", None, None, "r", (), "Skip it"), ("r", "go", None, "s")],
+        start="q",
+        accepting=["s"],
+    )
+    walk = Walk(pda, wording=Wording(order="forward"))
+    assert texts(walk) == ["Drink tea", "Skip it"]
+    walk.answer(2)
+    assert [step.text for step in walk.plan.steps] == ["Skip it", "Use go"]
+
+
+# -- snapshots --------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40)
+@given(strategies.grammars(), st.integers(0, 1 << 30), st.sampled_from(["on", "off"]), st.booleans())
+def test_a_snapshot_restores_the_walk_exactly(cfg: CFG, seed: int, lookahead: str, conversation: bool) -> None:
+    rng = random.Random(seed)
+    settings = {"wording": Wording(conversation=conversation), "budget": Budget(steps=120, backtracks=500)}
+    try:
+        walk = Walk(cfg, "task", lookahead=lookahead, **settings)
+        for _ in range(rng.randrange(8)):
+            question = walk.question
+            if question is None:
+                break
+            walk.answer(RandomLLM(rng.randrange(99)).choose(question))
+            if rng.random() < 0.3:
+                walk.back()
+            elif rng.random() < 0.3:
+                walk.rule_out()
+        snapshot = walk.snapshot()
+        copy = Walk.restore(json.dumps(snapshot), cfg, **settings)
+        assert copy.word == walk.word
+        assert copy.configuration == walk.configuration
+        seed = rng.randrange(99)
+        for one in (walk, copy):
+            drive(one, random.Random(seed))
+        assert copy.plan == walk.plan
+        mine, theirs = walk.usage, copy.usage
+        assert (mine.questions, mine.forced, mine.backtracks, mine.wasted) == (
+            theirs.questions,
+            theirs.forced,
+            theirs.backtracks,
+            theirs.wasted,
+        )
+    except (NoValidPlan, BudgetExceeded):
+        return
+
+
+def test_a_snapshot_of_another_automaton_is_refused() -> None:
+    walk = Walk(TOOLS)
+    walk.answer(1)
+    snapshot = walk.snapshot()
+    with pytest.raises(SnapshotError, match="another automaton"):
+        Walk.restore(snapshot, TOOLS, limits=Limits({"caption": 0}))
+    with pytest.raises(SnapshotError, match="another automaton"):
+        Walk.restore(snapshot, CFG.from_string("S -> a | b"))
+    with pytest.raises(SnapshotError, match="lookahead"):
+        Walk.restore(snapshot, TOOLS, lookahead="off")
+    relabelled = TOOLS.with_labels({"caption": "Describe"})
+    assert Walk.restore(snapshot, relabelled).word == walk.word  # labels are not rules
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda s: "{",
+        lambda s: {},
+        lambda s: {**s, "format": "formal_llm.walk/99"},
+        lambda s: {**s, "journal": [{"chosen": 77, "excluded": [], "asked": True}]},
+        lambda s: {**s, "journal": [{"chosen": ["x"], "excluded": [], "asked": True}]},
+        lambda s: {**s, "journal": s["journal"][:1] * 40},
+        lambda s: {**s, "journal": 7},
+        lambda s: {**s, "usage": {"nonsense": 1}},
+        lambda s: [1, 2],
+    ],
+)
+def test_a_damaged_snapshot_is_refused(damage: object) -> None:
+    walk = Walk(TOOLS)
+    walk.answer(3)
+    with pytest.raises(SnapshotError):
+        Walk.restore(damage(walk.snapshot()), TOOLS)  # type: ignore[operator]
+
+
+def test_tasks_bring_their_own_goal_and_limits() -> None:
+    task = Task("an image", goal="I", limits=Limits({"denoise": 0}))
+    walk = Walk(TOOLS, task)
+    assert texts(walk) == ['the output of "colorize"', "image"]
+    walk.answer(1)
+    assert Walk.restore(walk.snapshot(), TOOLS, task=task).word == walk.word
+
+
+def test_long_walks_need_no_recursion() -> None:
+    walk = Walk(CFG.from_string("S -> a S b | c"), budget=Budget(steps=20_000))
+    for _ in range(4_000):
+        walk.answer(1)
+    walk.answer(2)
+    assert len(walk.plan.word) == 8_001
+    assert walk.plan.call is not None
+    assert walk.plan.from_json(walk.plan.to_json()) == walk.plan
+    assert len(walk.plan.steps) == 4_000
