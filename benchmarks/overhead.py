@@ -29,7 +29,7 @@ TOOLS = {
     + [(f"d{n}", ["T"]) for n in range(5)]
     + [("e", ["I", "T"]), ("f", ["T", "T"])],
 }
-#: The texts that can still be made when no text is given: each needs a tool from image to text at its bottom.
+#: Where no text is given, each text needs one of these at its bottom; where no image is given, an image needs "c".
 BOTTOM = {"b0", "b1", "b2"}
 
 
@@ -38,13 +38,16 @@ def by_hand(goal: str, given: set[str], rng: random.Random) -> int:
     stack, used, questions, first = [goal], set[str](), 0, True
     while stack:
         symbol = stack.pop()
-        texts = stack.count("T")
+        texts, images = stack.count("T"), stack.count("I")
         options: list[tuple[str, list[str]]] = []
         for tool, needs in TOOLS[symbol]:
             if tool in used:
                 continue
             free = 3 - len(used & BOTTOM) - (tool in BOTTOM)
-            if "T" in given or texts + needs.count("T") <= free:
+            pictures = 1 - ("c" in used) - (tool == "c")
+            if ("T" in given or texts + needs.count("T") <= free) and (
+                "I" in given or images + needs.count("I") <= pictures
+            ):
                 options.append((tool, needs))
         if symbol in given and not first:
             options.append(("input", []))
@@ -84,24 +87,25 @@ def hand_coded(tasks: tuple[Task, ...], rounds: int, seed: int) -> float:
     return (perf_counter() - begin) / questions * 1e6
 
 
-def characters(pack: TaskPack, tasks: tuple[Task, ...], conversation: bool, seeds: int) -> tuple[float, float]:
-    """Prompt characters per plan (all messages of all requests, as they are sent), and questions per plan."""
-    total = questions = 0
+def characters(pack: TaskPack, tasks: tuple[Task, ...], conversation: bool, seeds: int) -> tuple[float, float, float]:
+    """Per plan: characters that are new in each request, characters sent in all, questions."""
+    new = sent = questions = 0
     wording = Wording(conversation=conversation)
     for seed in range(seeds):
         rng = random.Random(seed)
 
         def answer(question: Question, rng: random.Random = rng) -> int:
-            nonlocal total, questions
+            nonlocal new, sent, questions
             questions += 1
-            # In a conversation only what is new is counted: what came before is the provider's cached prefix.
-            total += len(question.prompt)
+            new += len(question.prompt)
+            sent += sum(len(message.content) for message in question.messages)
             return rng.randrange(len(question.options)) + 1
 
         planner = Planner(pack.cfg, answer, wording=wording)
         for task in tasks:
             planner.plan(task)
-    return total / seeds / len(tasks), questions / seeds / len(tasks)
+    plans = seeds * len(tasks)
+    return new / plans, sent / plans, questions / plans
 
 
 def main() -> None:
@@ -165,12 +169,12 @@ def main() -> None:
         middle = statistics.median(values)
         table.add_row(name, f"{middle:.1f}", f"{min(values):.1f}", f"{max(values):.1f}", f"{middle / base:.1f}")
     console.print(table)
-    table = Table(title="Prompt characters per plan (only what is new in each request)")
-    for column in ("wording", "characters", "questions"):
+    table = Table(title="Prompt characters per plan")
+    for column in ("wording", "new in each request", "sent in all", "questions"):
         table.add_column(column, justify="left" if column == "wording" else "right")
     for name, conversation in (("each question alone", False), ("one conversation", True)):
-        size, questions = characters(pack, tasks, conversation, 20)
-        table.add_row(name, f"{size:,.0f}", f"{questions:.1f}")
+        new, sent, questions = characters(pack, tasks, conversation, 20)
+        table.add_row(name, f"{new:,.0f}", f"{sent:,.0f}", f"{questions:.1f}")
     console.print(table)
 
 

@@ -14,17 +14,18 @@ A block whose first line is ``# file: NAME`` is written to a temporary folder, w
 
 from __future__ import annotations
 
+import io
 import re
 import shlex
 import sys
 import tomllib
 import warnings
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from pytest_examples import CodeExample, EvalExample, find_examples
-from typer.testing import CliRunner
 
 from formal_llm import CFG, GrammarError, GrammarWarning
 from formal_llm.cli.main import app
@@ -191,14 +192,23 @@ def run(command: Command) -> tuple[str, int]:
     """The output of a command as it looks on the terminal, and its exit code."""
     words = shlex.split(command.line)
     assert words[0] == "formal-llm", f"only formal-llm is run, not {command.line!r}"
-    typed = "".join(line + "\n" for line in command.typed)
-    result = CliRunner().invoke(app, words[1:], input=typed, catch_exceptions=False, env=ENVIRONMENT)
-    output = result.output
+    # One stream for both, so that the lines come in the order in which a terminal shows them.
+    screen = io.StringIO()
+    stdin, sys.stdin = sys.stdin, io.StringIO("".join(line + "\n" for line in command.typed))
+    try:
+        with redirect_stdout(screen), redirect_stderr(screen):
+            app(words[1:], prog_name="formal-llm")
+        exit_code = 0
+    except SystemExit as end:
+        exit_code = int(end.code or 0)
+    finally:
+        sys.stdin = stdin
+    output = screen.getvalue()
     if command.typed:
         # The terminal shows what is typed, and the end of its line.
         parts = re.split(r"^> ", output, flags=re.MULTILINE)
         output = parts[0] + "".join(f"> {line}\n{part}" for line, part in zip(command.typed, parts[1:], strict=True))
-    return output, result.exit_code
+    return output, exit_code
 
 
 def lines_of(text: str) -> list[str]:

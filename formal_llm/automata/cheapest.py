@@ -138,6 +138,6 @@ class Cheapest:
                     children = [self.grammar.symbols[child] for child in way.children]
                     cost = way.steps + measure.per_terminal * len(way.reads)
                     following.append((cost, self._weigh(measure, children, None, left - way.need, due, pending - unit)))
-        for cost, weighed in following:
+        for price, weighed in following:
             if weighed is not None:
-                yield cost + weighed[0], weighed[1], weighed[2]
+                yield price + weighed[0], weighed[1], weighed[2]

@@ -231,7 +231,8 @@ def _mermaid(text: str) -> str:
 
 def _markup(rows: list[str], end: str = "<BR/>") -> str:
     # Graphviz takes no empty line and drops blanks at the ends: a no-break space stands for nothing.
-    return "".join((escape(row) or _NO_BREAK_SPACE) + end for row in rows)
+    # It replaces \N, \G and the like also in HTML-like labels, unless the backslash is doubled.
+    return "".join((escape(row).replace("\\", "\\\\") or _NO_BREAK_SPACE) + end for row in rows)
 
 
 def _caption(box: Box) -> str:

@@ -166,12 +166,14 @@ class LimitedAutomaton:
 
     def selection(self, configuration: LimitedConfiguration) -> tuple[str, ...] | None:
         """As of the automaton inside."""
-        chosen: tuple[str, ...] | None = self.automaton.selection(configuration.inner)
+        selection = getattr(self.automaton, "selection", None)
+        chosen: tuple[str, ...] | None = None if selection is None else selection(configuration.inner)
         return chosen
 
     def at_class(self, configuration: LimitedConfiguration) -> bool:
         """As of the automaton inside."""
-        return bool(self.automaton.at_class(configuration.inner))
+        at_class = getattr(self.automaton, "at_class", None)
+        return at_class is not None and bool(at_class(configuration.inner))
 
     def accepting(self, configuration: LimitedConfiguration) -> bool:
         """Whether the automaton inside accepts and no lower bound is open."""

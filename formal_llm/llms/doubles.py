@@ -21,8 +21,12 @@ class FunctionLLM:
         return question.check(self._function(question))
 
 
+#: How many random selections are tried before one that the question objects to is given all the same.
+_DRAWS = 1_000
+
+
 class RandomLLM:
-    """Answers at random: one option, or of several any non-empty selection, all equally likely."""
+    """Answers at random: one option, or of several any possible selection, all equally likely."""
 
     def __init__(self, seed: int = 0) -> None:
         self._random = random.Random(seed)
@@ -32,8 +36,12 @@ class RandomLLM:
         count = len(question.options)
         if not question.several:
             return Answer((self._random.randrange(count) + 1,))
-        chosen = self._random.randrange(1, 1 << count)
-        return Answer(tuple(number + 1 for number in range(count) if chosen >> number & 1))
+        for _ in range(_DRAWS):
+            chosen = self._random.randrange(1, 1 << count)
+            numbers = tuple(number + 1 for number in range(count) if chosen >> number & 1)
+            if not question.problem(numbers):
+                break
+        return Answer(numbers)
 
 
 class ScriptedLLM:

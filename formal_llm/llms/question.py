@@ -120,9 +120,11 @@ class Question:
         messages: what comes before the prompt in a chat (system message, examples, earlier questions and answers), or
             a function that makes it.
         outlook: what the options mean for the rest of the plan, or a function that tells it; None where nobody knows.
+        objection: for options that may be chosen one by one but not all together: what is wrong with a set of numbers,
+            or an empty text.
     """
 
-    __slots__ = ("_messages", "_outlook", "_prompt", "complaint", "options", "several", "task")
+    __slots__ = ("_messages", "_outlook", "_prompt", "complaint", "objection", "options", "several", "task")
 
     def __init__(
         self,
@@ -133,6 +135,7 @@ class Question:
         task: str = "",
         messages: Sequence[Message] | Callable[[], Sequence[Message]] = (),
         outlook: Outlook | Callable[[], Outlook] | None = None,
+        objection: Callable[[tuple[int, ...]], str] | None = None,
     ) -> None:
         self._prompt = prompt
         if type(options) is tuple and options and type(options[0]) is Option:
@@ -146,6 +149,7 @@ class Question:
         self.task = task
         self._messages = messages
         self._outlook = outlook
+        self.objection = objection
         self.complaint = ""
 
     @property
@@ -204,28 +208,34 @@ class Question:
             given = self.read(given)
         if isinstance(given, Answer):
             answer = given
-        elif isinstance(given, int):
-            answer = Answer((int(given),))
-        elif isinstance(given, Sequence) and all(isinstance(number, int) for number in given):
+        elif _is_number(given):
+            answer = Answer((given,))
+        elif isinstance(given, Sequence) and all(map(_is_number, given)):
             answer = Answer(tuple(given))
         else:
             raise InvalidAnswer(
                 f"{type(given).__name__} is no answer; return a number or an Answer", [(self.prompt, repr(given))]
             )
-        numbers = answer.numbers
-        last = len(self.options)
-        problem = ""
-        if not numbers:
-            problem = "nothing was chosen"
-        elif len(numbers) > 1 and not self.several:
-            problem = "several numbers were given, exactly one can be chosen"
-        elif len(set(numbers)) < len(numbers):
-            problem = "a number was given twice"
-        elif bad := [number for number in numbers if isinstance(number, bool) or not 1 <= number <= last]:
-            problem = f"{bad[0]} is not one of the numbers from 1 to {last}"
+        problem = self.problem(answer.numbers)
         if problem:
-            raise InvalidAnswer(problem, [(self.prompt, answer.text or ", ".join(map(str, numbers)))])
+            raise InvalidAnswer(problem, [(self.prompt, answer.text or ", ".join(map(str, answer.numbers)))])
         return answer
+
+    def problem(self, numbers: tuple[int, ...]) -> str:
+        """What is wrong with ``numbers`` as an answer; empty when nothing is."""
+        last = len(self.options)
+        if len(numbers) == 1 and not self.several and _is_number(numbers[0]) and 1 <= numbers[0] <= last:
+            return ""
+        if not numbers:
+            return "nothing was chosen"
+        if len(numbers) > 1 and not self.several:
+            return "several numbers were given, exactly one can be chosen"
+        if len(set(numbers)) < len(numbers):
+            return "a number was given twice"
+        for number in numbers:
+            if not (_is_number(number) and 1 <= number <= last):
+                return f"{number} is not one of the numbers from 1 to {last}"
+        return self.objection(numbers) if self.objection is not None else ""
 
     def again(self, problem: str) -> Question:
         """The same question with a line that says what was wrong with the last answer."""
@@ -236,6 +246,7 @@ class Question:
             task=self.task,
             messages=self._messages,
             outlook=self._outlook,
+            objection=self.objection,
         )
         if self.several:
             wanted = f"Answer with numbers from 1 to {len(self.options)}, separated by commas"
@@ -243,6 +254,10 @@ class Question:
             wanted = f"Answer with one number from 1 to {len(self.options)}"
         question.complaint = f"Your last answer could not be used: {problem}. {wanted}, and nothing else."
         return question
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _rebuild(

@@ -28,8 +28,15 @@ class Asker:
         self._task = task
         self._tree = tree
 
-    def ask(self, entry: Entry, moves: Sequence[Any], journal: Sequence[Entry]) -> Question:
-        """The question of ``entry``, when ``moves`` were made before it and ``journal`` holds the earlier choices."""
+    def ask(self, entry: Entry, moves: Sequence[Any], journal: Sequence[Entry], left: float) -> Question:
+        """The question of a choice.
+
+        Args:
+            entry: the choice.
+            moves: the moves of the plan so far.
+            journal: the earlier choices.
+            left: how many more moves may be made.
+        """
         wording = self._wording
         options = self._options(entry)
         earlier = [e for e in journal if e.asked and e.question is not None] if wording.conversation else []
@@ -50,7 +57,16 @@ class Asker:
             task=self._task,
             messages=messages,
             outlook=lambda: self._outlook(entry, before),
+            objection=(lambda numbers: self._objection(entry, numbers, left)) if entry.fork.several else None,
         )
+
+    def _objection(self, entry: Entry, numbers: tuple[int, ...], left: float) -> str:
+        """Why members of a selection cannot be chosen together."""
+        names = frozenset(entry.fork.choices[number - 1].reads[0] for number in numbers)
+        if names in entry.excluded:
+            return "this selection is ruled out"
+        possible = self._table.subset(entry.configuration, names, left) is not None
+        return "" if possible else "these cannot be chosen together under the rules"
 
     def texts(self, fork: Fork) -> tuple[str, ...]:
         """The texts of all choices of a fork."""

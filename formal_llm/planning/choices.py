@@ -170,12 +170,23 @@ class ChoiceTable:
         if reach + deeper <= steps or not self.look:
             return fork
         # Near the end of the step budget the number of moves decides: asked anew, not remembered.
+        if fork.several:
+            members = self._members(configuration, self.automaton.selection(configuration), steps)
+            return Fork(tuple(choice for choice, _ in members), fork.total, several=True)
         near = tuple(choice for choice in fork.choices if self._within(configuration, choice, steps))
         return Fork(near, fork.total, fork.several)
 
     def _within(self, configuration: Any, choice: Choice, steps: float) -> bool:
-        after = self.after(configuration, choice)
-        return self.lookahead.completable(after, steps=int(steps) - len(choice.moves)).possible
+        return self._finishes(self.after(configuration, choice), steps - len(choice.moves))
+
+    def _finishes(self, configuration: Any, steps: float) -> bool:
+        """Whether a plan may be finished within ``steps`` moves; without lookahead anything may."""
+        if not self.look:
+            return True
+        found = self.lookahead.steps(configuration)
+        if 0 <= found <= steps or found == INFINITE or steps == INFINITE:
+            return found < INFINITE
+        return steps >= 0 and self.lookahead.completable(configuration, steps=int(steps)).possible
 
     def after(self, configuration: Any, choice: Choice) -> Any:
         """The configuration after a choice."""
@@ -196,7 +207,8 @@ class ChoiceTable:
         selection = getattr(self.automaton, "selection", None)
         chosen = selection(configuration) if selection is not None else None
         if chosen is not None and len(chosen) > 1:
-            return self._filtered(list(self._members(configuration, chosen)), len(chosen), deeper, several=True)
+            members = list(self._members(configuration, chosen, INFINITE))
+            return self._filtered(members, len(chosen), deeper, several=True)
         completion = self.lookahead.completion
         if completion is None or completion.grammar.open or not self.look:
             found = list(self._candidates(self.automaton, configuration))
@@ -299,30 +311,38 @@ class ChoiceTable:
 
     # -- selections ---------------------------------------------------------------------------------------------
 
-    def _members(self, configuration: Any, members: tuple[str, ...]) -> Iterator[tuple[Choice, Any]]:
+    def _members(self, configuration: Any, members: tuple[str, ...], steps: float) -> Iterator[tuple[Choice, Any]]:
         """The members of a selection that some possible subset holds, with a configuration after such a subset."""
         for index, name in enumerate(members):
-            found = self._select(configuration, members, frozenset((name,)), frozenset(members))
+            found = self._select(configuration, members, frozenset((name,)), frozenset(members), steps)
             if found is not None:
                 yield Choice(index, found[0], (name,)), found[1]
 
-    def subset(self, configuration: Any, names: frozenset[str]) -> Choice | None:
-        """The choice of just these members of a selection; None where the rules do not allow them together."""
+    def subset(self, configuration: Any, names: frozenset[str], steps: float) -> Choice | None:
+        """The choice of just these members of a selection; None where the rules do not allow them together.
+
+        Args:
+            configuration: where the selection is on top of the stack.
+            names: the members to choose.
+            steps: how many more moves may be made.
+        """
         members = self.automaton.selection(configuration)
-        found = self._select(configuration, members, names, names)
+        found = self._select(configuration, members, names, names, steps)
         return None if found is None else Choice(-1, found[0], tuple(name for name in members if name in names))
 
     def _select(
-        self, configuration: Any, members: tuple[str, ...], must: frozenset[str], may: frozenset[str]
+        self, configuration: Any, members: tuple[str, ...], must: frozenset[str], may: frozenset[str], steps: float
     ) -> tuple[tuple[Any, ...], Any] | None:
-        """Moves through a selection that take all of ``must`` and nothing but ``may``; depth first, by lookahead."""
+        """Moves through a selection that take all of ``must`` and nothing but ``may``, few members first."""
         todo: list[tuple[tuple[Any, ...], Any, int]] = [((), configuration, 0)]
         while todo:
             moves, now, place = todo.pop()
-            if moves and self.look and self.lookahead.steps(now) == INFINITE:
-                continue
             if place == len(members):
-                return moves, now
+                if self._finishes(now, steps - len(moves)):
+                    return moves, now
+                continue
+            if moves and not self._finishes(now, INFINITE):
+                continue
             name = members[place]
             for move in self.automaton.moves(now):
                 after = self.automaton.step(now, move)

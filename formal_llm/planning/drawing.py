@@ -39,7 +39,8 @@ def plan_picture(plan: Plan) -> Picture:
         boxes, arrows = _flow(plan)
     else:
         boxes, arrows = _chain(plan)
-    return Picture(tuple(boxes), tuple(arrows), "LR", title)
+    # Pages scroll down more easily than sideways.
+    return Picture(tuple(boxes), tuple(arrows), "LR" if len(boxes) <= 12 else "TB", title)
 
 
 def _flow(plan: Plan) -> tuple[list[Box], list[Arrow]]:
@@ -69,7 +70,7 @@ def _flow(plan: Plan) -> tuple[list[Box], list[Arrow]]:
         elif node.text or tool is not None:
             source = _key(next(steps))
             arrows.append(Arrow(source, target, ordinal))
-            arguments = node.children if tool is None else node.children[1:]
+            arguments = [child for child in node.children[tool is not None :] if not _is_empty(child)]
             names = _ordinals(len(arguments))
             todo += [(child, source, name) for child, name in zip(reversed(arguments), reversed(names), strict=True)]
         elif node.open or head is not None:
@@ -78,6 +79,13 @@ def _flow(plan: Plan) -> tuple[list[Box], list[Arrow]]:
             boxes[box.id] = box
             arrows.append(Arrow(box.id, target, ordinal, "dashed"))
     return [*boxes.values(), result], list(dict.fromkeys(arrows))
+
+
+def _is_empty(node: Node) -> bool:
+    """Whether nothing comes of a node: neither a terminal nor a step."""
+    while len(node.children) == 1 and not node.text:
+        node = node.children[0]
+    return not (node.children or node.text or node.terminal or node.open)
 
 
 def _chain(plan: Plan) -> tuple[list[Box], list[Arrow]]:

@@ -15,6 +15,7 @@ The journal of choices is the walk's checkpoint: replaying it restores the walk 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from time import perf_counter
 from typing import Any
 
@@ -23,7 +24,7 @@ from formal_llm.automata.explain import why_empty
 from formal_llm.automata.flow import INFINITE
 from formal_llm.automata.limited import split
 from formal_llm.automata.pda import PDA
-from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan, SnapshotError, WalkError
+from formal_llm.errors import BudgetExceeded, NoValidPlan, SnapshotError, WalkError
 from formal_llm.llms.question import Answer, Question, TokenUsage
 from formal_llm.planning.asking import Asker
 from formal_llm.planning.budget import Budget
@@ -86,6 +87,8 @@ class Walk:
         self._seconds: float | None = None
         if self._table.lookahead.steps(self._now) == INFINITE:
             raise self._no_plan()
+        with suppress(BudgetExceeded):  # raised again when the question is looked at
+            self._settle()
 
     # -- looking ------------------------------------------------------------------------------------------------
 
@@ -177,7 +180,7 @@ class Walk:
         )
 
     def _ask(self, entry: Entry) -> Question:
-        return self._asker.ask(entry, self._moves, self._journal)
+        return self._asker.ask(entry, self._moves, self._journal, self._left)
 
     # -- answering ----------------------------------------------------------------------------------------------
 
@@ -200,13 +203,9 @@ class Walk:
         offered = entry.offered
         if entry.fork.several:
             question.check(given)
-            names = frozenset(offered[number - 1].reads[0] for number in numbers)
-            subset = None if names in entry.excluded else self._table.subset(entry.configuration, names)
-            if subset is None:
-                raise InvalidAnswer(
-                    "these cannot be chosen together under the rules", [(question.prompt, given.text or str(numbers))]
-                )
-            entry.members = names
+            entry.members = frozenset(offered[number - 1].reads[0] for number in numbers)
+            subset = self._table.subset(entry.configuration, entry.members, self._left)
+            assert subset is not None  # the question's objection has seen to that
             chosen = subset
         else:
             if len(numbers) != 1 or not 1 <= numbers[0] <= len(offered):
@@ -240,12 +239,11 @@ class Walk:
 
     def _settle(self) -> None:
         """Go on to the next question or to the end: take what leaves no choice, go back from dead ends."""
-        limit = self.budget.steps
         while not self._stopped and self._here is None:
             if self._dead:
                 self._go_back()
                 continue
-            left = INFINITE if limit is None else limit - len(self._moves)
+            left = self._left
             fork = self._table.at(self._now, left)
             count = len(fork.choices)
             if left < 0 or (not self._table.look and self._table.lookahead.least_steps(self._now) > left):
@@ -262,7 +260,7 @@ class Walk:
         """Take the one choice that is left."""
         choice = fork.choices[0]
         if fork.several:
-            only = self._table.subset(self._now, frozenset(choice.reads))
+            only = self._table.subset(self._now, frozenset(choice.reads), self._left)
             if only is None:
                 self._dead = True
                 return
@@ -318,9 +316,14 @@ class Walk:
         names = [choice.reads[0] for choice in entry.fork.choices]
         for number in range(1, 1 << len(names)):
             subset = frozenset(name for place, name in enumerate(names) if number >> place & 1)
-            if subset not in entry.excluded and self._table.subset(entry.configuration, subset) is not None:
+            if subset not in entry.excluded and self._table.subset(entry.configuration, subset, self._left) is not None:
                 return True
         return False
+
+    @property
+    def _left(self) -> float:
+        """The moves that may still be made."""
+        return INFINITE if self.budget.steps is None else self.budget.steps - len(self._moves)
 
     def back(self) -> None:
         """Take the last answer back: its question is asked again, with all its options.
@@ -399,7 +402,6 @@ class Walk:
 
     def _replay(self, checkpoint: Checkpoint) -> None:
         on_event, self._on_event = self._on_event, None  # what is replayed has happened before
-        self._settle()
         for row in checkpoint.rows:
             entry = self._here
             if entry is None:
@@ -426,7 +428,7 @@ class Walk:
         chosen: Choice | None = None
         if isinstance(key, frozenset) and entry.fork.several:
             entry.members = key
-            chosen = self._table.subset(entry.configuration, key)
+            chosen = self._table.subset(entry.configuration, key, self._left)
         elif not entry.fork.several:
             chosen = next((choice for choice in entry.fork.choices if choice.index == key), None)
         if chosen is None:

@@ -201,13 +201,15 @@ class Wording:
 
     def options(self, choices: Sequence[Choice], automaton: Any) -> tuple[str, ...]:
         """The texts of the options; where two would read the same, what distinguishes them is added."""
-        texts = [self.option(choice, automaton) for choice in choices]
+        plain = [self.option(choice, automaton) for choice in choices]
+        texts = list(plain)
         for number, choice in enumerate(choices):
-            if texts.count(texts[number]) > 1 and choice.moves and choice.moves[0].production is not None:
+            if plain.count(plain[number]) > 1 and choice.moves and choice.moves[0].production is not None:
                 rest = choice.moves[0].production.body[1:]
                 texts[number] += f" from {' and '.join(map(automaton.label, rest))}" if rest else " alone"
+        alike = {text for text in texts if texts.count(text) > 1}
         for number, text in enumerate(texts):
-            if texts.count(text) > 1:
+            if text in alike:
                 # Equal labels for different symbols: the names are all that is left to tell them apart.
                 names = [*choices[number].reads] or [str(move) for move in choices[number].moves[:1]]
                 texts[number] = f"{text} [{', '.join(names)}]"

@@ -1,0 +1,89 @@
+"""Choices: the automaton's moves made into options."""
+
+from __future__ import annotations
+
+import random
+
+import strategies
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formal_llm import CFG, Limits, Lookahead
+from formal_llm.automata.exploration import Exploration
+from formal_llm.planning import ChoiceTable
+
+
+def reads(table: ChoiceTable, configuration: object) -> list[tuple[str, ...]]:
+    return [choice.reads for choice in table.at(configuration, 1_000).choices]
+
+
+def test_a_leading_class_is_replaced_by_its_members() -> None:
+    cfg = CFG.from_string("S -> A S | x\nA -> a1 | a2")
+    table = ChoiceTable(Lookahead(cfg))
+    start = table.after(table.automaton.start(), table.at(table.automaton.start(), 99).choices[0])
+    assert reads(table, start) == [("a1",), ("a2",), ("x",)]
+
+
+def test_a_class_behind_something_else_is_asked_when_its_turn_comes() -> None:
+    cfg = CFG.from_string("S -> x A | y A\nA -> a1 | a2")
+    table = ChoiceTable(Lookahead(cfg))
+    now = table.after(table.automaton.start(), table.at(table.automaton.start(), 99).choices[0])
+    assert reads(table, now) == [("x",), ("y",)]
+    now = table.after(now, table.at(now, 99).choices[1])
+    assert reads(table, now) == [("a1",), ("a2",)]
+
+
+def test_the_total_counts_what_was_left_out() -> None:
+    cfg = CFG.from_string("S -> a S | b S | c S | ε").with_limits(Limits({"b": 0}))
+    table = ChoiceTable(Lookahead(cfg))
+    now = table.after(table.automaton.start(), table.at(table.automaton.start(), 99).choices[0])
+    fork = table.at(now, 99)
+    assert [choice.reads for choice in fork.choices] == [("a",), ("c",), ()]
+    assert fork.total == 4
+    # Indices name a choice whatever is left out, so a journal reads the same under other limits.
+    assert [choice.index for choice in fork.choices] == [0, 2, 3]
+
+
+@settings(max_examples=60)
+@given(strategies.limited_grammars(), st.integers(0, 1 << 30))
+def test_choices_are_exactly_those_that_can_be_finished(cfg: CFG, seed: int) -> None:
+    rng = random.Random(seed)
+    looking = ChoiceTable(Lookahead(cfg))
+    blind = ChoiceTable(Lookahead(cfg), look=False)
+    plain = Exploration(looking.automaton, 3_000)
+    now = looking.automaton.start()
+    for _ in range(8):
+        offered, allowed = looking.at(now, 1_000), blind.at(now, 1_000)
+        if offered.several:
+            break
+        kept = {choice.index for choice in offered.choices}
+        for choice in allowed.choices:
+            after = blind.after(now, choice)
+            # All moves at once lead where they lead one by one.
+            stepped = now
+            for move in choice.moves:
+                stepped = blind.automaton.step(stepped, move)
+            assert after == stepped
+            steps = plain.steps(after)
+            if steps >= 0:
+                assert (choice.index in kept) == (steps < float("inf"))
+        if not offered.choices:
+            break
+        chosen = rng.choice(offered.choices)
+        after = looking.after(now, chosen)
+        for move in chosen.moves:
+            now = looking.automaton.step(now, move)
+        assert after == now
+        if not chosen.moves:
+            break
+
+
+@settings(max_examples=40)
+@given(strategies.grammars(), st.integers(1, 14))
+def test_near_the_end_of_the_step_budget_only_what_fits_is_offered(cfg: CFG, steps: int) -> None:
+    table = ChoiceTable(Lookahead(cfg))
+    plain = Exploration(table.automaton, 3_000)
+    start = table.automaton.start()
+    for choice in table.at(start, steps).choices:
+        least = plain.steps(table.after(start, choice))
+        assert least < 0 or len(choice.moves) + least <= steps

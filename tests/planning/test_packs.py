@@ -1,0 +1,133 @@
+"""Task packs, and OpenAGI as the first of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from formal_llm import GrammarError, Limits, NotationError, Planner, ResourceNotFound, TaskPack
+
+PUBLISHED = Path(__file__).parents[3] / "shared" / "data" / "openagi" / "task_description.txt"
+
+
+@pytest.fixture(scope="module")
+def openagi() -> TaskPack:
+    return TaskPack.load("openagi")
+
+
+@pytest.mark.skipif(not PUBLISHED.is_file(), reason="the benchmark's task list is not beside the checkout")
+def test_the_composed_tasks_are_the_benchmark_s_in_order_and_words(openagi: TaskPack) -> None:
+    lines = PUBLISHED.read_text(encoding="utf-8").splitlines()
+    assert [task.description for task in openagi.tasks] == [line.strip() for line in lines]
+
+
+def test_the_tasks_and_their_kinds(openagi: TaskPack) -> None:
+    assert len(openagi.tasks) == len({task.description for task in openagi.tasks}) == 185
+    groups = [task.group for task in openagi.tasks]
+    assert [groups.count(f"Task {name}") for name in "123X"] == [2, 100, 15, 68]
+    assert openagi.tasks[0].description.startswith("Given low-resolutioned noisy blurry grayscale image, how to return")
+    assert openagi.tasks[184].description.startswith("Given English document and English query")
+
+
+def test_the_paper_s_split(openagi: TaskPack) -> None:
+    assert openagi.splits["training"] == [7, 20, 30, 40, 50, 60, 0, 105, 110, 116, 117, 175, 182]
+    assert openagi.splits["test"] == [2, 3, 10, 15, 20, 35, 45, 55, 65, 70, 90, 106, 112, 115, 118, 177, 179]
+    assert len(openagi.split("test")) == 17
+    assert openagi.split("all") == openagi.tasks
+    with pytest.raises(ResourceNotFound, match="training"):
+        openagi.split("trainning")
+
+
+@pytest.mark.parametrize(
+    ("number", "inputs", "goal"),
+    [
+        (0, ("image",), "image_plan"),
+        (15, ("image",), "text_plan"),
+        (105, ("text",), "image_plan"),
+        (108, ("text",), "text_plan"),
+        (117, ("image", "text"), "text_plan"),
+        (184, ("text",), "text_plan"),
+    ],
+)
+def test_inputs_and_goal_are_found_from_the_sentence(
+    openagi: TaskPack, number: int, inputs: tuple[str, ...], goal: str
+) -> None:
+    task = openagi.task(number)
+    assert (task.inputs, task.goal) == (inputs, goal)
+    missing = {f"input_{name}": 0 for name in ("image", "text") if name not in inputs}
+    assert task.limits == Limits(at_most=missing)
+
+
+def test_inputs_and_goal_can_be_given(openagi: TaskPack) -> None:
+    task = openagi.read("Make something of it", inputs=["text"], goal="image")
+    assert (task.inputs, task.goal) == (("text",), "image_plan")
+    plan = Planner(openagi.cfg, "test:first").plan(task)
+    assert "text_to_image" in plan.word
+    assert "input_image" not in plan.word
+    with pytest.raises(ResourceNotFound, match="image"):
+        openagi.read("x", inputs=["imgae"])
+    with pytest.raises(ResourceNotFound, match="goal"):
+        openagi.read("x", goal="sound")
+
+
+def test_a_sentence_that_tells_nothing_leaves_all_open(openagi: TaskPack) -> None:
+    task = openagi.read("Surprise me")
+    assert task.goal is None
+    assert task.inputs == ("image", "text")
+    assert not task.limits
+
+
+def test_tasks_by_number_or_sentence(openagi: TaskPack) -> None:
+    assert openagi.task(3) == openagi.task("3") == openagi.tasks[3]
+    assert openagi.task(openagi.tasks[3].description).goal == openagi.tasks[3].goal
+    with pytest.raises(ResourceNotFound, match="0 to 184"):
+        openagi.task(185)
+
+
+def test_every_goal_needs_at_least_one_tool_and_all_fifteen_are_there(openagi: TaskPack) -> None:
+    tools = set(openagi.cfg.terminals) - {"input_image", "input_text"}
+    assert len(tools) == 15
+    for goal in ("text_plan", "image_plan"):
+        cfg = openagi.cfg.with_start(goal)
+        assert not cfg.accepts(["input_image"])
+        assert not cfg.accepts(["input_text"])
+    assert not openagi.cfg.warnings
+
+
+def write_pack(folder: Path, pack: str, grammar: str = "S -> a | b") -> Path:
+    folder.mkdir()
+    (folder / "pack.toml").write_text(pack, encoding="utf-8")
+    (folder / "g.cfg").write_text(grammar, encoding="utf-8")
+    return folder
+
+
+def test_a_pack_of_ones_own(tmp_path: Path) -> None:
+    folder = write_pack(
+        tmp_path / "mine",
+        'title = "Mine"\ngrammar = "g.cfg"\n[slots]\nx = ["one", "two"]\ny = {subsets = ["p", "q"]}\n'
+        '[[groups]]\nname = "G"\ntext = "Do {x} with {y}"\nslots = ["x", "y"]\n',
+    )
+    (folder / "wording.toml").write_text('order = "forward"', encoding="utf-8")
+    pack = TaskPack.load(str(folder))
+    assert pack.name == "mine"
+    assert pack.wording.order == "forward"
+    assert [task.description for task in pack.tasks] == [
+        "Do one with p q", "Do one with q", "Do one with p", "Do two with p q", "Do two with q", "Do two with p",
+    ]  # fmt: skip
+    assert Planner(pack.cfg, "test:first").plan(pack.task(0)).word == ("a",)
+
+
+def test_what_is_wrong_with_a_pack_is_told_with_the_file(tmp_path: Path) -> None:
+    with pytest.raises(ResourceNotFound, match="Did you mean 'openagi'"):
+        TaskPack.load("openagy")
+    with pytest.raises(NotationError, match="grammar"):
+        TaskPack.load(str(write_pack(tmp_path / "a", 'title = "A"')))
+    with pytest.raises(NotationError, match="not TOML"):
+        TaskPack.load(str(write_pack(tmp_path / "b", "title =")))
+    with pytest.raises(GrammarError, match="g.cfg"):
+        TaskPack.load(str(write_pack(tmp_path / "c", 'title = "C"\ngrammar = "g.cfg"', "S = a")))
+    empty = tmp_path / "d"
+    empty.mkdir()
+    with pytest.raises(NotationError, match="cannot be read"):
+        TaskPack.load(str(empty))

@@ -1,0 +1,150 @@
+"""Wording: the text of questions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from formal_llm import CFG, PDA, NotationError, Walk, Wording
+
+TOOLS = CFG.from_string(
+    """
+    T "text" -> B I | F T T | text
+    I "image" -> A I | image
+    A -> colorize | denoise
+    B -> classify
+    F -> answer
+    image "the input image"
+    text "the input text"
+    colorize "Colorization"
+    classify "Image Classification"
+    answer "Question Answering"
+    """
+)
+
+
+def prompt(walk: Walk) -> str:
+    assert walk.question is not None
+    return walk.question.prompt
+
+
+def test_the_default_prompt_standing_alone() -> None:
+    walk = Walk(TOOLS, "Answer the question about the photo")
+    walk.answer(2)
+    walk.answer(1)
+    assert prompt(walk) == (
+        "Task description: Answer the question about the photo\n"
+        "\n"
+        "Current progress:\n"
+        "Step n: Use Question Answering;\n"
+        "Step n-1: Use Image Classification;\n"
+        "Step n-2: ?\n"
+        "\n"
+        'To get the input image of "Image Classification", we have the following choices:\n'
+        '1: the output of "Colorization"\n'
+        '2: the output of "denoise"\n'
+        "3: the input image\n"
+        "\n"
+        "Answer with the number of your choice, an integer from 1 to 3, and nothing else."
+    )
+
+
+def test_arguments_of_the_same_kind_are_told_apart() -> None:
+    walk = Walk(TOOLS)
+    assert "To get the output text, we" in prompt(walk)
+    walk.answer(2)
+    assert 'To get the first input text of "Question Answering", we' in prompt(walk)
+    walk.answer(3)
+    assert 'To get the second input text of "Question Answering", we' in prompt(walk)
+
+
+def test_a_renaming_is_looked_through() -> None:
+    walk = Walk(CFG.from_string('S -> T\nT "text" -> f T | x'))
+    assert "To get the output text," in prompt(walk)
+
+
+def test_options_that_would_read_the_same_are_told_apart() -> None:
+    cfg = CFG.from_string('S -> f X | f Y | f\nX "lemons" -> x | xx\nY "limes" -> y | yy\nf "Squeeze"')
+    walk = Walk(cfg)
+    assert walk.question is not None
+    texts = [option.text for option in walk.question.options]
+    assert texts == ['the output of "Squeeze" from lemons', 'the output of "Squeeze" from limes', "Squeeze"]
+    twins = Walk(CFG.from_string('S -> a | b\na "Go"\nb "Go"'))
+    assert twins.question is not None
+    assert [option.text for option in twins.question.options] == ["Go [a]", "Go [b]"]
+
+
+def test_production_texts_and_empty_bodies() -> None:
+    walk = Walk(
+        CFG.from_string('S -> a b "Do both" | c d | ε | Q\nQ "the rest" -> x Q | y'), wording=Wording(order="forward")
+    )
+    assert walk.question is not None
+    assert [option.text for option in walk.question.options] == ["Do both", "c, d", "nothing", "the rest"]
+
+
+def test_the_forward_order() -> None:
+    cfg = CFG.from_string('Day -> breakfast Rest\nRest "the rest of the day" -> work Rest | home')
+    walk = Walk(cfg, "t", wording=Wording(order="forward"))
+    walk.answer(1)
+    assert "Step 1: Use breakfast;\nStep 2: Use work;\nStep 3: ?" in prompt(walk)
+    assert "the next part, the rest of the day" in prompt(walk)
+
+
+def test_a_hand_written_automaton() -> None:
+    pda = PDA(
+        [("q", "a", None, "q"), ("q", None, None, "r"), ("r", "b", None, "r"), ("r", "c", None, "s")],
+        start="q",
+        accepting=["s"],
+    )
+    walk = Walk(pda, "t", wording=Wording(order="forward"))
+    assert walk.question is not None
+    assert [option.text for option in walk.question.options] == ["a", "go on to r"]
+    assert "To get the next part, a step" in prompt(walk)
+
+
+def test_a_selection_asks_for_numbers() -> None:
+    walk = Walk(CFG.from_string('S -> cook some(salt, pepper)\nsalt "sea salt"'))
+    assert "separated by commas" in prompt(walk)
+    assert walk.question is not None
+    assert [option.text for option in walk.question.options] == ["sea salt", "pepper"]
+
+
+def test_templates_can_be_replaced() -> None:
+    wording = Wording(
+        prompt="{task}|{progress}|{target}|{options}|{instruction}", instruction="1..{count}", step="{text}"
+    )
+    walk = Walk(TOOLS, "X", wording=wording)
+    walk.answer(2)
+    assert prompt(walk).startswith("X|Step n: Use Question Answering\nStep n-1: ?|the first input text")
+    assert prompt(walk).endswith("|1..3")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("prompt", "{tusk}"), ("target", "{task}"), ("instruction", "{}"), ("step", "{label}"), ("order", "sideways")],
+)
+def test_a_template_that_cannot_be_filled_is_told_when_it_is_made(field: str, value: str) -> None:
+    with pytest.raises(ValueError, match="placeholder|backward"):
+        Wording(**{field: value})  # type: ignore[arg-type]
+
+
+def test_braces_in_tasks_and_labels_are_text() -> None:
+    walk = Walk(CFG.from_string('S -> a | b\na "{task} {0} {x.__class__}"'), "use {options}")
+    assert "Task description: use {options}" in prompt(walk)
+    assert "{x.__class__}" in prompt(walk)
+
+
+def test_a_wording_file(tmp_path: Path) -> None:
+    file = tmp_path / "wording.toml"
+    file.write_text('order = "forward"\nsystem = "Plan well."\nexamples = [["Which?", "2"]]\n', encoding="utf-8")
+    wording = Wording.from_file(file)
+    assert (wording.order, wording.system, wording.examples) == ("forward", "Plan well.", (("Which?", "2"),))
+    file.write_text("sytem = 'x'", encoding="utf-8")
+    with pytest.raises(NotationError, match="did you mean system"):
+        Wording.from_file(file)
+    file.write_text("system = ", encoding="utf-8")
+    with pytest.raises(NotationError, match="not TOML"):
+        Wording.from_file(file)
+    with pytest.raises(NotationError, match="cannot be read"):
+        Wording.from_file(tmp_path / "none.toml")

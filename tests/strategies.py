@@ -1,0 +1,172 @@
+"""Random grammars, limits and automata for hypothesis."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from formal_llm import CFG, PDA, Limits, Production, SumLimit, Symbol, selection
+
+
+def examples(count: int) -> settings:
+    """A number of examples for one test; the environment variable FUZZ multiplies it (``FUZZ=100 pytest ...``)."""
+    return settings(max_examples=count * int(os.environ.get("FUZZ", "1")))
+
+
+HEADS = ("S", "A", "B", "C")
+LETTERS = ("a", "b", "c")
+
+#: Any name that the notation can write.
+names = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=5).filter(
+    lambda name: (
+        not re.search(r'\s|[|"#(),=]|->|→|::=', name) and not name.startswith("%") and name not in {"ε", "%empty"}
+    )
+)
+#: Any text at all, with much of what needs care in quotes.
+texts = st.one_of(st.text(max_size=8), st.text('"\\\n\r\t|#->%ε éλ漢\u2028\x85', max_size=6))
+#: Whole numbers and simple fractions, as authors write them.
+amounts = st.one_of(st.integers(0, 6), st.sampled_from([0.5, 1.5, 0.1, 2.25]))
+
+
+@st.composite
+def productions(
+    draw: st.DrawFn, heads: tuple[str, ...] = HEADS, letters: tuple[str, ...] = LETTERS, *, selections: bool = True
+) -> list[Production]:
+    """Some productions over few symbols, so that recursion, ambiguity, ε and unit cycles come up all the time."""
+    used = heads[: draw(st.integers(1, len(heads)))]
+    symbols = st.sampled_from(used + letters)
+    if selections:
+        chosen = st.lists(st.sampled_from(letters), min_size=1, max_size=3, unique=True).map(lambda n: selection(*n))
+        symbols = st.one_of(symbols, symbols, symbols, chosen)
+    bodies = st.lists(symbols, max_size=3).map(tuple)
+    first = Production(used[0], draw(bodies))
+    more = draw(st.lists(st.builds(Production, st.sampled_from(used), bodies), max_size=7))
+    return [first, *more]
+
+
+def grammars(*, selections: bool = True) -> st.SearchStrategy[CFG]:
+    """Random grammars without limits; symbols without a rule are terminals. They may be empty or hardly reachable."""
+    return productions(selections=selections).map(CFG)
+
+
+@st.composite
+def limits(
+    draw: st.DrawFn, terminals: tuple[str, ...], quantities: tuple[str, ...] = (), *, high: int = 3, most: int = 2
+) -> Limits:
+    """Limits over these terminals, lifted ones and contradictions included."""
+    counts = st.integers(0, high)
+    if not terminals:
+        return Limits(default=draw(st.none() | st.integers(0, 2)))
+    named = st.sampled_from(terminals)
+    sums: list[SumLimit] = []
+    for quantity in quantities:
+        if draw(st.booleans()):
+            upper = draw(st.none() | amounts)
+            sums.append(SumLimit(quantity, upper, draw(st.none() | amounts) if upper is None else None))
+    return Limits(
+        at_most=draw(st.dictionaries(named, counts | st.none(), max_size=most)),
+        at_least=draw(st.dictionaries(named, counts, max_size=1)),
+        default=draw(st.none() | st.integers(0, 2)),
+        sums=tuple(sums),
+    )
+
+
+@st.composite
+def limited_grammars(draw: st.DrawFn, *, selections: bool = True) -> CFG:
+    """Random grammars whose terminals carry numbers, with limits of all kinds."""
+    plain = draw(grammars(selections=selections))
+    priced = draw(st.dictionaries(st.sampled_from(LETTERS), amounts, max_size=2))
+    symbols = {name: Symbol(numbers={"cost": n}) for name, n in priced.items() if name in plain.terminals}
+    bounds = draw(limits(tuple(plain.terminals), ("cost",) if symbols else ()))
+    return CFG(plain.productions, plain.start, symbols, bounds)
+
+
+@st.composite
+def written_grammars(draw: st.DrawFn) -> CFG:
+    """Random grammars with all that the notation can say: any names, labels, descriptions, texts, numbers, limits."""
+    pool = draw(st.lists(names, min_size=3, max_size=6, unique=True))
+    cut = draw(st.integers(1, len(pool) - 1))
+    heads, letters = tuple(pool[:cut]), tuple(pool[cut:])
+    made = draw(productions(heads, letters))
+    made = [Production(p.head, p.body, draw(st.none() | texts)) for p in made]
+    # A rule that ends for every head, so that most of these grammars have a word.
+    made += [Production(head, (draw(st.sampled_from(letters)),)) for head in draw(st.permutations(heads))]
+    plain = CFG(made, draw(st.sampled_from(heads)))
+    symbols: dict[str, Symbol] = {}
+    quantities: set[str] = set()
+    for name in draw(st.lists(st.sampled_from([*plain.nonterminals, *plain.terminals]), max_size=4, unique=True)):
+        numbers: dict[str, Any] = {}
+        if name in plain.terminals:
+            numbers = draw(st.dictionaries(st.sampled_from(["cost", "time_h", "数"]), amounts, max_size=2))
+        symbols[name] = Symbol(draw(texts), draw(texts), numbers)
+        quantities |= set(numbers)
+    bounds = draw(limits(tuple(plain.terminals), tuple(sorted(quantities))))
+    return CFG(plain.productions, plain.start, symbols, bounds)
+
+
+@st.composite
+def automata(
+    draw: st.DrawFn, *, finite: bool = False, letters: tuple[str, ...] = LETTERS, states: int = 3, size: int = 8
+) -> PDA:
+    """Random automata written by hand: transitions that pop nothing, several states, empty initial stacks."""
+    everywhere = [f"q{number}" for number in range(draw(st.integers(1, states)))]
+    stack = ("X", "Y", "Z")
+    pops = st.none() if finite else st.none() | st.sampled_from(stack)
+    pushes = st.just(()) if finite else st.lists(st.sampled_from(stack), max_size=2).map(tuple)
+    begin = () if finite else tuple(draw(st.lists(st.sampled_from(stack), max_size=2)))
+    state = st.sampled_from(everywhere)
+    made = draw(
+        st.lists(st.tuples(state, st.none() | st.sampled_from(letters), pops, state, pushes), min_size=1, max_size=size)
+    )
+    # What can never be used is an error of its own; here it is left out.
+    while True:
+        reached = {everywhere[0]}
+        while more := {t[3] for t in made if t[0] in reached} - reached:
+            reached |= more
+        pushed = {*begin, *(name for t in made for name in t[4])}
+        kept = [t for t in made if t[0] in reached and (t[2] is None or t[2] in pushed)]
+        if kept == made:
+            break
+        made = kept
+    final = draw(st.sets(st.sampled_from(sorted(reached)), min_size=1))
+    return PDA(made, start=everywhere[0], accepting=final, stack=begin)
+
+
+@st.composite
+def limited_automata(draw: st.DrawFn, *, finite: bool = False) -> tuple[PDA, Limits]:
+    """A random automaton, terminals with numbers, and limits over it."""
+    pda = draw(automata(finite=finite))
+    letters = tuple(pda.terminals)
+    priced = draw(st.dictionaries(st.sampled_from(letters), amounts, max_size=2)) if letters else {}
+    symbols = {name: Symbol(numbers={"cost": number}) for name, number in priced.items()}
+    bounds = draw(limits(letters, ("cost",) if symbols else ()))
+    with_numbers = PDA(
+        pda.transitions,
+        start=pda.start_state,
+        accepting=pda.accepting_states,
+        stack=pda.start_stack,
+        symbols=symbols,
+    )
+    return with_numbers, bounds
+
+
+#: Choices for a random walk: each picks one of the moves there are.
+choices = st.lists(st.integers(0, 5), max_size=8)
+
+
+def walk(automaton: Any, picks: list[int]) -> tuple[Any, tuple[str, ...]]:
+    """The configuration that some moves lead to, and the word read on the way."""
+    now, word = automaton.start(), []
+    for pick in picks:
+        moves = automaton.moves(now)
+        if not moves:
+            break
+        move = moves[pick % len(moves)]
+        if move.read is not None:
+            word.append(move.read)
+        now = automaton.step(now, move)
+    return now, tuple(word)
