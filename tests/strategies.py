@@ -65,8 +65,8 @@ def limits(
     sums: list[SumLimit] = []
     for quantity in quantities:
         if draw(st.booleans()):
-            upper = draw(st.none() | amounts)
-            sums.append(SumLimit(quantity, upper, draw(st.none() | amounts) if upper is None else None))
+            upper, lower = draw(st.tuples(amounts, st.none()) | st.tuples(st.none() | amounts, amounts))
+            sums.append(SumLimit(quantity, upper, lower))
     return Limits(
         at_most=draw(st.dictionaries(named, counts | st.none(), max_size=most)),
         at_least=draw(st.dictionaries(named, counts, max_size=1)),

@@ -19,7 +19,24 @@ from formal_llm.llms.question import Answer, Outlook, Prospect, Question, Term
 PRICE = 0.3
 
 _WORD = re.compile(r"[^\W_]+")
-_SUFFIXES = ("ization", "isation", "ation", "ions", "ion", "ings", "ing", "ies", "ers", "er", "ed", "es", "s", "e", "y")
+_SUFFIXES = (
+    "ization",
+    "isation",
+    "ation",
+    "ions",
+    "ion",
+    "ings",
+    "ing",
+    "ies",
+    "ers",
+    "er",
+    "ed",
+    "es",
+    "at",
+    "s",
+    "e",
+    "y",
+)
 _STOP_WORDS = frozenset(
     [
         "a",

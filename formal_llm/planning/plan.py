@@ -106,8 +106,8 @@ class Plan(Drawable):
 
     @cached_property
     def call(self) -> Call | None:
-        """The nested calls, for prefix grammars (each production a tool before its arguments); else None."""
-        return read_call(self.tree) if self.complete else None
+        """The nested calls of a backward plan of a prefix grammar (each production a tool, then its arguments)."""
+        return read_call(self.tree) if self.complete and self.order == "backward" else None
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -202,7 +202,9 @@ def read_steps(tree: Node, order: Order) -> tuple[Step, ...]:
         if node.terminal:
             position += 1
         if node.text and not node.terminal:
-            leaves = [leaf for child in node.children if (leaf := only_terminal(child)) is not None]
+            # The text speaks for the terminals of the production itself, and for a class at its head.
+            heads = [only_terminal(child) if place == 0 else child for place, child in enumerate(node.children)]
+            leaves = [leaf for leaf in heads if leaf is not None and leaf.terminal]
             covered.update(map(id, leaves))
             rows.append((id(node), leaves[0].symbol if leaves else "", node.text, position, node.children[1:]))
         elif nested and len(node.children) > 1 and members(node.symbol) is None:

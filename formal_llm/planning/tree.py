@@ -190,32 +190,23 @@ def read_call(root: Node) -> Call | None:
 
     None for a tree of another shape, or one that is not finished.
     """
-    made: dict[int, Call | None] = {}
+    made: dict[int, tuple[Call, ...]] = {}
     for node in reversed(list(root.walk())):
-        if node.open:
+        if node.open or node.symbol == "plan":
             return None
         if node.terminal:
-            made[id(node)] = Call(node.symbol, node.label)
-        elif len(node.children) == 1:
-            made[id(node)] = made[id(node.children[0])]
-        elif members(node.symbol):
-            made[id(node)] = None  # several terminals; they become arguments of the call around them
-        elif not node.children:
-            made[id(node)] = None
+            made[id(node)] = (Call(node.symbol, node.label),)
+        elif len(node.children) < 2 or members(node.symbol):
+            # A renaming, nothing at all, or a selection: as many values as there are.
+            made[id(node)] = tuple(call for child in node.children for call in made[id(child)])
         else:
-            head = made[id(node.children[0])]
-            if head is None or head.arguments:
+            tool, *arguments = (made[id(child)] for child in node.children)
+            if len(tool) != 1 or tool[0].arguments:
                 return None
-            arguments: list[Call] = []
-            for child in node.children[1:]:
-                if members(child.symbol):
-                    arguments += (Call(chosen.symbol, chosen.label) for chosen in child.children)
-                elif (argument := made[id(child)]) is not None:
-                    arguments.append(argument)
-            made[id(node)] = Call(head.name, head.label, tuple(arguments))
-    call = made[id(root)]
-    if call is None or root.symbol == "plan":
+            made[id(node)] = (Call(tool[0].name, tool[0].label, tuple(call for part in arguments for call in part)),)
+    if len(made[id(root)]) != 1:
         return None
+    call = made[id(root)][0]
     named = root
     while len(named.children) == 1 and not named.children[0].terminal:
         named = named.children[0]

@@ -121,7 +121,9 @@ class TestCompletable:
         lookahead = Lookahead(cfg)
         start = lookahead.automaton.moves(lookahead.automaton.start())[0]
         now = lookahead.automaton.step(lookahead.automaton.start(), start)
-        verdicts = [lookahead.completable(lookahead.automaton.step(now, m)).value for m in lookahead.automaton.moves(now)]
+        verdicts = [
+            lookahead.completable(lookahead.automaton.step(now, m)).value for m in lookahead.automaton.moves(now)
+        ]
         assert verdicts == ["yes", "no"]
 
     def test_interchangeable_terminals_read_in_a_different_number_of_moves(self):

@@ -144,3 +144,14 @@ def test_plans_compare_by_content_not_by_usage(tree_plan: Plan) -> None:
     assert tree_plan != "a plan"
     assert tree_plan.usage.questions == 5
     assert isinstance(tree_plan.usage, Usage)
+
+
+def test_a_text_speaks_for_its_own_production_only() -> None:
+    cfg = CFG.from_string('S -> fold S "Fold the towel" | dry')
+    plan = plan_of(cfg, "1,2", order="forward")
+    assert [step.text for step in plan.steps] == ["Fold the towel", "Use dry"]
+
+
+def test_a_renamed_selection_keeps_its_members() -> None:
+    cfg = CFG.from_string("S -> wok X M\nX -> some(salt, pepper)\nM -> beef | tofu")
+    assert str(plan_of(cfg, "1+2,2").call) == "s = wok(salt, pepper, tofu)"

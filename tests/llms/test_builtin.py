@@ -1,0 +1,77 @@
+"""The built-in stand-in: words in common, with an eye on whole plans."""
+
+from __future__ import annotations
+
+import pytest
+
+from formal_llm import CFG, Planner, Question
+from formal_llm.llms.builtin import BuiltinLLM, stems
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("noisy", "noise"), ("resolutioned", "resolution"), ("generates", "generation"), ("queries", "query"),
+     ("captioning", "caption"), ("translates", "translation"), ("images", "image"), ("labels", "label")],
+)  # fmt: skip
+def test_words_of_one_family_have_one_stem(one: str, other: str) -> None:
+    assert stems(one) == stems(other)
+
+
+def test_small_words_do_not_count() -> None:
+    assert stems("how to return the image in 3 steps") == stems("image 3")
+
+
+KITCHEN = CFG.from_string(
+    """
+    %limit 1
+    Meal "meal" -> cook Raw | Dish
+    Dish "dish" -> season Dish | Raw
+    Raw "food" -> wash Raw | peel Raw | cut Raw | potato | carrot
+    cook "Boil" "boils it in water until it is soft"
+    season "Salt" "adds salt to it"
+    wash "Wash" "washes dirty vegetables"
+    peel "Peel" "peels off the skin"
+    cut "Cut" "cuts it into slices"
+    potato "a potato"
+    carrot "a carrot"
+    """
+)
+
+
+@pytest.mark.parametrize(
+    ("task", "tools"),
+    [
+        ("Boil a dirty potato", {"cook", "wash", "potato"}),
+        ("Salted slices of carrot", {"season", "cut", "carrot"}),
+        ("A potato without its skin, sliced and boiled", {"cook", "peel", "cut", "potato"}),
+    ],
+)
+def test_a_grammar_it_has_never_seen(task: str, tools: set[str]) -> None:
+    assert set(Planner(KITCHEN, "builtin").plan(task).word) == tools
+
+
+def test_what_is_mentioned_last_is_done_last() -> None:
+    word = Planner(KITCHEN, "builtin").plan("Wash a carrot, peel it, cut it, then boil it").word
+    assert word == ("cook", "cut", "peel", "wash", "carrot")
+
+
+def test_nothing_more_than_the_task_asks_for() -> None:
+    assert Planner(KITCHEN, "builtin").plan("").word in {("potato",), ("carrot",), ("cook", "potato")}
+    recursive = CFG.from_string('S -> more S | done\nmore "more of it"')
+    assert Planner(recursive, "builtin").plan("nothing of the kind").word == ("done",)
+
+
+def test_a_selection_takes_what_the_task_names() -> None:
+    cfg = CFG.from_string('S -> fry some(salt, pepper, chili)\nchili "chili" "makes it hot"')
+    assert Planner(cfg, "builtin").plan("fried with pepper, hot").word == ("fry", "pepper", "chili")
+    assert len(Planner(cfg, "builtin").plan("plain").word) == 2
+
+
+def test_a_question_without_outlook_is_judged_by_its_texts() -> None:
+    question = Question("?", ["walk to the park", "swim in the lake"], task="I want to swim")
+    assert BuiltinLLM().choose(question).number == 2
+
+
+def test_it_is_deterministic() -> None:
+    plans = {Planner(KITCHEN, "builtin").plan("Boil and salt the carrot").word for _ in range(3)}
+    assert len(plans) == 1

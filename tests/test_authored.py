@@ -1,0 +1,31 @@
+"""Authored files are found by name and by path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from formal_llm import CFG, ResourceNotFound, authored
+
+
+def test_names_and_paths(tmp_path: Path) -> None:
+    assert "openagi" in authored.names("grammars")
+    assert "openagi" in authored.names("tasks")
+    found = authored.find("grammars", "openagi", (".cfg",))
+    assert CFG.from_file(found).start == "plan"
+    own = tmp_path / "openagi.cfg"
+    own.write_text("S -> a", encoding="utf-8")
+    assert authored.find("grammars", str(own), (".cfg",)) == own
+    assert authored.find("tasks", "openagi").is_dir()
+
+
+def test_what_is_not_there_is_told_with_what_is() -> None:
+    with pytest.raises(ResourceNotFound, match="Did you mean 'openagi'") as caught:
+        authored.find("grammars", "open_agi", (".cfg",))
+    assert "openagi" in caught.value.known
+
+
+def test_every_shipped_grammar_is_read_without_a_warning() -> None:
+    for name in authored.names("grammars"):
+        assert not CFG.from_file(authored.find("grammars", name, (".cfg",))).warnings

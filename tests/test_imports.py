@@ -1,0 +1,30 @@
+"""Importing is cheap, and floors stand on floors below them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+HEAVY = ["torch", "transformers", "openai", "anthropic", "networkx", "lark", "typer", "pydantic", "numpy"]
+
+
+def run(program: str) -> str:
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    program = f"import sys, formal_llm; print([name for name in {HEAVY!r} if name in sys.modules])"
+    assert run(program).strip() == "[]"
+
+
+def test_planning_with_the_builtin_answerer_loads_no_client() -> None:
+    program = (
+        "import sys; from formal_llm import Planner, TaskPack; pack = TaskPack.load('openagi');"
+        "Planner(pack.cfg).plan(pack.task(3)); print([n for n in ('openai', 'anthropic', 'torch') if n in sys.modules])"
+    )
+    assert run(program).strip() == "[]"
+
+
+def test_all_names_are_there() -> None:
+    program = "import formal_llm; print([name for name in formal_llm.__all__ if not hasattr(formal_llm, name)])"
+    assert run(program).strip() == "[]"
