@@ -23,7 +23,7 @@ autodoc_preserve_defaults = True
 autoclass_content = "class"
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
-napoleon_use_ivar = True
+napoleon_custom_sections = [("Attributes", "params_style")]  # not "Variables"
 python_use_unqualified_type_names = True
 
 html_theme = "furo"

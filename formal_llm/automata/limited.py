@@ -204,11 +204,11 @@ def split(automaton: Any) -> tuple[Any, Limits]:
 def limited(automaton: Any, limits: Limits | None = None) -> Any:
     """``automaton`` under ``limits`` besides its own: itself where there are none, never wrapped twice."""
     inner, own = split(automaton)
+    if limits and isinstance(inner, PDA):
+        _check_names(inner, limits)
     both = own & limits if limits else own
     if not both:
         return inner
-    if isinstance(inner, PDA):
-        _check_names(inner, both)
     return LimitedAutomaton(inner, both)
 
 

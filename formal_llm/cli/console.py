@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -59,6 +60,10 @@ def errors_told() -> Iterator[None]:
     """Tell an expected error in one readable block on standard error and end with its exit code."""
     try:
         yield
+    except BrokenPipeError:
+        # Whoever reads our output has seen enough (head, a pager that was left). What is still buffered goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None
     except (FormalLLMError, ValueError, TypeError, OSError) as error:
         if settings.debug:
             raise
@@ -88,3 +93,4 @@ def command(function: Command) -> Command:
 def print_text(text: str) -> None:
     """A result as it is: no markup, no colours, no wrapping."""
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    sys.stdout.flush()

@@ -31,9 +31,7 @@ def refuse(text):
 
 def caret_at(error):
     """What the caret points to in the text of an error, checked against the attributes."""
-    lines = str(error).split("\n")
-    caret = next(number for number, line in enumerate(lines) if line.strip() == "| ^" or line.rstrip().endswith("^"))
-    shown, pointer = lines[caret - 1], lines[caret]
+    shown, pointer = str(error).split("\n")[1:3]
     margin = shown.index(" | ") + 3
     assert shown[:margin] == f"  {error.line} | "
     assert pointer[:margin] == " " * (margin - 2) + "| "

@@ -13,7 +13,8 @@ OPTIONS = ['the output of "Colorization"', "the input image"]
 
 @pytest.mark.parametrize(
     "text",
-    ["2", " 2 ", "2.", "(2)", "[2]", "2)", "**2**", "`2`", '"2"', "Option 2", "option 2.", "Choice: 2", "The answer is 2",
+    ["2", " 2 ", "2.", "(2)", "[2]", "2)", "**2**", "`2`", '"2"', "Option 2", "option 2.", "Choice: 2",
+     "The answer is 2",
      "2: the input image", "2. The input image.", "Option 2: the input image", "2 - the input image", "+2", "02"],
 )  # fmt: skip
 def test_understood(text: str) -> None:
@@ -22,7 +23,8 @@ def test_understood(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "  ", "two", "I choose 2", "2 or 1", "1 2", "1, 2", "2: the output of Colorization", "2 images", "3", "0", "-2",
+    ["", "  ", "two", "I choose 2", "2 or 1", "1 2", "1, 2", "2: the output of Colorization", "2 images", "3", "0",
+     "-2",
      "2.5", "2e0", "Step 2 is done, so 1", "option", "2\n1", "9" * 5000, "1: the input image", "²", "２ or so"],
 )  # fmt: skip
 def test_not_understood(text: str) -> None:

@@ -125,7 +125,7 @@ def test_what_is_wrong_with_a_pack_is_told_with_the_file(tmp_path: Path) -> None
         TaskPack.load(str(write_pack(tmp_path / "a", 'title = "A"')))
     with pytest.raises(NotationError, match="not TOML"):
         TaskPack.load(str(write_pack(tmp_path / "b", "title =")))
-    with pytest.raises(GrammarError, match="g.cfg"):
+    with pytest.raises(GrammarError, match=r"g\.cfg"):
         TaskPack.load(str(write_pack(tmp_path / "c", 'title = "C"\ngrammar = "g.cfg"', "S = a")))
     empty = tmp_path / "d"
     empty.mkdir()

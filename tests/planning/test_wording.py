@@ -125,7 +125,7 @@ def test_templates_can_be_replaced() -> None:
     [("prompt", "{tusk}"), ("target", "{task}"), ("instruction", "{}"), ("step", "{label}"), ("order", "sideways")],
 )
 def test_a_template_that_cannot_be_filled_is_told_when_it_is_made(field: str, value: str) -> None:
-    with pytest.raises(ValueError, match="placeholder|backward"):
+    with pytest.raises(ValueError, match=r"placeholder|backward"):
         Wording(**{field: value})  # type: ignore[arg-type]
 
 
