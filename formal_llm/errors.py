@@ -162,14 +162,17 @@ class BudgetExceeded(PlanningError):
         kind: ``"questions"``, ``"steps"`` or ``"backtracks"``.
         budget: the number that was allowed.
         plan: the partial plan; its ``complete`` is False.
+        needed: the budget that would do at least, where that is known.
     """
 
-    def __init__(self, kind: str, budget: int, plan: Plan) -> None:
+    def __init__(self, kind: str, budget: int, plan: Plan, needed: int | None = None) -> None:
         self.kind = kind
         self.budget = budget
         self.plan = plan
+        self.needed = needed
+        least = "" if needed is None else f"; at least {needed} are needed"
         super().__init__(
-            f"the budget of {budget} {kind} is used up after {len(plan.word)} symbols of the plan; "
+            f"the budget of {budget} {kind} is used up with {len(plan.word)} terminals in the plan{least}; "
             f"raise it (walk.budget, or Planner(budget=...)) to go on"
         )
 

@@ -109,7 +109,7 @@ def bounds_of(
     """Limits as (weights, least or None, most or None), from their public fields."""
     found: list[tuple[dict[str, Fraction], Any, Any]] = []
     for name in letters:
-        most = limits.at_most[name] if name in limits.at_most else limits.default
+        most = limits.at_most.get(name, limits.default)
         if most is not None:
             found.append(({name: Fraction(1)}, None, Fraction(most)))
         if name in limits.at_least:

@@ -122,24 +122,51 @@ def automata(
     made = draw(
         st.lists(st.tuples(state, st.none() | st.sampled_from(letters), pops, state, pushes), min_size=1, max_size=size)
     )
-    # What can never be used is an error of its own; here it is left out.
-    while True:
-        reached = {everywhere[0]}
-        while more := {t[3] for t in made if t[0] in reached} - reached:
-            reached |= more
-        pushed = {*begin, *(name for t in made for name in t[4])}
-        kept = [t for t in made if t[0] in reached and (t[2] is None or t[2] in pushed)]
-        if kept == made:
-            break
-        made = kept
+    made = _usable(made, everywhere[0], begin)
+    reached = {everywhere[0], *(t[3] for t in made)}
     final = draw(st.sets(st.sampled_from(sorted(reached)), min_size=1))
     return PDA(made, start=everywhere[0], accepting=final, stack=begin)
 
 
 @st.composite
+def direct_automata(draw: st.DrawFn) -> PDA:
+    """Automata of random grammars that now and then read a leading terminal in the move that expands a nonterminal.
+
+    So the same terminal costs one move here and two there, unlike in the automaton of a grammar.
+    """
+    made: list[tuple[Any, ...]] = []
+    letters: dict[str, None] = {}
+    for production in draw(productions(selections=False)):
+        body = production.body
+        if body and body[0] in LETTERS and draw(st.booleans()):
+            made.append(("q", body[0], production.head, "q", body[1:]))
+        else:
+            made.append(("q", None, production.head, "q", body))
+        letters.update(dict.fromkeys(name for name in body if name in LETTERS))
+    made += [("q", name, name, "q") for name in letters]
+    begin = draw(st.lists(st.sampled_from(HEADS), min_size=1, max_size=3))
+    made.append(("q", None, "$", "f"))
+    return PDA(_usable(made, "q", (*begin, "$")), start="q", accepting=["f"], stack=(*begin, "$"))
+
+
+def _usable(transitions: list[tuple[Any, ...]], start: str, stack: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    """What can never be used is an error of its own; here it is left out."""
+    made = [(*t, ()) if len(t) == 4 else t for t in transitions]
+    while True:
+        reached = {start}
+        while more := {t[3] for t in made if t[0] in reached} - reached:
+            reached |= more
+        pushed = {*stack, *(name for t in made for name in t[4])}
+        kept = [t for t in made if t[0] in reached and (t[2] is None or t[2] in pushed)]
+        if kept == made:
+            return made
+        made = kept
+
+
+@st.composite
 def limited_automata(draw: st.DrawFn, *, finite: bool = False) -> tuple[PDA, Limits]:
     """A random automaton, terminals with numbers, and limits over it."""
-    pda = draw(automata(finite=finite))
+    pda = draw(automata(finite=True) if finite else automata() | direct_automata())
     letters = tuple(pda.terminals)
     priced = draw(st.dictionaries(st.sampled_from(letters), amounts, max_size=2)) if letters else {}
     symbols = {name: Symbol(numbers={"cost": number}) for name, number in priced.items()}

@@ -34,7 +34,9 @@ class Cheapest:
         self.grammar = completion.grammar
         self.max_states = completion.max_states
 
-    def find(self, state: State, stack: Stack, remaining: int, needed: int, *, by_length: bool) -> float:
+    def find(
+        self, state: State, stack: Stack, remaining: int, needed: int, *, by_length: bool, max_states: int | None = None
+    ) -> float:
         """The least moves, or the least length (in the unit of :data:`flow.LENGTH`), of a completion.
 
         Infinite when there is none, ``UNKNOWN`` when the budget is spent. A* over the same states; what remains is
@@ -60,7 +62,7 @@ class Cheapest:
             cost = best[now]
             if not now.pending and now.spine is None and not now.needed:
                 return cost
-            if len(done) >= self.max_states:
+            if len(done) >= (self.max_states if max_states is None else max_states):
                 return UNKNOWN
             done.add(now)
             for extra, following, estimate in self._weighed_successors(measure, now):

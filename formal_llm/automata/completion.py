@@ -126,6 +126,8 @@ class Completion:
             return None
         if total and not self.profiles.resources.cover(left, toll, total):
             return None
+        if needed and not self.profiles.resources.covers_due(left, needed):
+            return None
         return cost, SearchState(pending, spine, left, needed)
 
     def _search(self, root: SearchState) -> float:

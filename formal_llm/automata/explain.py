@@ -12,7 +12,8 @@ from formal_llm.automata.pda import PDA
 def clash(automaton: Any, *, max_states: int = 20_000) -> list[str]:
     """Limits that together leave no word, each of them needed for that: dropping any one leaves a word.
 
-    Found by leaving out one limit after the other while none of the rest allows a word (deletion filter).
+    Found by leaving out one limit after the other while none of the rest allows a word (deletion filter). A limit of
+    which lookahead cannot tell that within ``max_states`` is kept.
 
     Returns:
         The limits as lines of the grammar notation; empty where the automaton has no word even without limits.

@@ -20,6 +20,9 @@ from formal_llm.automata.limits import Limits
 from formal_llm.automata.pda import PDA
 from formal_llm.errors import Undecided
 
+#: The states that a lower bound may cost.
+_LITTLE_WORK = 300
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -110,17 +113,21 @@ class Lookahead:
         if found != UNKNOWN and (steps is None or found <= steps):
             return Verdict("yes", "search", int(found))
         if steps is not None:
-            found = self._cheapest(configuration, by_length=False)
+            found = self.cheapest(configuration, by_length=False)
             if found != UNKNOWN:
                 return Verdict("yes", "search", int(found)) if found <= steps else Verdict("no", "step budget")
         return Verdict("unknown", "state budget")
 
-    def _cheapest(self, configuration: Any, *, by_length: bool) -> float:
+    def cheapest(self, configuration: Any, *, by_length: bool, max_states: int | None = None) -> float:
+        """The least moves of a completion, or its least length in the unit of :data:`flow.LENGTH`.
+
+        Infinite where there is none, negative where the budget of states ran out first.
+        """
         if self.completion is None:
             assert self._exploration is not None
             return self._exploration.cheapest(configuration, by_length=by_length)
         (state, stack), remaining, needed = self._parts(configuration)
-        return self._search.find(state, stack, remaining, needed, by_length=by_length)
+        return self._search.find(state, stack, remaining, needed, by_length=by_length, max_states=max_states)
 
     def shortest(self, configuration: Any = None) -> int | None:
         """The least number of terminals that complete a configuration; None where nothing does.
@@ -128,7 +135,7 @@ class Lookahead:
         Raises:
             Undecided: the budget of states ran out before it was known.
         """
-        found = self._cheapest(self.automaton.start() if configuration is None else configuration, by_length=True)
+        found = self.cheapest(self.automaton.start() if configuration is None else configuration, by_length=True)
         if found == UNKNOWN:
             raise Undecided("the shortest completion was not found within the budget of states; raise max_states")
         return None if found == INFINITE else int(found // LENGTH)
@@ -140,7 +147,7 @@ class Lookahead:
             Undecided: the budget of states ran out before it was known.
         """
         now = self.automaton.start() if configuration is None else configuration
-        left = self._cheapest(now, by_length=True)
+        left = self.cheapest(now, by_length=True)
         if left == INFINITE:
             return None
         word: list[str] = []
@@ -148,7 +155,7 @@ class Lookahead:
         while not (self.automaton.accepting(now) and left == 0):
             for move in self.automaton.moves(now):
                 after = self.automaton.step(now, move)
-                rest = self._cheapest(after, by_length=True)
+                rest = self.cheapest(after, by_length=True)
                 if rest != UNKNOWN and rest + 1 + (LENGTH if move.read is not None else 0) == left:
                     if move.read is not None:
                         word.append(move.read)
@@ -209,8 +216,14 @@ class Lookahead:
         return self.completion.profiles.profile(state, stack).least_steps
 
     def least_length(self, configuration: Any) -> float:
-        """A cheap lower bound of the terminals to the end, limits aside."""
+        """A lower bound of the terminals to the end: cheap, and exact as far as little work makes it so.
+
+        Limits are looked at only while a lower bound is open, since that is when they make plans longer.
+        """
         if self.completion is None:
             return 0.0
-        state, stack = self._parts(configuration).inner
-        return self.completion.profiles.profile(state, stack).least_length // LENGTH
+        (state, stack), _, needed = self._parts(configuration)
+        least = self.completion.profiles.profile(state, stack).least_length
+        if needed:
+            least = max(least, self.cheapest(configuration, by_length=True, max_states=_LITTLE_WORK))
+        return least // LENGTH

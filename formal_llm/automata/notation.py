@@ -156,6 +156,8 @@ def _parse(source: _Source) -> Tree[Token]:
     except UnexpectedCharacters as error:
         place = Place(error.line, error.column)
         what = f"unexpected character {error.char!r}"
+        if error.char == "%":
+            what = f"unknown directive {source.text.split(chr(10))[error.line - 1][error.column - 1 :].split()[0]}"
         if error.char == '"':
             what = 'a text that does not end on its line (closing " is missing)'
         source.fail(what, place, expected=_expected(error.allowed or ()), suggestion=_advice(source, place))

@@ -41,6 +41,7 @@ class Resources:
     def __init__(self, grammar: FlowGrammar, exchange: bool) -> None:
         self._counters = grammar.counters
         self._known: dict[int, int] = {}
+        self._dues: dict[int, tuple[int, int]] = {}
         self._amounts: dict[str, Mapping[int, int]] = {}
         self._fields: list[list[tuple[int, int]]] = []
         self.leaves: dict[int, str] = {}
@@ -145,6 +146,18 @@ class Resources:
     def cover(self, left: int, toll: int, tollsum: int) -> bool:
         """Whether what is left pays for tolls; the sum first, since only then no field of ``toll`` has overflowed."""
         return tollsum <= self._total(left) and (left - toll) & self.guard == self.guard
+
+    def covers_due(self, left: int, needed: int) -> bool:
+        """Whether what is left pays for the terminals that lower bounds still require."""
+        toll = self._dues.get(needed)
+        if toll is None:
+            total: dict[int, int] = {}
+            for bound, (shift, mask) in zip(self._counters.bounds, self._counters.fields, strict=True):
+                if bound.most is None and list(bound.weights.values()) == [1]:
+                    for number, amount in self._amounts.get(next(iter(bound.weights)), {}).items():
+                        total[number] = total.get(number, 0) + amount * (needed >> shift & mask)
+            toll = self._dues[needed] = (self._pack(total), sum(total.values()))
+        return self.cover(left, *toll)
 
     def _total(self, left: int) -> int:
         return left >> self._top & ((1 << self._width - 1) - 1)

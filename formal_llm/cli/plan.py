@@ -150,6 +150,6 @@ class Trace:
                 usage = plan.usage
                 console.rule("finished", align="left")
                 console.print(
-                    f"{usage.questions} questions, {usage.forced} choices taken without one, "
-                    f"{usage.backtracks} dead ends, {usage.seconds:.3f} s"
+                    f"questions: {usage.questions}; choices taken without one: {usage.forced}; "
+                    f"dead ends: {usage.backtracks}; {usage.seconds:.3f} s"
                 )

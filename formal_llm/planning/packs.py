@@ -58,14 +58,14 @@ class TaskPack:
         beside = folder / data["grammar"]
         path = beside if beside.is_file() else authored.find("grammars", data["grammar"], (".cfg",))
         wording = folder / "wording.toml"
-        return cls(
-            folder.name,
-            data["title"],
-            CFG.from_file(path),
-            Wording.from_file(wording) if wording.is_file() else Wording(),
-            folder,
-            data,
-        )
+        cfg = CFG.from_file(path)
+        try:
+            _check(data, cfg)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            problem = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
+            raise NotationError(problem, file=str(file)) from None
+        words = Wording.from_file(wording) if wording.is_file() else Wording()
+        return cls(folder.name, data["title"], cfg, words, folder, data)
 
     # -- tasks --------------------------------------------------------------------------------------------------
 
@@ -149,6 +149,39 @@ class TaskPack:
             inputs=tuple(inputs),
             group=group,
         )
+
+
+def _check(data: Mapping[str, Any], cfg: CFG) -> None:
+    """Raise for what cannot work, before anybody asks for a task."""
+    for name, entry in data.get("inputs", {}).items():
+        if entry["terminal"] not in cfg.terminals:
+            raise ValueError(f"input {name}: {CFG.unknown('terminal', entry['terminal'], cfg.terminals)}")
+    for name, entry in data.get("goals", {}).items():
+        if entry["symbol"] not in cfg.nonterminals:
+            raise ValueError(f"goal {name}: {CFG.unknown('nonterminal', entry['symbol'], cfg.nonterminals)}")
+    if "sentence" in data:
+        try:
+            known = re.compile(data["sentence"]["pattern"]).groupindex
+        except re.error as error:
+            raise ValueError(f"sentence: the pattern cannot be read: {error}") from None
+        for group in ("given", "wanted"):
+            if group not in known:
+                raise ValueError(f"sentence: the pattern has no group (?P<{group}>...)")
+    slots = data.get("slots", {})
+    for group in data.get("groups", ()):
+        for slot in group.get("slots", ()):
+            if slot not in slots:
+                raise ValueError(f"group {group['name']}: {CFG.unknown('slot', slot, slots)}")
+        try:
+            tasks = len(list(_compose(group, slots)))
+        except ValueError as error:
+            raise ValueError(f"group {group['name']}: {error}") from None
+        if not tasks:
+            raise ValueError(f"group {group['name']}: no task, since a slot is empty")
+    count = sum(len(list(_compose(group, slots))) for group in data.get("groups", ()))
+    for name, numbers in data.get("splits", {}).items():
+        if wrong := [number for number in numbers if not 0 <= number < count]:
+            raise ValueError(f"split {name}: there is no task {wrong[0]}; tasks are numbered from 0 to {count - 1}")
 
 
 def _named(text: str, entries: Mapping[str, Any]) -> list[str]:

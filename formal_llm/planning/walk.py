@@ -254,7 +254,7 @@ class Walk:
                 self._force(fork)
             else:
                 self._dead = True
-                self._capped = self._capped or (self._table.look and self._table.lookahead.steps(self._now) < INFINITE)
+                self._capped = self._capped or (left < INFINITE and bool(self._table.at(self._now, INFINITE).choices))
 
     def _force(self, fork: Fork) -> None:
         """Take the one choice that is left."""
@@ -278,7 +278,9 @@ class Walk:
         if not self._journal:
             if self._capped and self.budget.steps is not None:
                 self._capped = self._dead = False
-                raise BudgetExceeded("steps", self.budget.steps, self.partial)
+                least = self._table.lookahead.cheapest(self._now, by_length=False)
+                needed = int(len(self._moves) + least) if 0 <= least < INFINITE else None
+                raise BudgetExceeded("steps", self.budget.steps, self.partial, needed)
             raise self._no_plan()
         if self.budget.backtracks is not None and self._backtracks >= self.budget.backtracks:
             raise BudgetExceeded("backtracks", self.budget.backtracks, self.partial)

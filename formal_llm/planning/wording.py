@@ -53,8 +53,8 @@ class Wording:
         follow_up: a later question in a conversation; as ``prompt``, with ``{progress}`` only the steps since.
         instruction, instruction_several: what an answer is, for one number and for several; may use ``{count}``.
         target: what is to be got, for an argument of a tool; may use ``{label}``, ``{tool}``, ``{ordinal}``.
-        first_target: the same for the whole plan; may use ``{label}``.
-        next_target: the same where nothing is nested; may use ``{label}``.
+        first_target: the same for the whole of a backward plan; may use ``{label}``.
+        next_target: the same in a forward plan, and where nothing is nested; may use ``{label}``.
         tool_option: an option that begins with a tool; may use ``{label}``.
         stop_option: the option to stop here.
         step: a step in the progress; may use ``{text}``.
@@ -168,11 +168,13 @@ class Wording:
         node = path[-1]
         while len(path) > 1 and len(path[-2].children) == 1:
             path.pop()  # a renaming: what is wanted is what stands above it
-        if len(path) == 1:
+        if len(path) == 1 and self.order == "backward":
             return fill(self.first_target, {"label": node.label})
+        if self.order == "forward" or not is_nested(tree):
+            return fill(self.next_target, {"label": node.label})
         parent, child = path[-2], path[-1]
         tool = only_terminal(parent.children[0])
-        if self.order == "forward" or tool is None or child is parent.children[0] or not is_nested(tree):
+        if tool is None or child is parent.children[0]:
             return fill(self.next_target, {"label": node.label})
         alike = [sibling for sibling in parent.children[1:] if sibling.label == child.label]
         place = next(number for number, sibling in enumerate(alike) if sibling is child)

@@ -9,7 +9,7 @@ from formal_llm.automata.pda import ACCEPT, LOOP, START
 
 
 def to_pyformlang(pda):
-    """The same automaton, made to pop one symbol in every transition, over a bottom symbol."""
+    """The grammar of the same automaton, made to pop one symbol in every transition and to accept by empty stack."""
     from pyformlang.pda import PDA as Other
 
     other = Other()
@@ -20,10 +20,11 @@ def to_pyformlang(pda):
     for t in pda.transitions:
         for top in (t.pop,) if t.pop is not None else tops:
             push = [*t.push] if t.pop is not None else [*t.push, top]
-            other.add_transition(t.state, t.read or "epsilon", top, t.target, push or ["epsilon"])
-    for state in pda.accepting_states:
-        other.add_final_state(state)
-    return other.to_empty_stack().to_cfg()
+            other.add_transition(t.state, t.read or "epsilon", top, t.target, push)
+    for state in [*pda.accepting_states, "drain"]:
+        for top in tops:
+            other.add_transition(state, "epsilon", top, "drain", [])
+    return other.to_cfg()
 
 
 def to_automata_lib(pda):

@@ -62,7 +62,7 @@ def test_trace_shows_questions_and_answers_on_stderr() -> None:
     assert done.stdout.startswith("text = ")
     assert done.stderr.count("Task description:") == 5
     assert "-> 6: the output of" in done.stderr
-    assert "5 questions, 0 choices taken without one, 0 dead ends" in done.stderr
+    assert "questions: 5; choices taken without one: 0; dead ends: 0" in done.stderr
 
 
 def test_limits_inputs_and_goals_from_the_command_line(tmp_path: Path) -> None:

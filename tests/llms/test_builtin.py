@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from formal_llm import CFG, Planner, Question
+from formal_llm import CFG, Limits, Planner, Question
 from formal_llm.llms.builtin import BuiltinLLM, stems
 
 
@@ -75,3 +75,8 @@ def test_a_question_without_outlook_is_judged_by_its_texts() -> None:
 def test_it_is_deterministic() -> None:
     plans = {Planner(KITCHEN, "builtin").plan("Boil and salt the carrot").word for _ in range(3)}
     assert len(plans) == 1
+
+
+def test_what_is_required_is_used_without_a_detour() -> None:
+    word = Planner(KITCHEN, "builtin", limits=Limits({}, {"peel": 1})).plan("Boil a dirty potato").word
+    assert set(word) == {"cook", "wash", "peel", "potato"}

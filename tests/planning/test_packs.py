@@ -131,3 +131,25 @@ def test_what_is_wrong_with_a_pack_is_told_with_the_file(tmp_path: Path) -> None
     empty.mkdir()
     with pytest.raises(NotationError, match="cannot be read"):
         TaskPack.load(str(empty))
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ('[sentence]\npattern = "given (?P<given>.*)"', "wanted"),
+        ('[sentence]\npattern = "("', "cannot be read"),
+        ('[inputs.x]\nterminal = "c"', "unknown terminal: c"),
+        ("[inputs.x]\n", "terminal"),
+        ('[goals.x]\nsymbol = "SS"', "did you mean S"),
+        ('[[groups]]\nname = "G"\ntext = "Do {y}"\nslots = ["y"]', "unknown slot: y"),
+        ('[slots]\ny = ["1"]\n[[groups]]\nname = "G"\ntext = "Do {z}"\nslots = ["y"]', "placeholder {z}"),
+        ('[slots]\ny = []\n[[groups]]\nname = "G"\ntext = "Do {y}"\nslots = ["y"]', "slot is empty"),
+        ('[[groups]]\nname = "G"\ntext = "Do"\n[splits]\ntest = [1]', "numbered from 0 to 0"),
+    ],
+)
+def test_what_cannot_work_in_a_pack_is_told_when_it_is_loaded(more: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(NotationError) as caught:
+        folder = write_pack(tmp_path / "p", f'title = "P"\ngrammar = "g.cfg"\n{more}\n')
+        TaskPack.load(str(folder))
+    assert said in str(caught.value)
+    assert "pack.toml" in str(caught.value)

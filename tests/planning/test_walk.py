@@ -21,6 +21,7 @@ from formal_llm import (
     InvalidAnswer,
     Limits,
     NoValidPlan,
+    Planner,
     RandomLLM,
     SnapshotError,
     Task,
@@ -295,7 +296,9 @@ def test_a_step_budget_that_is_too_small_can_be_raised() -> None:
     with pytest.raises(BudgetExceeded) as caught:
         _ = walk.question
     assert caught.value.kind == "steps"
-    walk.budget = Budget(steps=40)
+    assert caught.value.needed == 8
+    assert "at least 8 are needed" in str(caught.value)
+    walk.budget = Budget(steps=8)
     walk.answer(2)
     assert walk.plan.word == ("b",) * 5
 
@@ -477,3 +480,14 @@ def test_long_walks_need_no_recursion() -> None:
     assert walk.plan.call is not None
     assert walk.plan.from_json(walk.plan.to_json()) == walk.plan
     assert len(walk.plan.steps) == 4_000
+
+
+def test_where_no_plan_exists_the_step_budget_is_not_to_blame() -> None:
+    cfg = CFG.from_string(
+        "%limit minutes <= 115\nShirt -> Tool Shirt | shirt\nTool -> wash | dry | iron | fold\n"
+        "wash minutes=60\ndry minutes=45\niron minutes=10\nfold minutes=1\n"
+    )
+    required = Limits({}, {"wash": 1, "dry": 1, "iron": 1, "fold": 1})
+    for max_states in (1, 20_000):
+        with pytest.raises(NoValidPlan):
+            Planner(cfg, "test:first", limits=required, max_states=max_states).plan("x")

@@ -1,0 +1,116 @@
+import pytest
+from hypothesis import given
+from oracles import Reference, language, rules
+from strategies import examples, grammars, limited_grammars
+
+from formal_llm import CFG, PDA, GrammarError, GrammarWarning
+from formal_llm.automata.checks import empty_reason
+
+CLEAN = [
+    "S -> a S | b",
+    "S -> T\nT -> B I | a\nB -> b\nI -> i",
+    "S -> Verb verb\nVerb -> verb | walk",
+    "S -> step1 step2 step3 S3\nS3 -> c",
+    "S -> some(Cook, cook)\n# a selection is meant",
+    'S -> Cook cool\nCook -> boil\ncool "let it cool"',
+    "S -> Step1 step2\nStep1 -> a",
+    "S -> Kitchen garden\nKitchen -> cook",
+    "%limit 1\n%require 1 a\nS -> a S | b",
+]
+
+
+class TestWarnings:
+    @pytest.mark.parametrize("text", CLEAN)
+    def test_none_for_clean_grammars(self, text):
+        # pytest turns a warning into an error.
+        assert CFG.from_string(text).warnings == ()
+
+    @pytest.mark.parametrize(
+        ("text", "kind", "symbol", "place", "words"),
+        [
+            ("S -> a | T\nT -> T b", "unproductive", "T", "2:1", "no word can be derived from T"),
+            ("S -> a\nT -> b", "unreachable", "T", "2:1", "T cannot be reached from the start symbol S"),
+            ("%start B\nA -> a\nB -> b", "unreachable", "A", "2:1", "A cannot be reached from the start symbol B"),
+            ("S -> cook | Clean\nCook -> a | b\nClean -> Cook c", "typo", "cook", "1:6", "did you mean Cook?"),
+            ("S -> Ingredients\n  | Ingredeints\nIngredients -> a", "typo", "Ingredeints", "2:5", "mean Ingredients?"),
+        ],
+    )
+    def test_each_names_place_and_symbol(self, text, kind, symbol, place, words):
+        with pytest.warns(GrammarWarning) as caught:
+            cfg = CFG.from_string(text, file="my.cfg")
+        assert [(found.kind, found.symbol) for found in cfg.warnings] == [(kind, symbol)]
+        (message,) = [str(warning.message) for warning in caught]
+        assert message.startswith(f"my.cfg:{place}: ")
+        assert words in message
+        assert str(cfg.warnings[0]) == cfg.warnings[0].message
+
+    def test_the_warning_points_at_the_line_that_read_the_grammar(self):
+        with pytest.warns(GrammarWarning) as caught:
+            CFG.from_string("S -> a\nT -> b")
+        assert caught[0].filename == __file__
+
+    def test_the_warning_points_at_the_line_that_read_the_file(self, tmp_path):
+        (tmp_path / "x.cfg").write_text("S -> a\nT -> b")
+        with pytest.warns(GrammarWarning) as caught:
+            CFG.from_file(tmp_path / "x.cfg")
+        assert caught[0].filename == __file__
+
+    def test_a_grammar_made_in_code_does_not_warn_by_itself(self):
+        assert [found.kind for found in CFG([("S", ("a",)), ("T", ("b",))]).warnings] == ["unreachable"]
+
+    @given(grammars())
+    @examples(100)
+    def test_unproductive_and_unreachable_are_just_those(self, cfg):
+        found = {(d.kind, d.symbol) for d in cfg.warnings if d.kind != "typo"}
+        for head in cfg.nonterminals:
+            sub = PDA.from_cfg(cfg.with_start(head))
+            assert (("unproductive", head) in found) == Reference(sub, cfg.limits).empty
+        table, reached = rules(cfg), {cfg.start}
+        while more := {n for head in reached for body in table.get(head, []) for n in body} - reached:
+            reached |= more
+        assert {symbol for kind, symbol in found if kind == "unreachable"} == set(cfg.nonterminals) - reached
+
+
+class TestEmpty:
+    @given(limited_grammars())
+    @examples(120)
+    def test_a_reason_exactly_for_empty_languages(self, cfg):
+        reason = empty_reason(cfg)
+        assert (reason is not None) == Reference(PDA.from_cfg(cfg), cfg.limits).empty
+        if reason is not None:
+            assert reason.kind == "empty"
+            assert reason.suggestion
+            without = Reference(PDA.from_cfg(cfg), type(cfg.limits)()).empty
+            assert ("no word can be derived from" in reason.message) == without
+            assert ("limits, which clash" in reason.message) == (not without)
+            if without:
+                assert not language(cfg, 4)
+
+    def test_without_limits(self):
+        with pytest.raises(GrammarError) as caught:
+            CFG.from_string("S -> a T\nT -> b T | c U\nU -> T")
+        assert caught.value.problem == "the language is empty: no word can be derived from S, T, U"
+        assert caught.value.line == 1
+
+    def test_the_place_is_the_rule_to_blame(self):
+        with pytest.raises(GrammarError) as caught:
+            CFG.from_string("A -> a | S\n\nS -> b S\n%start S")
+        assert (caught.value.line, caught.value.column) == (3, 1)
+
+    def test_limits_that_clash_are_named_and_no_others(self):
+        with pytest.raises(GrammarError) as caught:
+            CFG.from_string("%limit 2\n%limit 1 b\n%require 2 a\nS -> a S b | c")
+        problem = caught.value.problem
+        assert "the language is empty under these limits, which clash: " in problem
+        assert set(problem.split("clash: ")[1].split("; ")) == {"%limit 1 b", "%require 2 a"}
+        assert caught.value.suggestion == "loosen one of them"
+
+    def test_sums_are_named_too(self):
+        with pytest.raises(GrammarError) as caught:
+            CFG.from_string("%limit cost <= 5\n%limit 3 a\nS -> a S | b\na cost=1\nb cost=7.5")
+        assert caught.value.problem.endswith("which clash: %limit cost <= 5")
+
+    def test_long_lists_are_cut(self):
+        rules = "\n".join(f"S{n} -> S{n + 1}" for n in range(9)) + "\nS9 -> S0"
+        with pytest.raises(GrammarError, match="S0, S1, S2, S3, S4 and 5 more"):
+            CFG.from_string(rules)
