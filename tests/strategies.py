@@ -86,6 +86,30 @@ def limited_grammars(draw: st.DrawFn, *, selections: bool = True) -> CFG:
 
 
 @st.composite
+def tool_grammars(draw: st.DrawFn) -> CFG:
+    """Grammars like those of task packs: classes of tools, each tool seldom more than once.
+
+    Terminals of a class can often replace each other, which the lookahead makes use of.
+    """
+    letters = ("a", "b", "c", "d", "e")
+    classes = {
+        head: draw(st.lists(st.sampled_from(letters), min_size=1, max_size=4, unique=True)) for head in ("T", "U")
+    }
+    made = draw(productions(("S", "A"), ("T", "U", "T", "U", *letters[:2]), selections=False))
+    made += [Production(head, (name,)) for head, group in classes.items() for name in group]
+    plain = CFG(made)
+    symbols = {name: Symbol(numbers={"cost": 1}) for name in draw(st.sets(st.sampled_from(letters), max_size=3))}
+    symbols = {name: symbol for name, symbol in symbols.items() if name in plain.terminals}
+    bounds = Limits(
+        at_most=draw(st.dictionaries(st.sampled_from(tuple(plain.terminals)), st.integers(0, 2), max_size=2)),
+        at_least=draw(st.dictionaries(st.sampled_from(tuple(plain.terminals)), st.integers(1, 2), max_size=1)),
+        default=1,
+        sums=(SumLimit("cost", draw(st.integers(0, 2))),) if symbols else (),
+    )
+    return CFG(plain.productions, plain.start, symbols, bounds)
+
+
+@st.composite
 def written_grammars(draw: st.DrawFn) -> CFG:
     """Random grammars with all that the notation can say: any names, labels, descriptions, texts, numbers, limits."""
     pool = draw(st.lists(names, min_size=3, max_size=6, unique=True))

@@ -145,6 +145,8 @@ class CFG(Drawable):
                 )
         for chosen in self.selections:
             names = members(chosen) or ()
+            if not chosen.startswith("some("):
+                raise GrammarError(f"{chosen!r} cannot be the name of a symbol", suggestion="write some(...)")
             if len(set(names)) < len(names):
                 raise GrammarError(f"{chosen} names a terminal twice")
             for name in names:
@@ -152,9 +154,14 @@ class CFG(Drawable):
                     raise GrammarError(f"{chosen} holds the nonterminal {name}; a selection is made of terminals")
         if self.start not in self.nonterminals:
             raise GrammarError(self.unknown("start symbol", self.start, self.nonterminals))
-        for name in self.symbols:
+        for name, symbol in self.symbols.items():
             if name not in known:
                 raise GrammarError(self.unknown("symbol with a label", name, known))
+            if symbol.numbers and name in self.nonterminals:
+                raise GrammarError(f"{name} carries numbers, but it is a nonterminal; only terminals carry numbers")
+            for quantity, amount in symbol.numbers.items():
+                if not _NAME.fullmatch(quantity) or not 0 <= amount < float("inf"):
+                    raise GrammarError(f"{name} carries {quantity!r} = {amount}; amounts are named, and numbers from 0")
         self._check_limits()
 
     def _check_limits(self) -> None:
@@ -194,9 +201,9 @@ class CFG(Drawable):
     @classmethod
     def from_file(cls, path: str | Path) -> CFG:
         """Read a ``.cfg`` file (UTF-8, with or without a byte order mark)."""
-        from formal_llm.automata.notation import read_file
+        from formal_llm.automata.notation import read_file, read_grammar
 
-        return cls.from_string(read_file(path), file=str(path))
+        return read_grammar(read_file(path), file=str(path))
 
     @classmethod
     def from_letters(cls, text: str, start: str = "") -> CFG:

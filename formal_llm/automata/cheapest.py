@@ -77,7 +77,8 @@ class Cheapest:
         self, measure: _Measure, symbols: list[FlowSymbol], spine: Spine, left: int, needed: int, pending: int = 0
     ) -> tuple[float, SearchState, float] | None:
         """A state with its certain costs taken out: (those costs, the state, an estimate of the rest)."""
-        cost = estimate = 0.0
+        cost: float = 0
+        estimate: float = 0
         symbols = list(symbols)
         while spine is not None:
             state, stack = spine

@@ -135,7 +135,7 @@ class Completion:
         if len(memo) > _CACHE:
             memo.clear()
         visited = {root}
-        frames = [(root, 0.0, self._expand(root))]
+        frames: list[tuple[SearchState, float, Iterator[tuple[float, SearchState]]]] = [(root, 0, self._expand(root))]
         unsure = False
         while frames:
             for cost, state in frames[-1][2]:
@@ -173,9 +173,10 @@ class Completion:
         """The ways of a symbol with their children as a packed multiset, and the moves of those left out."""
         compiled = self._compiled.get(symbol.index)
         if compiled is None:
-            made = []
+            made: list[_Compiled] = []
             for way in self.profiles.resources.ways[symbol.index]:
-                pending, cost = 0, float(way.steps)
+                pending = 0
+                cost: float = way.steps
                 for child in way.children:
                     one = self.grammar.symbols[child]
                     if one.free and not one.due:

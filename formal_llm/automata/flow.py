@@ -22,8 +22,8 @@ from formal_llm.automata.pda import PDA
 from formal_llm.automata.tabulation import Tabulation
 
 INFINITE = float("inf")
-#: One terminal, in the measure that counts terminals first and moves second. Floats hold such sums exactly to 2^53.
-LENGTH = 1 << 24
+#: One terminal, in the measure that counts terminals first and moves second. Costs are whole numbers of any size.
+LENGTH = 1 << 64
 
 
 class Accept:

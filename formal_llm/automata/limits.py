@@ -23,6 +23,11 @@ class SumLimit:
     at_most: int | float | None = None
     at_least: int | float | None = None
 
+    def parts(self) -> list[SumLimit]:
+        """The upper and the lower bound, each by itself."""
+        parts = [SumLimit(self.quantity, self.at_most), SumLimit(self.quantity, at_least=self.at_least)]
+        return [part for part in parts if part != SumLimit(self.quantity)]
+
     def lines(self) -> list[str]:
         """The limit as it is written in a grammar file."""
         shown = [("<=", self.at_most), (">=", self.at_least)]
@@ -33,13 +38,15 @@ class SumLimit:
 class Bound:
     """At least ``least`` and at most ``most`` (None: no limit) for the sum of ``weights`` over the terminals of a word.
 
-    Weights and bounds are non-negative whole numbers; ``line`` is the limit as its author would write it.
+    Weights and bounds are non-negative whole numbers; ``line`` is the limit as its author would write it; ``terminal``
+    is the one whose uses are counted, None for the sum of a quantity.
     """
 
     weights: Mapping[str, int]
     least: int
     most: int | None
     line: str
+    terminal: str | None = None
 
 
 def _number(value: float) -> int | float:
@@ -87,7 +94,7 @@ class Limits:
                 raise ValueError(f"the limit on {bound.quantity} must not be negative")
         object.__setattr__(self, "at_most", MappingProxyType(dict(sorted(most.items()))))
         object.__setattr__(self, "at_least", MappingProxyType(dict(sorted(least.items()))))
-        object.__setattr__(self, "sums", tuple(merged[name] for name in sorted(merged)))
+        object.__setattr__(self, "sums", tuple(merged[name] for name in sorted(merged) if merged[name].parts()))
 
     def __hash__(self) -> int:
         return hash((*self.at_most.items(), *self.at_least.items(), self.default, self.sums))
@@ -125,24 +132,14 @@ class Limits:
 
     def without(self, line: str) -> Limits:
         """These limits less the one of that :attr:`Bound.line` (one terminal's limit, one sum's, or the default's)."""
-        at_most = dict(self.at_most)
-        at_least = dict(self.at_least)
-        sums: list[SumLimit] = []
-        words = line.split()
-        if words[0] == "%require":
-            at_least.pop(words[2], None)
-        elif len(words) == 3:
-            at_most[words[2]] = None
-        for bound in self.sums:
-            kept_most = (
-                None
-                if bound.at_most is not None and line in SumLimit(bound.quantity, bound.at_most).lines()
-                else bound.at_most
-            )
-            low = SumLimit(bound.quantity, at_least=bound.at_least)
-            kept_least = None if bound.at_least is not None and line in low.lines() else bound.at_least
-            sums.append(SumLimit(bound.quantity, kept_most, kept_least))
-        return Limits(at_most, at_least, self.default, tuple(sums))
+        parts = [part for bound in self.sums for part in bound.parts()]
+        sums = tuple(part for part in parts if part.lines() != [line])
+        if len(sums) < len(parts):
+            return Limits(self.at_most, self.at_least, self.default, sums)
+        directive, _, name = line.split(" ", 2)
+        if directive == "%require":
+            return Limits(self.at_most, {n: c for n, c in self.at_least.items() if n != name}, self.default, sums)
+        return Limits({**self.at_most, name: None}, self.at_least, self.default, sums)
 
     def bounds(self, terminals: Iterable[str], numbers: Mapping[str, Mapping[str, int | float]]) -> list[Bound]:
         """The limits over a known alphabet, one :class:`Bound` each.
@@ -156,16 +153,12 @@ class Limits:
         for name in alphabet:
             most, least = self.most(name), self.at_least.get(name, 0)
             if most is not None:
-                bounds.append(Bound({name: 1}, 0, most, f"%limit {most} {name}"))
+                bounds.append(Bound({name: 1}, 0, most, f"%limit {most} {name}", name))
             if least:
-                bounds.append(Bound({name: 1}, least, None, f"%require {least} {name}"))
+                bounds.append(Bound({name: 1}, least, None, f"%require {least} {name}", name))
         for limit in self.sums:
             weights = {t: numbers[t][limit.quantity] for t in alphabet if limit.quantity in numbers.get(t, {})}
-            for sum_limit in (
-                SumLimit(limit.quantity, limit.at_most),
-                SumLimit(limit.quantity, at_least=limit.at_least),
-            ):
-                bounds += [_whole(sum_limit, weights, line) for line in sum_limit.lines()]
+            bounds += [_whole(part, weights, line) for part in limit.parts() for line in part.lines()]
         return bounds
 
 

@@ -197,6 +197,8 @@ class Lookahead:
         below = self.completion.profiles.below(state, stack)
         if below is None:
             return (state, stack, remaining, needed), 0.0
+        if below.least_steps == INFINITE:
+            return (state, stack.top, None), 0.0
         return (
             state,
             stack.top,
@@ -226,4 +228,4 @@ class Lookahead:
         least = self.completion.profiles.profile(state, stack).least_length
         if needed:
             least = max(least, self.cheapest(configuration, by_length=True, max_states=_LITTLE_WORK))
-        return least // LENGTH
+        return least if least == INFINITE else least // LENGTH

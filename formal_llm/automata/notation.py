@@ -23,6 +23,8 @@ from formal_llm.errors import GrammarError, GrammarWarning, did_you_mean
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
+#: Longer numbers are refused: no limit means that many.
+_DIGITS = 100
 _ESCAPE = re.compile(r"\\(.)")
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 _TOKEN_NAMES = {
@@ -35,7 +37,7 @@ _TOKEN_NAMES = {
     "COMMA": "','",
     "LPAR": "'('",
     "RPAR": "')'",
-    "SOME": "some(...)",
+    "_SOME": "some(...)",
     "COMPARE": "'<=' or '>='",
     "_NL": "the end of the line",
     "$END": "the end of the file",
@@ -147,11 +149,13 @@ def _parse(source: _Source) -> Tree[Token]:
             lines = source.text.rstrip("\n").split("\n")
             place = Place(len(lines), len(lines[-1]) + 1)
         elif error.token.type == "_NL":
-            place = Place(error.line, len(source.text.split("\n")[error.line - 1].split("#")[0].rstrip()) + 1)
+            place = Place(error.line, len(_uncommented(source.text.split("\n")[error.line - 1])) + 1)
         what = "the line ends too early" if at_end else f"unexpected {str(error.token)!r}"
-        line = source.text.split("\n")[error.line - 1].split("#")[0] if error.line > 0 else ""
-        if not _ARROW.search(line) and not line.lstrip().startswith(("%", "|")) and '"' not in line:
+        line = _uncommented(source.text.split("\n")[place.line - 1])
+        second = re.match(r"\s*[^\s%|\"]+\s*", line)
+        if second and not _ARROW.search(line) and '"' not in line:
             what, expected = "the arrow is missing", ["'->' after the symbol", 'or a "label" for it']
+            place = Place(place.line, second.end() + 1)
         source.fail(what, place, expected=expected, suggestion=_advice(source, place))
     except UnexpectedCharacters as error:
         place = Place(error.line, error.column)
@@ -163,6 +167,12 @@ def _parse(source: _Source) -> Tree[Token]:
         source.fail(what, place, expected=_expected(error.allowed or ()), suggestion=_advice(source, place))
     except UnexpectedInput as error:
         source.fail("this cannot be read", Place(error.line, error.column))
+
+
+def _uncommented(line: str) -> str:
+    """A line without its comment and the blanks at its end; a number sign in a text begins no comment."""
+    kept = re.match(r'(?:[^"#]|"(?:[^"\\]|\\.)*"?)*', line)
+    return (kept[0] if kept else line).rstrip()
 
 
 def _expected(names: object) -> list[str]:
@@ -196,6 +206,7 @@ class _Reader:
         self.default: int | None = None
         self.sums: list[SumLimit] = []
         self.named: list[tuple[str, Token]] = []
+        self.chosen: list[tuple[str, Token]] = []
         self.quantities: list[Token] = []
 
     def read(self, statement: Tree[Token]) -> None:
@@ -206,6 +217,8 @@ class _Reader:
 
     def _see(self, token: Token) -> str:
         name = str(token)
+        if name in EMPTY_WORDS:
+            self.fail(f"{name!r} cannot be the name of a symbol", token, suggestion="ε stands alone, as an empty body")
         self.source.places.setdefault(name, Place(token.line or 1, token.column or 1))
         return name
 
@@ -237,7 +250,12 @@ class _Reader:
         children = getattr(item, "children", None)
         if children is None:
             return self._see(cast("Token", item))
-        return selection(*(self._see(name) for name in children))
+        names = [self._see(name) for name in children]
+        for place, token in enumerate(children):
+            self.chosen.append((selection(*names), token))
+            if names[place] in names[:place]:
+                self.fail(f"{selection(*names)} names a terminal twice: {token}", token)
+        return selection(*names)
 
     def _terminal(self, name: Token, text: Tree[Token], *numbers: Tree[Token]) -> None:
         self._describe(name, text)
@@ -290,8 +308,13 @@ class _Reader:
             rest = list(names[1:] if at == 0 else names[:-1])
             if (word == "*" and allow_star) or (word.isascii() and word.isdigit()):
                 self.named += [("limit", name) for name in rest]
-                return (None if word == "*" else int(word)), rest
+                return (None if word == "*" else self._whole(names[at])), rest
         return self.fail("the limit has no number", names[0], suggestion=f"write: %limit 1 {' '.join(names)}")
+
+    def _whole(self, token: Token) -> int:
+        if len(token) > _DIGITS:
+            self.fail(f"a number of {len(token)} digits", token, suggestion="write * for no limit")
+        return int(token)
 
     def _sum_limit(self, quantity: Token, compare: Token, value: Token) -> None:
         amount = self._amount(value)
@@ -300,6 +323,8 @@ class _Reader:
         self.sums.append(SumLimit(str(quantity), amount if low is None else None, low))
 
     def _amount(self, token: Token) -> int | float:
+        if token.isascii() and token.isdigit():
+            return self._whole(token)
         try:
             amount = float(token)
         except ValueError:
@@ -319,6 +344,9 @@ class _Reader:
         } - heads
         if self.start is not None and str(self.start) not in heads:
             self.fail(CFG.unknown("start symbol", self.start, heads), self.start, suggestion="it needs a rule")
+        for symbol, name in self.chosen:
+            if str(name) in heads:
+                self.fail(f"{symbol} holds the nonterminal {name}; a selection is made of terminals", name)
         for what, name in self.named:
             if what == "limit" and str(name) in heads:
                 self.fail(f"{name} is a nonterminal; limits count terminals", name)
@@ -390,18 +418,22 @@ def read_letters(text: str, start: str = "") -> CFG:
     # Subscript digits become digits: B₁ and B1 are the same symbol.
     source = _Source(unicodedata.normalize("NFKC", text).replace("′", "'"), None)
     productions = []
-    for number, line in enumerate(re.split(r"[\n;]", source.text), 1):
-        if not line.strip():
+    for rule in re.finditer(r"[^\n;]+", source.text):
+        if not rule[0].strip():
             continue
-        sides = _ARROW.split(line)
-        if len(sides) != 2:
-            source.fail("the arrow is missing" if len(sides) < 2 else "a second arrow", Place(number, 1))
-        head = _letters(sides[0], source, number, line)
+        arrows = list(_ARROW.finditer(rule[0]))
+        if len(arrows) != 1:
+            at = arrows[1].start() if arrows else len(rule[0]) - len(rule[0].lstrip())
+            _fail_at(source, "a second arrow" if arrows else "the arrow is missing", rule.start() + at)
+        arrow = arrows[0]
+        head = _letters(source, rule.start(), rule[0][: arrow.start()])
         if len(head) != 1 or head[0] in EMPTY_WORDS:
-            source.fail("one symbol must stand before the arrow", Place(number, 1))
-        for alternative in sides[1].split("|"):
-            body = [name for name in _letters(alternative, source, number, line) if name not in EMPTY_WORDS]
+            _fail_at(source, "one symbol must stand before the arrow", rule.start())
+        at = rule.start() + arrow.end()
+        for alternative in rule[0][arrow.end() :].split("|"):
+            body = [name for name in _letters(source, at, alternative) if name not in EMPTY_WORDS]
             productions.append(Production(head[0], tuple(body)))
+            at += len(alternative) + 1
     if not productions:
         source.fail("the grammar is empty", None, suggestion="write at least one rule, such as: S → aS | b")
     cfg = CFG(productions, start)
@@ -409,11 +441,19 @@ def read_letters(text: str, start: str = "") -> CFG:
     return cfg
 
 
-def _letters(text: str, source: _Source, number: int, line: str) -> list[str]:
+def _letters(source: _Source, at: int, text: str) -> list[str]:
+    """The symbols of one side of a rule that begins at position ``at`` of the source."""
     symbols = _LETTER.findall(text)
-    rest = _LETTER.sub("", text).split()
-    if rest:
-        source.fail(f"{rest[0]!r} is no symbol: letters with digits are", Place(number, line.index(rest[0]) + 1))
+    wrong = re.search(r"\S+", _LETTER.sub(lambda match: " " * len(match[0]), text))
+    if wrong:
+        _fail_at(source, f"{wrong[0]!r} is no symbol: letters with digits are", at + wrong.start())
     if not symbols:
-        source.fail("an empty side of a rule", Place(number, 1), suggestion="write ε for the empty word")
+        _fail_at(source, "an empty side of a rule", at, suggestion="write ε for the empty word")
     return symbols
+
+
+def _fail_at(source: _Source, problem: str, at: int, *, suggestion: str | None = None) -> NoReturn:
+    """Fail at a position of the text."""
+    before = source.text[:at]
+    place = Place(before.count("\n") + 1, at - (before.rfind("\n") + 1) + 1)
+    source.fail(problem, place, suggestion=suggestion)

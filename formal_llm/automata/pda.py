@@ -77,6 +77,7 @@ class PDA(Drawable):
         symbols: labels and descriptions of terminals.
         classes: the stack symbols that stand for a choice of one terminal (see :attr:`CFG.classes`).
         cfg: the grammar it was made from, if it was.
+        check: whether to raise for what contradicts itself; automata that are made by a construction are not checked.
 
     Raises:
         AutomatonError: the start or a final state is in no transition, a symbol is popped and never pushed, a state
@@ -101,6 +102,7 @@ class PDA(Drawable):
         symbols: Mapping[str, Symbol] | None = None,
         classes: Iterable[str] = (),
         cfg: CFG | None = None,
+        check: bool = True,
     ) -> None:
         made = tuple(dict.fromkeys(t if isinstance(t, Transition) else _transition(t) for t in transitions))
         object.__setattr__(self, "transitions", made)
@@ -110,7 +112,7 @@ class PDA(Drawable):
         object.__setattr__(self, "symbols", MappingProxyType(dict(symbols or {})))
         object.__setattr__(self, "classes", frozenset(classes))
         object.__setattr__(self, "cfg", cfg)
-        if cfg is None:
+        if check:
             self._check()
 
     def _check(self) -> None:
@@ -162,6 +164,7 @@ class PDA(Drawable):
             symbols=cfg.symbols,
             classes=cfg.classes,
             cfg=cfg,
+            check=False,
         )
         # A grammar is immutable and its automaton is asked for often: made once, kept with the grammar.
         cfg.__dict__["_pda"] = pda

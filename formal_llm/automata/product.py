@@ -74,6 +74,7 @@ def product(pda: PDA, finite: PDA) -> PDA:
         symbols=symbols,
         classes=pda.classes,
         cfg=pda.cfg,
+        check=False,
     )
 
 

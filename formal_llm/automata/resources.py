@@ -71,18 +71,18 @@ class Resources:
         for index, group in ways.items():
             if index in self.leaves:
                 continue  # merged into the ways of others; on a stack it is promised to be read, not exchanged
-            for reads, children, _ in group:
+            for reads, children, steps in group:
                 for name in reads:
                     # A terminal read beside others stands in a context of its own: it cannot be exchanged alone.
                     alone = self._exchange and len(reads) == 1
-                    contexts.setdefault(name, set()).add((index, children) if alone else name)
+                    contexts.setdefault(name, set()).add((index, children, steps) if alone else name)
         uses: dict[str, tuple[int, int]] = {}
         sums: dict[str, list[tuple[int, int]]] = {}
         for number, bound in enumerate(self._counters.bounds):
             if bound.most is None:
                 continue
-            if bound.line.startswith("%limit") and len(bound.line.split()) == 3:
-                uses[next(iter(bound.weights))] = self._counters.fields[number]
+            if bound.terminal is not None:
+                uses[bound.terminal] = self._counters.fields[number]
             else:
                 for name, weight in bound.weights.items():
                     sums.setdefault(name, []).append((len(self._fields), weight))
@@ -153,8 +153,8 @@ class Resources:
         if toll is None:
             total: dict[int, int] = {}
             for bound, (shift, mask) in zip(self._counters.bounds, self._counters.fields, strict=True):
-                if bound.most is None and list(bound.weights.values()) == [1]:
-                    for number, amount in self._amounts.get(next(iter(bound.weights)), {}).items():
+                if bound.most is None and bound.terminal is not None:
+                    for number, amount in self._amounts.get(bound.terminal, {}).items():
                         total[number] = total.get(number, 0) + amount * (needed >> shift & mask)
             toll = self._dues[needed] = (self._pack(total), sum(total.values()))
         return self.cover(left, *toll)

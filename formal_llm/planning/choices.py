@@ -241,7 +241,7 @@ class ChoiceTable:
         if template is None or template.version != completion.profiles.version:
             template = self._templates[state, stack.top] = self._make_template(completion, state, stack.top)
         below = completion.profiles.below(state, stack)
-        if below is None:
+        if below is None or below.least_steps == INFINITE:
             return template.fork(0), 0.0
         counters, guard = completion.counters, completion.counters.guard
         pending, spine, reach, kept = below.pending, below.spine, 0.0, 0
