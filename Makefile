@@ -56,6 +56,11 @@ bench: $(VENV)/.installed-dev   ## the benchmarks' tables
 	$(BIN)/python benchmarks/openagi_random.py
 	$(BIN)/python benchmarks/builtin_accuracy.py
 	$(BIN)/python benchmarks/import_time.py
+	$(BIN)/python benchmarks/counting.py
+	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/lookahead_tools.py
+	$(BIN)/python benchmarks/verify.py
+	$(BIN)/python benchmarks/best_first.py
 
 pictures: $(VENV)/.installed   ## draw the README's pictures again (needs Graphviz)
 	$(BIN)/python docs/draw_pictures.py

@@ -7,6 +7,7 @@
     │   └── GrammarError                 a grammar cannot be read or makes no sense
     ├── AutomatonError (ValueError)      an automaton written in code contradicts itself
     ├── Undecided                        a question about an automaton was not decided within its budget
+    ├── InfiniteLanguage                 there are infinitely many plans; a bound on their length is needed
     ├── ResourceNotFound (LookupError)   no grammar, task pack or file of that name
     ├── PlanningError
     │   ├── NoValidPlan                  the language is empty under these limits
@@ -117,6 +118,10 @@ class Undecided(FormalLLMError):
     """A question about an automaton was not decided within its budget of states."""
 
 
+class InfiniteLanguage(FormalLLMError):
+    """There are infinitely many of what was to be counted; give a bound on the length (``max_length``)."""
+
+
 class ResourceNotFound(FormalLLMError, LookupError):
     """No grammar, task pack or file of that name.
 
@@ -146,22 +151,29 @@ class NoValidPlan(PlanningError):
         reason: why, in words.
         symbols: the grammar symbols that cannot be completed, where they are to blame.
         limits: the limits that clash, as they would be written in a grammar file, where they are to blame.
+        remedy: a smallest set of limits without which there is a plan.
     """
 
-    def __init__(self, reason: str, *, symbols: Sequence[str] = (), limits: Sequence[str] = ()) -> None:
+    def __init__(
+        self, reason: str, *, symbols: Sequence[str] = (), limits: Sequence[str] = (), remedy: Sequence[str] = ()
+    ) -> None:
         self.reason = reason
         self.symbols = tuple(symbols)
         self.limits = tuple(limits)
+        self.remedy = tuple(remedy)
         super().__init__(f"no valid plan: {reason}")
 
 
 class BudgetExceeded(PlanningError):
     """A walk used up one of its budgets. Raise the budget on the walk and it goes on from where it stands.
 
+    A best-first search does not go on but starts anew; what it has found is in ``plan``.
+
     Attributes:
         kind: ``"questions"``, ``"steps"`` or ``"backtracks"``.
         budget: the number that was allowed.
-        plan: the partial plan; its ``complete`` is False.
+        plan: the partial plan; its ``complete`` is False. Of a best-first search the best finished plan found so far,
+            its ``complete`` True, or the most probable partial plan where none is finished yet.
         needed: the budget that would do at least, where that is known.
     """
 
@@ -171,8 +183,12 @@ class BudgetExceeded(PlanningError):
         self.plan = plan
         self.needed = needed
         least = "" if needed is None else f"; at least {needed} are needed"
+        if plan.complete:
+            found = f"; a plan of {len(plan.word)} terminals is finished (error.plan), there may be a more probable one"
+        else:
+            found = f" with {len(plan.word)} terminals in the plan"
         super().__init__(
-            f"the budget of {budget} {kind} is used up with {len(plan.word)} terminals in the plan{least}; "
+            f"the budget of {budget} {kind} is used up{found}{least}; "
             f"raise it (walk.budget, or Planner(budget=...)) to go on"
         )
 

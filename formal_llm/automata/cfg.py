@@ -11,7 +11,7 @@ the unambiguous right-linear productions that :attr:`CFG.expanded` adds.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ from formal_llm.errors import GrammarError, did_you_mean
 if TYPE_CHECKING:
     import networkx
 
+    from formal_llm.automata.analysis import Derivations
     from formal_llm.automata.checks import Diagnostic
 
 #: What a symbol's name may look like: no blanks, quotes, bars, commas, parentheses, equals or comment signs, no arrow.
@@ -77,7 +78,7 @@ def selection(*terminals: str) -> str:
 
 def members(symbol: str) -> tuple[str, ...] | None:
     """The terminals of a selection symbol, None for any other symbol."""
-    match = _SUBSET.fullmatch(symbol)
+    match = _SUBSET.fullmatch(symbol) if symbol.endswith(")") else None
     return tuple(match[2].split(", ")) if match else None
 
 
@@ -88,6 +89,31 @@ def _subset_productions(symbol: str) -> list[Production]:
     if not rest:
         return [Production(symbol, (first,)), *([Production(symbol, ())] if kind == "any" else [])]
     return [Production(symbol, (first, f"any({rest})")), Production(symbol, (f"{kind}({rest})",))]
+
+
+def closure(productions: Sequence[Production], good: Container[str]) -> frozenset[str]:
+    """The heads of productions all of whose body is good, then of those whose body is good by that, and so on."""
+    waiting: dict[str, list[int]] = {}
+    missing: list[int] = []
+    ready: list[str] = []
+    for index, production in enumerate(productions):
+        bad = [name for name in production.body if name not in good]
+        missing.append(len(bad))
+        for name in bad:
+            waiting.setdefault(name, []).append(index)
+        if not bad:
+            ready.append(production.head)
+    found: set[str] = set()
+    while ready:
+        head = ready.pop()
+        if head in found:
+            continue
+        found.add(head)
+        for index in waiting.get(head, ()):
+            missing[index] -= 1
+            if missing[index] == 0:
+                ready.append(productions[index].head)
+    return frozenset(found)
 
 
 def _freeze(symbols: Mapping[str, Symbol]) -> Mapping[str, Symbol]:
@@ -295,36 +321,12 @@ class CFG(Drawable):
     @cached_property
     def productive(self) -> frozenset[str]:
         """The nonterminals (selections included) from which some word can be derived."""
-        return self._closure(dict.fromkeys(self.terminals, True))
+        return closure(self.expanded, self.terminals)
 
     @cached_property
     def nullable(self) -> frozenset[str]:
         """The nonterminals from which the empty word can be derived."""
-        return self._closure({})
-
-    def _closure(self, good: dict[str, bool]) -> frozenset[str]:
-        """The heads of productions all of whose body is good, then of those whose body is good by that, and so on."""
-        waiting: dict[str, list[int]] = {}
-        missing: list[int] = []
-        ready: list[str] = []
-        for index, production in enumerate(self.expanded):
-            bad = [name for name in production.body if name not in good]
-            missing.append(len(bad))
-            for name in bad:
-                waiting.setdefault(name, []).append(index)
-            if not bad:
-                ready.append(production.head)
-        found: set[str] = set()
-        while ready:
-            head = ready.pop()
-            if head in found:
-                continue
-            found.add(head)
-            for index in waiting.get(head, ()):
-                missing[index] -= 1
-                if missing[index] == 0:
-                    ready.append(self.expanded[index].head)
-        return frozenset(found)
+        return closure(self.expanded, ())
 
     @cached_property
     def reachable(self) -> frozenset[str]:
@@ -388,6 +390,39 @@ class CFG(Drawable):
 
     def accepts(self, word: Iterable[str]) -> bool:
         """Whether the grammar derives ``word``. Exact for every grammar and always ends; limits are not looked at."""
-        from formal_llm.automata.pda import PDA
+        from formal_llm.automata.membership import Recognizer
 
-        return PDA.from_cfg(self).accepts(word)
+        return Recognizer.of(self).accepts(tuple(word))
+
+    @cached_property
+    def is_finite(self) -> bool:
+        """Whether the language has finitely many words; limits are not looked at, here and below."""
+        from formal_llm.automata.analysis import is_finite
+
+        return is_finite(self)
+
+    @cached_property
+    def shortest_length(self) -> int | None:
+        """The number of terminals of a shortest word, None for the empty language."""
+        from formal_llm.automata.analysis import shortest_length
+
+        return shortest_length(self)
+
+    @cached_property
+    def longest_length(self) -> int | None:
+        """The number of terminals of a longest word; None for an infinite language, and for the empty one."""
+        from formal_llm.automata.analysis import longest_length
+
+        return longest_length(self)
+
+    def words(self, max_length: int) -> Iterator[tuple[str, ...]]:
+        """The words of at most ``max_length`` terminals; see :func:`formal_llm.automata.analysis.words`."""
+        from formal_llm.automata.analysis import words
+
+        return words(self, max_length)
+
+    def derivations(self, word: Iterable[str], limit: int = 100) -> Derivations:
+        """The leftmost derivations of a word; see :func:`formal_llm.automata.analysis.derivations`."""
+        from formal_llm.automata.analysis import derivations
+
+        return derivations(self, word, limit)

@@ -7,9 +7,16 @@ like a nonterminal with a slip in its name.
 from __future__ import annotations
 
 import difflib
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from formal_llm.automata.cfg import CFG, members
+
+#: How like each other (difflib's ratio) two names are where one is a slip for the other.
+_NEAR = 0.85
+#: How many pairs of names are compared at most; a grammar with more of them that nearly fit is not searched further.
+_COMPARISONS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,7 @@ def _slips(cfg: CFG) -> list[Diagnostic]:
     by_folded: dict[str, str] = {}
     for head in cfg.nonterminals:
         by_folded.setdefault(head.casefold(), head)
+    nearest = _Nearest(by_folded)
     slips = []
     for name in cfg.terminals:
         if name in described or name in chosen:
@@ -85,9 +93,9 @@ def _slips(cfg: CFG) -> list[Diagnostic]:
         folded = name.casefold()
         meant = by_folded.get(folded) if len(name) > 1 else None
         if meant is None and len(name) >= 4:
-            near = difflib.get_close_matches(folded, by_folded, n=1, cutoff=0.85)
+            near = nearest.to(folded)
             # Numbered families (step1, step2) are near each other on purpose.
-            meant = by_folded[near[0]] if near and _without_digits(near[0]) != _without_digits(folded) else None
+            meant = by_folded[near] if near and _without_digits(near) != _without_digits(folded) else None
         # "Verb -> verb" is a habit, not a slip.
         if meant is not None and any(name in production.body for production in cfg.by_head[meant]):
             meant = None
@@ -96,8 +104,46 @@ def _slips(cfg: CFG) -> list[Diagnostic]:
     return slips
 
 
+class _Nearest:
+    """The nearest of many names, without comparing each with each.
+
+    Two names are no nearer than the characters they have in common allow. Names are grouped by their characters other
+    than digits and the number of their digits, so that a numbered family is ruled out in one step.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._groups: dict[tuple[str, int], list[str]] = {}
+        for name in names:
+            self._groups.setdefault(_characters(name), []).append(name)
+        self._counted = [
+            (Counter(letters), len(letters), digits, group) for (letters, digits), group in self._groups.items()
+        ]
+        self._left = _COMPARISONS
+
+    def to(self, name: str) -> str | None:
+        """The nearest name that is near enough for a slip; None where there is none, or too much was asked."""
+        letters, digits = _characters(name)
+        counts = Counter(letters)
+        candidates: list[str] = []
+        for others, size, more, group in self._counted:
+            least = _NEAR * (len(name) + size + more) / 2 - min(digits, more)
+            if least <= min(len(letters), size) and least <= (counts & others).total():
+                candidates += group
+        self._left -= len(candidates)
+        if not candidates or self._left < 0:
+            return None
+        near = difflib.get_close_matches(name, candidates, n=1, cutoff=_NEAR)
+        return near[0] if near else None
+
+
+def _characters(name: str) -> tuple[str, int]:
+    """The characters of a name other than digits, sorted, and the number of its digits."""
+    letters = _without_digits(name)
+    return "".join(sorted(letters)), len(name) - len(letters)
+
+
 def _without_digits(name: str) -> str:
-    return "".join(character for character in name if not character.isdigit())
+    return "".join([character for character in name if not character.isdigit()])
 
 
 def _listed(names: list[str]) -> str:

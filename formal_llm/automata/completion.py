@@ -9,20 +9,32 @@ keep it small, and with enough budget finite:
 - the order of symbols does not matter, and interchangeable terminals are one resource.
 
 Deciding this is NP-complete in general (already for grammars of the form of OpenAGI's, by a reduction from exact
-cover); the search has a budget of states, and says "unknown" when that is spent.
+cover). So the search has a budget of states. When that is spent an integer program decides
+(:mod:`formal_llm.automata.solver`), where the optional solver is installed; else the answer is "unknown".
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 from formal_llm.automata.automaton import Stack, State
 from formal_llm.automata.flow import ACCEPTING, INFINITE, FlowGrammar, FlowSymbol
 from formal_llm.automata.profiles import NOTHING, Profile, Profiles, Spine
 from formal_llm.automata.resources import PackedWay
 
+if TYPE_CHECKING:
+    from formal_llm.automata.solver import IntegerProgram
+
 _CACHE = 200_000
+
+#: The states that a search visits before it asks the integer program, where there is one. Few searches that have not
+#: ended by then end soon, and the program takes about as long as so many states (benchmarks/lookahead_tools.py).
+PATIENCE = 100
+
+#: What decided a question.
+FILTER, SEARCH, PROGRAM, BUDGET = "filter", "search", "integer program", "state budget"
 
 #: What a search may find beside a number of moves: its budget was spent before anything was certain.
 UNKNOWN = -1.0
@@ -46,38 +58,55 @@ class Completion:
     Args:
         grammar: the flow grammar.
         max_states: how many states one query may visit before it gives up.
+        solver: whether an integer program may decide what the search does not decide soon.
     """
 
-    def __init__(self, grammar: FlowGrammar, max_states: int) -> None:
+    def __init__(self, grammar: FlowGrammar, max_states: int, *, solver: bool = False) -> None:
         self.grammar = grammar
         self.counters = grammar.counters
         self.max_states = max_states
+        self.solver = solver
         self.profiles = Profiles(grammar)
         self.multisets = self.profiles.multisets
         self._version = 0
+
+    @cached_property
+    def program(self) -> IntegerProgram | None:
+        """The integer program; None where it is switched off or not installed."""
+        from formal_llm.automata.solver import IntegerProgram, installed
+
+        return IntegerProgram(self.profiles) if self.solver and installed() else None
 
     def _forget(self) -> None:
         """Drop what was concluded from an older version of the grammar."""
         if self._version != self.profiles.version:
             self._version = self.profiles.version
             self._memo: dict[SearchState, float] = {}
-            self._finished: dict[tuple[int, Spine, int, int], float] = {}
+            self._by_program: set[SearchState] = set()
+            self._finished: dict[tuple[int, Spine, int, int], tuple[float, str]] = {}
             self._compiled: dict[int, tuple[_Compiled, ...]] = {}
 
     def steps(self, profile: Profile, remaining: int, needed: int) -> float:
         """Moves of *some* completion; infinite when there is none, ``UNKNOWN`` when the budget is spent."""
+        return self.decide(profile, remaining, needed)[0]
+
+    def decide(self, profile: Profile, remaining: int, needed: int) -> tuple[float, str]:
+        """(as :meth:`steps`, what decided it)."""
         if profile.least_steps == INFINITE:
-            return INFINITE
+            return INFINITE, FILTER
         if needed and profile.paid:
             needed = self.counters.less(needed, profile.paid)
         remaining -= profile.promised
         if remaining & self.counters.guard != self.counters.guard:
-            return INFINITE
-        found = self.finish(profile.pending, profile.spine, self.profiles.resources.of(remaining), needed)
-        return found if found == UNKNOWN else found + profile.free_steps
+            return INFINITE, FILTER
+        found, how = self._decide(profile.pending, profile.spine, self.profiles.resources.of(remaining), needed)
+        return (found if found == UNKNOWN else found + profile.free_steps), how
 
     def finish(self, pending: int, spine: Spine, left: int, needed: int) -> float:
         """Moves that complete what is pending, when ``left`` is left of the resources; else as :meth:`steps`."""
+        return self._decide(pending, spine, left, needed)[0]
+
+    def _decide(self, pending: int, spine: Spine, left: int, needed: int) -> tuple[float, str]:
         if self._version != self.profiles.version:
             self._forget()
         key = (pending, spine, left, needed)
@@ -88,17 +117,36 @@ class Completion:
             found = self._finished[key] = self._finish(pending, spine, left, needed)
         return found
 
-    def _finish(self, pending: int, spine: Spine, left: int, needed: int) -> float:
+    def _finish(self, pending: int, spine: Spine, left: int, needed: int) -> tuple[float, str]:
         begin = self._normal(pending, spine, left, needed)
         if begin is None:
-            return INFINITE
+            return INFINITE, FILTER
         cost, state = begin
         if not state.pending and state.spine is None and not state.needed:
-            return cost
+            return cost, FILTER
         found = self._memo.get(state)
         if found is None:
-            found = self._search(state)
-        return found if found == UNKNOWN else found + cost
+            found = self._solve(state)
+        if found == UNKNOWN:
+            return UNKNOWN, BUDGET
+        return found + cost, PROGRAM if state in self._by_program else SEARCH
+
+    def _solve(self, state: SearchState) -> float:
+        """The search with a little patience, the integer program, the search with the whole budget."""
+        program = self.program
+        if program is None:
+            return self._search(state, self.max_states)
+        found = self._search(state, min(PATIENCE, self.max_states))
+        if found == UNKNOWN:
+            decided = program.decide(state)
+            if decided is not None:
+                self._memo[state] = decided
+                self._by_program.add(state)
+                return decided
+            if self.max_states > PATIENCE:
+                del self._memo[state]
+                found = self._search(state, self.max_states)
+        return found
 
     def _normal(self, pending: int, spine: Spine, left: int, needed: int) -> tuple[float, SearchState] | None:
         """Leave out what is free; None where some resource cannot pay what all pending symbols take at least."""
@@ -130,10 +178,11 @@ class Completion:
             return None
         return cost, SearchState(pending, spine, left, needed)
 
-    def _search(self, root: SearchState) -> float:
+    def _search(self, root: SearchState, max_states: int) -> float:
         memo = self._memo
         if len(memo) > _CACHE:
             memo.clear()
+            self._by_program.clear()
         visited = {root}
         frames: list[tuple[SearchState, float, Iterator[tuple[float, SearchState]]]] = [(root, 0, self._expand(root))]
         unsure = False
@@ -147,7 +196,7 @@ class Completion:
                 elif known is not None and known < INFINITE:
                     return self._found(frames, cost + known)
                 elif known is None and state not in visited:
-                    if len(visited) >= self.max_states:
+                    if len(visited) >= max_states:
                         memo[root] = UNKNOWN
                         return UNKNOWN
                     visited.add(state)

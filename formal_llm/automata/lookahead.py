@@ -1,25 +1,29 @@
 """Lookahead: can a configuration still be completed within the limits, and how soon.
 
 The verdict is *yes*, *no* or *unknown*, never a guess: cheap filters first, then a memoised search with a budget of
-states; when that is spent the answer is unknown.
+states, then, where the optional solver is installed, an integer program; when all that is spent the answer is unknown.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from formal_llm.automata.census import Census
 from formal_llm.automata.cfg import CFG
 from formal_llm.automata.cheapest import Cheapest
-from formal_llm.automata.completion import UNKNOWN, Completion
+from formal_llm.automata.completion import BUDGET, SEARCH, UNKNOWN, Completion
 from formal_llm.automata.exploration import Exploration
 from formal_llm.automata.flow import INFINITE, LENGTH, FlowGrammar
 from formal_llm.automata.limited import Counters, LimitedAutomaton, LimitedConfiguration, limited, split
 from formal_llm.automata.limits import Limits
 from formal_llm.automata.pda import PDA
-from formal_llm.errors import Undecided
+from formal_llm.errors import AutomatonError, Undecided
 
+#: The least budget of states for counting, which visits all of them where a search for one plan stops at the first.
+_COUNTED_STATES = 100_000
 #: The states that a lower bound may cost.
 _LITTLE_WORK = 300
 
@@ -30,7 +34,8 @@ class Verdict:
 
     Attributes:
         value: ``"yes"``, ``"no"`` or ``"unknown"``.
-        how: what decided it: a filter, the search, or the budget that ran out.
+        how: what decided it: ``"filter"`` (no search was needed), ``"search"``, ``"integer program"``, or the
+            budget that ran out: ``"state budget"``, ``"step budget"``.
         steps: for yes, the moves of one completion (not the cheapest one in general).
     """
 
@@ -57,6 +62,12 @@ def as_automaton(source: CFG | Any, limits: Limits | None = None) -> Any:
     return limited(source, limits)
 
 
+def _words(of: str) -> bool:
+    if of not in ("words", "derivations"):
+        raise ValueError(f"what is counted is 'words' or 'derivations', not {of!r}")
+    return of == "words"
+
+
 class Lookahead:
     """What can still be completed, for one automaton.
 
@@ -64,20 +75,27 @@ class Lookahead:
         source: a grammar (with its limits) or an automaton.
         limits: more limits.
         max_states: how many states of the search one query may visit before it answers "unknown".
+        solver: whether an integer program may decide what the search does not decide soon. It needs the extra
+            ``solver`` (``pip install "formal-llm[solver]"``); without that, or for an automaton that is no PDA, this
+            changes nothing. It decides whether a completion exists, not which one is the shortest.
 
     Everything found is remembered, so one Lookahead serves all plans over its automaton.
     """
 
-    def __init__(self, source: CFG | Any, limits: Limits | None = None, *, max_states: int = 20_000) -> None:
+    def __init__(
+        self, source: CFG | Any, limits: Limits | None = None, *, max_states: int = 20_000, solver: bool = True
+    ) -> None:
         self.automaton = as_automaton(source, limits)
         inner, _ = split(self.automaton)
+        self._max_states = max(max_states, _COUNTED_STATES)
+        self._censuses: dict[int | None, Census] = {}
         self._limited = isinstance(self.automaton, LimitedAutomaton)
         #: The search for pushdown automata; None for other automata.
         self.completion: Completion | None = None
         self._exploration: Exploration | None = None
         if isinstance(inner, PDA):
             counters = self.automaton.counters if self._limited else Counters(())
-            self.completion = Completion(FlowGrammar(inner, counters), max_states)
+            self.completion = Completion(FlowGrammar(inner, counters), max_states, solver=solver)
             self._search = Cheapest(self.completion)
         else:
             self._exploration = Exploration(self.automaton, max_states)
@@ -92,11 +110,16 @@ class Lookahead:
 
     def steps(self, configuration: Any) -> float:
         """Moves of some completion; infinite when there is none, negative when it is unknown."""
+        return self._decide(configuration)[0]
+
+    def _decide(self, configuration: Any) -> tuple[float, str]:
+        """(as :meth:`steps`, what decided it)."""
         if self.completion is None:
             assert self._exploration is not None
-            return self._exploration.steps(configuration)
+            found = self._exploration.steps(configuration)
+            return found, BUDGET if found == UNKNOWN else SEARCH
         (state, stack), remaining, needed = self._parts(configuration)
-        return self.completion.steps(self.completion.profiles.profile(state, stack), remaining, needed)
+        return self.completion.decide(self.completion.profiles.profile(state, stack), remaining, needed)
 
     def completable(self, configuration: Any = None, *, steps: int | None = None) -> Verdict:
         """Whether some run from ``configuration`` (the start, if left out) accepts within the limits.
@@ -107,16 +130,16 @@ class Lookahead:
         """
         if configuration is None:
             configuration = self.automaton.start()
-        found = self.steps(configuration)
+        found, how = self._decide(configuration)
         if found == INFINITE:
-            return Verdict("no", "search")
+            return Verdict("no", how)
         if found != UNKNOWN and (steps is None or found <= steps):
-            return Verdict("yes", "search", int(found))
+            return Verdict("yes", how, int(found))
         if steps is not None:
             found = self.cheapest(configuration, by_length=False)
             if found != UNKNOWN:
-                return Verdict("yes", "search", int(found)) if found <= steps else Verdict("no", "step budget")
-        return Verdict("unknown", "state budget")
+                return Verdict("yes", SEARCH, int(found)) if found <= steps else Verdict("no", "step budget")
+        return Verdict("unknown", BUDGET)
 
     def cheapest(self, configuration: Any, *, by_length: bool, max_states: int | None = None) -> float:
         """The least moves of a completion, or its least length in the unit of :data:`flow.LENGTH`.
@@ -179,6 +202,60 @@ class Lookahead:
             return found
         affords = self.automaton.counters.affords
         return {name: extra for name, extra in found.items() if affords(name, remaining)}
+
+    # -- how many -----------------------------------------------------------------------------------------------
+
+    def count(
+        self, configuration: Any = None, *, of: Literal["words", "derivations"] = "words", max_length: int | None = None
+    ) -> int:
+        """The number of completions of a configuration (the start, if left out) within the limits. Exact.
+
+        Args:
+            configuration: of :attr:`automaton`.
+            of: distinct words, or derivations (accepting runs); they differ where the automaton is ambiguous.
+            max_length: the most terminals of a completion.
+
+        Raises:
+            InfiniteLanguage: there are infinitely many; give ``max_length``.
+            Undecided: the budget of states, or of words where they must be told apart one by one, is spent.
+        """
+        census, begin = self._census(configuration, max_length)
+        return census.count(begin, words=_words(of))
+
+    def sample(
+        self,
+        rng: random.Random,
+        configuration: Any = None,
+        *,
+        of: Literal["words", "derivations"] = "words",
+        max_length: int | None = None,
+    ) -> tuple[str, ...] | None:
+        """A completion at random, all words (or all derivations) equally likely; None where there is none.
+
+        Args:
+            rng: where chance comes from; the same state gives the same word.
+            configuration: of :attr:`automaton`; the start, if left out.
+            of: what is equally likely.
+            max_length: the most terminals of a completion.
+
+        Raises:
+            InfiniteLanguage: there are infinitely many; give ``max_length``.
+            Undecided: the budget of states, or of words where they must be told apart one by one, is spent.
+        """
+        census, begin = self._census(configuration, max_length)
+        return census.sample(begin, rng, words=_words(of))
+
+    def _census(self, configuration: Any, max_length: int | None) -> tuple[Census, LimitedConfiguration]:
+        inner, _ = split(self.automaton)
+        if not isinstance(inner, PDA):
+            raise AutomatonError("counting needs a grammar or a pushdown automaton")
+        if max_length is not None and max_length < 0:
+            raise ValueError("max_length counts from 0")
+        census = self._censuses.get(max_length)
+        if census is None:
+            bounds = self.automaton.counters.bounds if self._limited else ()
+            census = self._censuses[max_length] = Census(inner, bounds, max_length, self._max_states)
+        return census, self._parts(self.automaton.start() if configuration is None else configuration)
 
     # -- for the walk -------------------------------------------------------------------------------------------
 

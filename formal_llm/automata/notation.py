@@ -32,7 +32,7 @@ _TOKEN_NAMES = {
     "ARROW": "'->'",
     "STRING": 'a "text"',
     "EMPTY": "ε",
-    "VBAR": "'|'",
+    "_VBAR": "'|'",
     "EQUAL": "'='",
     "COMMA": "','",
     "LPAR": "'('",
@@ -82,7 +82,15 @@ def _parser() -> Lark:
     from lark import Lark
 
     text = resources.files("formal_llm.automata").joinpath("cfg.lark").read_text(encoding="utf-8")
-    return Lark(text, parser="lalr", propagate_positions=False, maybe_placeholders=False)
+    return Lark(
+        text, parser="lalr", propagate_positions=False, maybe_placeholders=False, lexer_callbacks={"SYMBOL": _stripped}
+    )
+
+
+def _stripped(symbol: Token) -> Token:
+    """A symbol without the blanks after it."""
+    text = symbol.rstrip(" \t\f")
+    return symbol if len(text) == len(symbol) else symbol.update(value=text)
 
 
 def read_file(path: str | Path) -> str:
@@ -150,7 +158,7 @@ def _parse(source: _Source) -> Tree[Token]:
             place = Place(len(lines), len(lines[-1]) + 1)
         elif error.token.type == "_NL":
             place = Place(error.line, len(_uncommented(source.text.split("\n")[error.line - 1])) + 1)
-        what = "the line ends too early" if at_end else f"unexpected {str(error.token)!r}"
+        what = "the line ends too early" if at_end else f"unexpected {error.token.rstrip()!r}"
         line = _uncommented(source.text.split("\n")[place.line - 1])
         second = re.match(r"\s*[^\s%|\"]+\s*", line)
         if second and not _ARROW.search(line) and '"' not in line:
@@ -232,7 +240,7 @@ class _Reader:
     def _rule(self, head: Token, *parts: Tree[Token] | Token) -> None:
         name = self._see(head)
         # The place of a rule is its head, also where the symbol was used before.
-        if name not in {production.head for production in self.productions[-1:]}:
+        if not self.productions or self.productions[-1].head != name:
             self.source.places[name] = Place(head.line or 1, head.column or 1)
         *texts, _, alternatives = parts
         if texts:

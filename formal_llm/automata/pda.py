@@ -194,6 +194,11 @@ class PDA(Drawable):
         """Whether any transition touches the stack; without one the automaton is finite."""
         return any(t.pop is not None or t.push for t in self.transitions)
 
+    @property
+    def is_of_cfg(self) -> bool:
+        """Whether this is the automaton of its grammar that :meth:`from_cfg` made, and so has the grammar's words."""
+        return self.cfg is not None and self.cfg.__dict__.get("_pda") is self
+
     @cached_property
     def fingerprint(self) -> str:
         """A short name that equal automata share; labels do not count."""
@@ -267,6 +272,8 @@ class PDA(Drawable):
 
     def accepts(self, word: Iterable[str]) -> bool:
         """Whether the automaton accepts ``word``. Exact for every automaton and always ends (also with ε-cycles)."""
+        if self.is_of_cfg and self.cfg is not None:
+            return self.cfg.accepts(word)
         from formal_llm.automata.tabulation import accepts
 
         return accepts(self, tuple(word))

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from formal_llm.automata.flow import INFINITE, FlowGrammar, FlowSymbol, Way
+from formal_llm.automata.flow import FlowGrammar, FlowSymbol, Way
+from formal_llm.automata.tolls import least_tolls
 
 
 class PackedWay(NamedTuple):
@@ -49,21 +50,26 @@ class Resources:
             name = _leaf(grammar, symbol.index)
             if name is not None:
                 self.leaves[symbol.index] = name
-        ways = {symbol.index: list(_read_through(grammar, symbol, self.leaves)) for symbol in grammar.symbols}
+        ways = {symbol.index: list(read_through(grammar, symbol, self.leaves)) for symbol in grammar.symbols}
         self._exchange = exchange
         self._divide(ways)
         capacity = sum(bound.most for bound in self._counters.bounds if bound.most is not None)
-        # One more field holds the total, so that no sum of tolls that passes the check of the total can overflow.
+        # Two more fields. One holds what is left for the ends of derivations: each pending symbol that is not free has
+        # an end of its own, and few terminals may be fit for that (tools whose inputs are all given). The last holds
+        # the total, so that no sum of tolls that passes the check of the total can overflow.
+        self._ends = self._find_ends(grammar, ways)
         self._width = (capacity + 1).bit_length() + 1
-        self._top = len(self._fields) * self._width
+        self._top = (len(self._fields) + 1) * self._width
         self._groups = [self._group(number, group) for number, group in enumerate(self._fields)]
-        self.guard = sum(1 << (number + 1) * self._width - 1 for number in range(len(self._fields) + 1))
+        self.guard = sum(1 << (number + 1) * self._width - 1 for number in range(len(self._fields) + 2))
         self.ways: dict[int, tuple[PackedWay, ...]] = {
             index: tuple(dict.fromkeys(self._pack_way(*parts) for parts in group)) for index, group in ways.items()
         }
         self.toll: dict[int, int] = {}
         self.tollsum: dict[int, int] = {}
-        self._learn_tolls(grammar, ways)
+        for index, toll in least_tolls(grammar.symbols, ways, self._takes).items():
+            self.toll[index] = self._pack(toll)
+            self.tollsum[index] = toll.get(len(self._fields) + 1, 0)
 
     def _divide(self, ways: Mapping[int, list[tuple[tuple[str, ...], tuple[int, ...], int]]]) -> None:
         """Give each upper bound a field, and one field to the uses of all terminals of a class."""
@@ -100,17 +106,36 @@ class Resources:
         for name, amounts in sums.items():
             self._amounts[name] = {**self._amounts.get(name, {}), **dict(amounts)}
 
-    def _group(self, number: int, group: list[tuple[int, int]]) -> tuple[int, int, list[tuple[int, int]]]:
-        """(place, the bits of fields that hold at most 1, the other fields) of a resource."""
+    def _find_ends(
+        self, grammar: FlowGrammar, ways: Mapping[int, list[tuple[tuple[str, ...], tuple[int, ...], int]]]
+    ) -> frozenset[int]:
+        """Fields of which every way that leaves only free symbols takes, where it does not belong to a free one.
+
+        A symbol that is not free takes of them at least once, since on some path down its derivation the symbols that
+        are not free come to an end.
+        """
+        ends: set[int] = set()
+        for index, group in ways.items():
+            if grammar.symbols[index].free or index in self.leaves:
+                continue
+            for reads, children, _ in group:
+                if all(grammar.symbols[child].free for child in children):
+                    taken = [number for name in reads for number in self._amounts.get(name, {})]
+                    if ends.isdisjoint(taken):
+                        ends.add(taken[0])
+        return frozenset(ends)
+
+    def _group(self, number: int, group: list[tuple[int, int]]) -> tuple[int, int, list[tuple[int, int]], bool]:
+        """(place, the bits of fields that hold at most 1, the other fields, whether it is for ends) of a resource."""
         bounds = zip(self._counters.fields, self._counters.bounds, strict=True)
         upper = {field: bound.most for field, bound in bounds if bound.most is not None}
         bits = sum(1 << shift for shift, mask in group if upper[shift, mask] == 1)
-        return number * self._width, bits, [field for field in group if upper[field] != 1]
+        return number * self._width, bits, [field for field in group if upper[field] != 1], number in self._ends
 
     def _with_total(self, amounts: dict[int, int]) -> dict[int, int]:
-        """Amounts by field, and their total in a field of its own behind the others."""
-        amounts[len(self._fields)] = sum(amounts.values())
-        return amounts
+        """Amounts by field, and behind them in fields of their own those for ends and the total."""
+        ends, total = sum(amounts.get(number, 0) for number in self._ends), sum(amounts.values())
+        return {**amounts, len(self._fields): ends, len(self._fields) + 1: total}
 
     def _pack(self, amounts: Mapping[int, int]) -> int:
         most = (1 << self._width - 1) - 1
@@ -135,13 +160,20 @@ class Resources:
 
     def need(self, amounts: int) -> int:
         """Amounts packed as the counters do, packed as here (without guard bits)."""
-        total = packed = 0
-        for place, bits, fields in self._groups:
+        total = packed = ends = 0
+        for place, bits, fields, end in self._groups:
             # Fields that hold 0 or 1 are counted all at once.
             amount = (amounts & bits).bit_count() + sum([amounts >> shift & mask for shift, mask in fields])
             total += amount
+            if end:
+                ends += amount
             packed += amount << place
-        return packed + (total << self._top)
+        return packed + (ends << self._top - self._width) + (total << self._top)
+
+    def amounts(self, packed: int) -> tuple[int, ...]:
+        """A packed number of this class as one amount for each resource (without the sums behind them)."""
+        most = (1 << self._width - 1) - 1
+        return tuple(packed >> number * self._width & most for number in range(len(self._fields)))
 
     def cover(self, left: int, toll: int, tollsum: int) -> bool:
         """Whether what is left pays for tolls; the sum first, since only then no field of ``toll`` has overflowed."""
@@ -162,44 +194,8 @@ class Resources:
     def _total(self, left: int) -> int:
         return left >> self._top & ((1 << self._width - 1) - 1)
 
-    def _learn_tolls(
-        self, grammar: FlowGrammar, ways: Mapping[int, list[tuple[tuple[str, ...], tuple[int, ...], int]]]
-    ) -> None:
-        """The least that each symbol takes: a decreasing fixpoint, started from the cheapest derivations."""
-        users: dict[int, set[int]] = {}
-        for index, group in ways.items():
-            for _, children, _ in group:
-                for child in children:
-                    users.setdefault(child, set()).add(index)
-        tolls: dict[int, dict[int, int]] = {}
-        # A free symbol costs nothing: no work, and most symbols are free where few terminals are limited.
-        todo = []
-        for symbol in sorted(grammar.symbols, key=lambda symbol: -symbol.least_steps):
-            if symbol.free:
-                tolls[symbol.index] = {}
-            elif symbol.least_steps < INFINITE:
-                todo.append(symbol.index)
-        while todo:
-            index = todo.pop()
-            toll: dict[int, int] | None = None
-            for reads, children, _ in ways[index]:
-                if not all(child in tolls for child in children):
-                    continue
-                total = self._takes(reads)
-                for child in children:
-                    for number, amount in tolls[child].items():
-                        total[number] = total.get(number, 0) + amount
-                least = toll if toll is not None else total
-                toll = {n: min(amount, total[n]) for n, amount in least.items() if n in total}
-            if toll is not None and toll != tolls.get(index):
-                tolls[index] = toll
-                todo += (user for user in users.get(index, ()) if not grammar.symbols[user].free)
-        for index, toll in tolls.items():
-            self.toll[index] = self._pack(toll)
-            self.tollsum[index] = toll.get(len(self._fields), 0)
 
-
-def _read_through(
+def read_through(
     grammar: FlowGrammar, symbol: FlowSymbol, leaves: Mapping[int, str]
 ) -> Iterator[tuple[tuple[str, ...], tuple[int, ...], int]]:
     """The live ways of a symbol as (reads, children, steps), with children that only read a terminal merged in."""

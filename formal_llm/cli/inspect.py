@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +16,7 @@ from formal_llm import authored
 from formal_llm.automata import PDA, Lookahead
 from formal_llm.cli.console import EXIT_CODES_HELP, command, err, out, print_text
 from formal_llm.cli.sources import load
-from formal_llm.errors import FormalLLMError
+from formal_llm.errors import FormalLLMError, InfiniteLanguage, Undecided
 from formal_llm.llms import PROVIDERS
 from formal_llm.planning import TaskPack
 
@@ -35,29 +36,88 @@ Examples:
 def check(
     source: Annotated[str, typer.Argument(help="A task pack or grammar: its name, or a path.")],
     strict: Annotated[bool, typer.Option("--strict", help="End with exit code 1 when there are warnings.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
 ) -> None:
     """Check a grammar."""
     loaded = load(source)
     cfg = loaded.cfg
-    for warning in cfg.warnings:
-        err().print(f"warning: {warning}", style="yellow", markup=False)
     automaton = PDA.from_cfg(cfg)
-    lines = [
-        f"start symbol   {cfg.start}",
-        f"grammar        {len(cfg.nonterminals)} nonterminals, {len(cfg.terminals)} terminals, "
+    found: dict[str, object] = (
+        {} if loaded.pack is None else {"task pack": f"{loaded.pack.title}; {len(loaded.pack.tasks)} tasks"}
+    )
+    found |= {
+        "start symbol": cfg.start,
+        "grammar": f"{len(cfg.nonterminals)} nonterminals, {len(cfg.terminals)} terminals, "
         f"{len(cfg.productions)} productions",
-        f"automaton      {len(automaton.states)} states, {len(automaton.transitions)} transitions",
-        f"classes        {', '.join(sorted(cfg.classes)) or 'none'}",
-        f"limits         {'; '.join(line.lstrip('%') for line in cfg.limits.lines()) or 'none'}",
-    ]
-    shortest = Lookahead(cfg).shortest_word()
-    if shortest is not None:
-        lines.append(f"shortest plan  {' '.join(shortest) or 'ε (the empty plan)'}")
-    if loaded.pack is not None:
-        lines.insert(0, f"task pack      {loaded.pack.title}; {len(loaded.pack.tasks)} tasks")
-    print_text("\n".join(lines))
+        "automaton": f"{len(automaton.states)} states, {len(automaton.transitions)} transitions",
+        "classes": ", ".join(sorted(cfg.classes)) or "none",
+        "limits": "; ".join(line.lstrip("%") for line in cfg.limits.lines()) or "none",
+        **_language(Lookahead(cfg)),
+    }
+    if as_json:
+        print_text(json.dumps({**found, "warnings": list(map(str, cfg.warnings))}, indent=2, ensure_ascii=False))
+    else:
+        for warning in cfg.warnings:
+            err().print(f"warning: {warning}", style="yellow", markup=False)
+        for name, said in found.items():
+            for line in said if isinstance(said, list) else [said]:
+                print_text(f"{name:<15}{line}")
     if strict and cfg.warnings:
         raise typer.Exit(1)
+
+
+def _language(lookahead: Lookahead) -> dict[str, object]:
+    """What the language is: how many plans, the shortest, the longest, three at random; as far as budgets reach."""
+    found: dict[str, object] = {}
+    try:
+        shortest = lookahead.shortest_word()
+        if shortest is None:
+            return {}
+        bound = None
+        if (number := _finite_count(lookahead)) is not None:
+            found["plans"] = f"{number:,}"
+        else:
+            bound = len(shortest) + _FURTHER
+            some = lookahead.count(max_length=bound)
+            found["plans"] = f"infinitely many; {some:,} of at most {bound} terminals"
+        found["shortest plan"] = _shown(shortest)
+        if number is not None:
+            found["longest plan"] = f"{_longest(lookahead, number, len(shortest))} terminals"
+        rng = random.Random(0)
+        found["at random"] = [_shown(lookahead.sample(rng, max_length=bound)) for _ in range(3)]
+    except Undecided as error:
+        found["not decided"] = str(error)
+    return found
+
+
+def _finite_count(lookahead: Lookahead) -> int | None:
+    """The number of plans; None for infinitely many."""
+    try:
+        return lookahead.count()
+    except InfiniteLanguage:
+        return None
+
+
+#: Of an infinite language the plans are counted that are at most so much longer than the shortest.
+_FURTHER = 4
+
+
+def _longest(lookahead: Lookahead, number: int, at_least: int) -> int:
+    """The length of the longest of ``number`` plans: the least bound that leaves none out."""
+    low, high = at_least, max(1, 2 * at_least)
+    while lookahead.count(max_length=high) < number:
+        low, high = high + 1, 2 * high
+    while low < high:
+        middle = (low + high) // 2
+        if lookahead.count(max_length=middle) < number:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _shown(word: tuple[str, ...] | None) -> str:
+    return " ".join(word or ()) or "ε (the empty plan)"
 
 
 class What(StrEnum):

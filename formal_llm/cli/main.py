@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
+from formal_llm.cli import count as counting
 from formal_llm.cli import inspect as inspecting
 from formal_llm.cli import plan as planning
+from formal_llm.cli import verify as verifying
 from formal_llm.cli.console import EXIT_CODES_HELP, print_text, settings
 
 app = typer.Typer(
@@ -40,10 +42,13 @@ def _before(
 
 
 app.command(help=planning.HELP)(planning.plan)
+app.command(help=verifying.HELP)(verifying.verify)
 app.command(help=inspecting.CHECK_HELP)(inspecting.check)
 app.command(help=inspecting.DRAW_HELP)(inspecting.draw)
 app.command(help=inspecting.TASKS_HELP)(inspecting.tasks)
 app.command()(inspecting.llms)
+app.command(help=counting.COUNT_HELP)(counting.count)
+app.command(help=counting.SAMPLE_HELP)(counting.sample)
 
 
 def main() -> None:

@@ -34,6 +34,14 @@ class LookaheadMode(StrEnum):
     off = "off"
 
 
+class Search(StrEnum):
+    """How answers lead to a plan."""
+
+    greedy = "greedy"
+    best_first = "best-first"
+    sample = "sample"
+
+
 HELP = f"""Plan a task: the plan is a word of the grammar, whatever the LLM answers.
 
 Examples:
@@ -69,6 +77,10 @@ def plan(
     lookahead: Annotated[
         LookaheadMode, typer.Option(help="on: no dead ends are offered; off: dead ends are left by backtracking.")
     ] = LookaheadMode.on,
+    search: Annotated[
+        Search, typer.Option(help="Follow each answer, find the most probable plan, or draw from the answers.")
+    ] = Search.greedy,
+    seed: Annotated[int, typer.Option(help="For --search sample.")] = 0,
     show: Annotated[list[Show] | None, typer.Option(help="How to print the plan. Repeatable.")] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Show on stderr what is asked and answered.")] = False,
     wording: Annotated[Path | None, typer.Option(help="A TOML file with prompt templates.")] = None,
@@ -90,6 +102,8 @@ def plan(
         llm,
         limits=read_limits(limit or (), require or ()),
         lookahead=lookahead.value,
+        search=search.value,
+        seed=seed,
         wording=words,
         budget=Budget(questions=max_questions, steps=max_steps, backtracks=max_backtracks),
         tries=tries,

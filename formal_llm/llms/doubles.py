@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -25,6 +26,17 @@ class FunctionLLM:
 _DRAWS = 1_000
 
 
+def _draw_several(question: Question, rng: random.Random) -> Answer:
+    """A random selection to which the question does not object, all equally likely."""
+    count = len(question.options)
+    for _ in range(_DRAWS):
+        chosen = rng.randrange(1, 1 << count)
+        numbers = tuple(number + 1 for number in range(count) if chosen >> number & 1)
+        if not question.problem(numbers):
+            break
+    return Answer(numbers)
+
+
 class RandomLLM:
     """Answers at random: one option, or of several any possible selection, all equally likely."""
 
@@ -33,15 +45,39 @@ class RandomLLM:
 
     def choose(self, question: Question) -> Answer:
         """A random legal answer."""
-        count = len(question.options)
-        if not question.several:
-            return Answer((self._random.randrange(count) + 1,))
-        for _ in range(_DRAWS):
-            chosen = self._random.randrange(1, 1 << count)
-            numbers = tuple(number + 1 for number in range(count) if chosen >> number & 1)
-            if not question.problem(numbers):
-                break
-        return Answer(numbers)
+        if question.several:
+            return _draw_several(question, self._random)
+        return Answer((self._random.randrange(len(question.options)) + 1,))
+
+
+class WeightedLLM:
+    """Answers with probabilities, as a language model does: the same ones whenever the same question comes.
+
+    They look random but are a function of the seed and of what the question says (task, chat, options), so two doubles
+    with one seed are one model, in whatever order they are asked. For each question they are spread evenly over all
+    distributions (exponential draws, normalised: a flat Dirichlet distribution), or more unevenly with ``sharpness``.
+
+    Args:
+        seed: which model this is.
+        sharpness: the power to which each draw is raised: 0 makes all options equally probable, 1 is the flat
+            Dirichlet distribution, and the larger it is, the surer the model is of one option.
+    """
+
+    def __init__(self, seed: int = 0, *, sharpness: float = 1.0) -> None:
+        self._seed = seed
+        self._sharpness = sharpness
+
+    def choose(self, question: Question) -> Answer:
+        """The most probable option, with the probabilities of all; of several a random selection, without any."""
+        texts = [option.text for option in question.options]
+        said = repr((self._seed, question.task, [tuple(message) for message in question.messages], texts))
+        rng = random.Random(hashlib.sha256(said.encode()).digest())
+        if question.several:
+            return _draw_several(question, rng)
+        weights = [rng.expovariate(1.0) ** self._sharpness for _ in texts]
+        total = sum(weights)
+        likely = {number: weight / total for number, weight in enumerate(weights, 1)}
+        return Answer((max(likely, key=likely.__getitem__),), likely)
 
 
 class ScriptedLLM:

@@ -16,16 +16,31 @@ _FORMAT = "formal_llm.walk/1"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A choice of the journal: what was chosen (None: it is asked now), what is ruled out, whether it was asked."""
+    """A choice of the journal.
+
+    Attributes:
+        chosen: what was chosen; None where it is asked now.
+        excluded: what is ruled out.
+        asked: whether it was asked.
+        probability: of what was chosen, where the answer told; left out of the JSON data where it did not.
+    """
 
     chosen: Any
     excluded: tuple[Any, ...]
     asked: bool
+    probability: float | None = None
 
     @classmethod
     def of(cls, entry: Entry) -> Row:
         """The row of a journal's entry."""
-        return cls(None if entry.chosen is None else entry.key, tuple(entry.excluded), entry.asked)
+        chosen = None if entry.chosen is None else entry.key
+        return cls(chosen, tuple(entry.excluded), entry.asked, entry.probability)
+
+    def to_data(self) -> dict[str, Any]:
+        """The row as JSON data."""
+        excluded = sorted(map(_plain, self.excluded), key=repr)
+        told = {} if self.probability is None else {"probability": self.probability}
+        return {"chosen": _plain(self.chosen), "excluded": excluded, "asked": self.asked, **told}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +65,12 @@ class Checkpoint:
 
     def to_data(self) -> dict[str, Any]:
         """The checkpoint as JSON data."""
-        rows = [
-            {"chosen": _plain(row.chosen), "excluded": sorted(map(_plain, row.excluded), key=repr), "asked": row.asked}
-            for row in self.rows
-        ]
         return {
             "format": _FORMAT,
             "fingerprint": self.fingerprint,
             "lookahead": "on" if self.look else "off",
             "task": self.task,
-            "journal": rows,
+            "journal": [row.to_data() for row in self.rows],
             "dead": self.dead,
             "usage": asdict(self.usage),
         }
@@ -103,7 +114,10 @@ class Checkpoint:
 
 def _rows(rows: Iterable[Mapping[str, Any]]) -> Iterable[Row]:
     for row in rows:
-        yield Row(_key(row["chosen"]), tuple(map(_key, row["excluded"])), bool(row["asked"]))
+        probability = row.get("probability")
+        if probability is not None and not 0 <= probability <= 1:
+            raise SnapshotError(f"the snapshot is damaged: a probability of {probability}")
+        yield Row(_key(row["chosen"]), tuple(map(_key, row["excluded"])), bool(row["asked"]), probability)
 
 
 def _plain(key: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -75,6 +76,13 @@ class Plan(Drawable):
             prefix grammar are) or from the first to the last.
         usage: what it took.
         complete: False for the partial plan of a walk that stopped on the way.
+        log_probability: see there.
+
+    Attributes:
+        log_probability: the natural logarithm of the probability that the answerer gave this plan: the sum, over the
+            questions that led to it, of the logarithm of what was chosen, its probability normalised over the options
+            that were offered. 0.0 where nothing was asked, minus infinity where something of probability 0 was chosen,
+            None where an answer came without probabilities (those to selections always do).
     """
 
     def __init__(
@@ -85,12 +93,19 @@ class Plan(Drawable):
         order: Order = "backward",
         usage: Usage | None = None,
         complete: bool = True,
+        log_probability: float | None = None,
     ) -> None:
         self.task = task
         self._tree = tree
         self.order: Order = order
         self.usage = usage or Usage()
         self.complete = complete
+        self.log_probability = log_probability
+
+    @property
+    def probability(self) -> float | None:
+        """The probability that the answerer gave this plan; None where it is not known (:attr:`log_probability`)."""
+        return None if self.log_probability is None else math.exp(self.log_probability)
 
     @property
     def tree(self) -> Node:
@@ -136,7 +151,12 @@ class Plan(Drawable):
     # -- other forms --------------------------------------------------------------------------------------------
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """The plan as JSON: ``word``, ``call`` and ``steps`` for readers, ``tree`` for :meth:`from_json`."""
+        """The plan as JSON: ``word``, ``call`` and ``steps`` for readers, ``tree`` for :meth:`from_json`.
+
+        ``probability`` and ``log_probability`` are null where they are not known; of a plan of probability 0 only
+        ``log_probability`` is, as JSON has no infinity.
+        """
+        impossible = self.log_probability == -math.inf
         data = {
             "format": "formal_llm.plan/1",
             "task": self.task,
@@ -146,6 +166,8 @@ class Plan(Drawable):
             "call": None if self.call is None else str(self.call),
             "steps": [asdict(step) for step in self.steps],
             "usage": asdict(self.usage),
+            "probability": self.probability,
+            "log_probability": None if impossible else self.log_probability,
             "tree": self.tree.flat(),
         }
         return json.dumps(data, indent=indent, ensure_ascii=False)
@@ -161,12 +183,16 @@ class Plan(Drawable):
             data = json.loads(text)
             if data["format"] != "formal_llm.plan/1":
                 raise ValueError(f"unknown format {data['format']!r}")
+            likely = data.get("log_probability")  # not in the plans of earlier versions
+            if likely is None and data.get("probability") is not None:
+                likely = -math.inf
             return cls(
                 data["task"],
                 Node.from_flat(data["tree"]),
                 order=data["order"],
                 usage=Usage(**data["usage"]),
                 complete=data["complete"],
+                log_probability=likely,
             )
         except (KeyError, TypeError, IndexError) as error:
             raise ValueError(f"this is no plan: {error!r}") from error

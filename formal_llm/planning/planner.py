@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, get_args
 
 from formal_llm.automata import CFG, PDA, Limits
 from formal_llm.llms.llm import LLM, ask, resolve
+from formal_llm.llms.question import Answer, Question
 from formal_llm.planning.budget import Budget
 from formal_llm.planning.choices import ChoiceTable
 from formal_llm.planning.events import Answered, Asked, EventCallback
 from formal_llm.planning.plan import Plan
+from formal_llm.planning.search import Ask, best_first, greedy, sample
 from formal_llm.planning.task import Task
 from formal_llm.planning.walk import Walk
 from formal_llm.planning.wording import Wording
+
+Search = Literal["greedy", "best-first", "sample"]
 
 
 class Planner:
@@ -27,14 +33,24 @@ class Planner:
         constraints: finite automata that the plan's word must satisfy as well.
         lookahead: ``"on"``: only options from which a valid plan can be finished are offered. ``"off"``: all that the
             automaton allows next; dead ends are left by backtracking.
-        search: ``"greedy"``: each answer is followed.
+        search: what becomes of the answers (see :mod:`formal_llm.planning.search`). ``"greedy"``: each is followed.
+            ``"best-first"``: the plan is the one to which the answers together give the highest probability; this takes
+            more questions, and an llm whose answers have probabilities. ``"sample"``: each choice is drawn from them.
+        seed: where the draws of ``"sample"`` begin; they go on from plan to plan.
+        length_penalty: of ``"best-first"``: 0 for the most probable plan; above 0, longer plans are favoured (see
+            :func:`formal_llm.planning.search.best_first`).
         wording: how questions are put.
         budget: what each plan may use.
         tries: how often one question is asked until the answer is legal.
         max_states: the budget of one lookahead query (see :class:`Lookahead`).
-        on_event: called with what happens (see :mod:`formal_llm.planning.events`).
+        on_event: called with what happens (see :mod:`formal_llm.planning.events`). ``"best-first"`` tells of questions,
+            answers and the finished plan, not of what happens on each of its branches.
 
     One planner serves any number of plans: what it learns of the automaton it keeps.
+
+    Raises:
+        ValueError: a setting that is none, or that has no meaning with the others.
+        UnknownProvider, MissingKey: no such LLM, or one without its key.
     """
 
     def __init__(
@@ -45,7 +61,9 @@ class Planner:
         limits: Limits | None = None,
         constraints: Sequence[PDA] = (),
         lookahead: Literal["on", "off"] = "on",
-        search: Literal["greedy"] = "greedy",
+        search: Search = "greedy",
+        seed: int = 0,
+        length_penalty: float = 0.0,
         wording: Wording | None = None,
         budget: Budget | None = None,
         tries: int = 3,
@@ -54,8 +72,12 @@ class Planner:
     ) -> None:
         if lookahead not in ("on", "off"):
             raise ValueError(f"lookahead is 'on' or 'off', not {lookahead!r}")
-        if search != "greedy":
-            raise ValueError(f"search is 'greedy', not {search!r}")
+        if search not in get_args(Search):
+            raise ValueError(f"search is one of {', '.join(map(repr, get_args(Search)))}, not {search!r}")
+        if length_penalty and search != "best-first":
+            raise ValueError(f"a length_penalty is for search='best-first', not for {search!r}")
+        if length_penalty < 0:
+            raise ValueError(f"length_penalty is 0 or more, not {length_penalty}")
         if tries < 1:
             raise ValueError("tries counts from 1")
         self.source = source
@@ -63,6 +85,9 @@ class Planner:
         self.limits = limits or Limits()
         self.constraints = tuple(constraints)
         self.lookahead = lookahead
+        self.search: Search = search
+        self.length_penalty = length_penalty
+        self._random = random.Random(seed)
         self.wording = wording or Wording()
         self.budget = budget or Budget()
         self.tries = tries
@@ -111,19 +136,30 @@ class Planner:
         Raises:
             NoValidPlan: nothing follows all the rules; before the first question is asked.
             InvalidAnswer: the LLM gave no legal answer to a question within ``tries``.
-            BudgetExceeded: the budget is used up; the partial plan is attached.
+            BudgetExceeded: the budget is used up; the partial plan is attached (of ``"best-first"``, the best finished
+                plan so far, where there is one).
             LLMError: the LLM could not be asked.
         """
         return self.drive(self.start(task))
 
     def drive(self, walk: Walk) -> Plan:
-        """Answer a walk's questions with this planner's LLM until its plan is finished."""
-        on_event = self.on_event
-        while (question := walk.question) is not None:
-            if on_event is not None:
-                on_event(Asked(question))
-            answer = ask(self.llm, question, tries=self.tries)
-            if on_event is not None:
-                on_event(Answered(question, answer))
-            walk.answer(answer)
+        """Answer a walk's questions with this planner's LLM, as its search has it, until the plan is finished."""
+        if self.search == "best-first":
+            best_first(walk, self._ask, length_penalty=self.length_penalty)
+        elif self.search == "sample":
+            sample(walk, self._ask, self._random)
+        else:
+            greedy(walk, self._ask)
         return walk.plan
+
+    @property
+    def _ask(self) -> Ask:
+        """Who answers; where nobody listens, without a detour."""
+        return partial(ask, self.llm, tries=self.tries) if self.on_event is None else self._ask_aloud
+
+    def _ask_aloud(self, question: Question) -> Answer:
+        assert self.on_event is not None
+        self.on_event(Asked(question))
+        answer = ask(self.llm, question, tries=self.tries)
+        self.on_event(Answered(question, answer))
+        return answer

@@ -9,6 +9,9 @@ nothing since configurations share their parts, so it can go back to any of them
 - :meth:`Walk.back` takes the last answer back;
 - :meth:`Walk.rule_out` removes a branch for a reason from outside, such as a tool that failed.
 
+:meth:`Walk.fork` parts a walk in two, for those who look at several answers to one question
+(:mod:`formal_llm.planning.search`).
+
 The journal of choices is the walk's checkpoint: replaying it restores the walk exactly.
 """
 
@@ -16,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from time import perf_counter
 from typing import Any
 
 from formal_llm.automata import Limits
@@ -25,13 +27,13 @@ from formal_llm.automata.flow import INFINITE
 from formal_llm.automata.limited import split
 from formal_llm.automata.pda import PDA
 from formal_llm.errors import BudgetExceeded, NoValidPlan, SnapshotError, WalkError
-from formal_llm.llms.question import Answer, Question, TokenUsage
+from formal_llm.llms.question import Answer, Question
 from formal_llm.planning.asking import Asker
-from formal_llm.planning.budget import Budget
+from formal_llm.planning.budget import Budget, Meter
 from formal_llm.planning.checkpoint import Checkpoint, Row
 from formal_llm.planning.choices import Choice, ChoiceTable, Fork
 from formal_llm.planning.events import Backtracked, EventCallback, Finished, Forced
-from formal_llm.planning.journal import Entry
+from formal_llm.planning.journal import Entry, log_probability, shares
 from formal_llm.planning.plan import Plan, Usage
 from formal_llm.planning.task import Task
 from formal_llm.planning.tree import Node, build_tree
@@ -81,10 +83,7 @@ class Walk:
         self._dead = False
         self._stopped = False
         self._capped = False
-        self._questions = self._forced = self._backtracks = 0
-        self._tokens = TokenUsage()
-        self._begun = perf_counter()
-        self._seconds: float | None = None
+        self._meter = Meter()
         if self._table.lookahead.steps(self._now) == INFINITE:
             raise self._no_plan()
         with suppress(BudgetExceeded):  # raised again when the question is looked at
@@ -130,10 +129,25 @@ class Walk:
                 return None
         entry: Entry = self._here
         if entry.question is None:
-            if self.budget.questions is not None and self._questions >= self.budget.questions:
+            if self.budget.questions is not None and self._meter.questions >= self.budget.questions:
                 raise BudgetExceeded("questions", self.budget.questions, self.partial)
             entry.question = self._ask(entry)
         return entry.question
+
+    @property
+    def left(self) -> float:
+        """The moves that may still be made; infinite without a step budget."""
+        return INFINITE if self.budget.steps is None else self.budget.steps - len(self._moves)
+
+    @property
+    def capped(self) -> bool:
+        """Whether a branch was given up because it did not end within the step budget."""
+        return self._capped
+
+    @property
+    def log_probability(self) -> float | None:
+        """The logarithm of the probability of the answers that led here (see :attr:`Plan.log_probability`)."""
+        return log_probability(self._journal)
 
     @property
     def plan(self) -> Plan:
@@ -154,13 +168,7 @@ class Walk:
     @property
     def usage(self) -> Usage:
         """What the walk took so far."""
-        kept = sum(entry.asked for entry in self._journal)
-        seconds = self._seconds if self._seconds is not None else perf_counter() - self._begun
-        tokens = self._tokens
-        return Usage(
-            self._questions, self._forced, self._backtracks, self._questions - kept,
-            tokens.requests, tokens.input_tokens, tokens.output_tokens, seconds,
-        )  # fmt: skip
+        return self._meter.usage(kept=sum(entry.asked for entry in self._journal))
 
     def _start_symbol(self) -> str | None:
         inner, _ = split(self._table.automaton)
@@ -177,10 +185,11 @@ class Walk:
             order=self.wording.order,
             usage=self.usage,
             complete=complete,
+            log_probability=self.log_probability,
         )
 
     def _ask(self, entry: Entry) -> Question:
-        return self._asker.ask(entry, self._moves, self._journal, self._left)
+        return self._asker.ask(entry, self._moves, self._journal, self.left)
 
     # -- answering ----------------------------------------------------------------------------------------------
 
@@ -203,17 +212,19 @@ class Walk:
         offered = entry.offered
         if entry.fork.several:
             question.check(given)
-            entry.members = frozenset(offered[number - 1].reads[0] for number in numbers)
-            subset = self._table.subset(entry.configuration, entry.members, self._left)
+            members = frozenset(offered[number - 1].reads[0] for number in numbers)
+            subset = entry.find(members, self._table, self.left)
             assert subset is not None  # the question's objection has seen to that
             chosen = subset
         else:
             if len(numbers) != 1 or not 1 <= numbers[0] <= len(offered):
                 question.check(given)
+            if given.probabilities is not None and (found := shares(given, len(offered))) is not None:
+                entry.probability = found[numbers[0] - 1]
             chosen = offered[numbers[0] - 1]
-        self._questions += 1
+        self._meter.questions += 1
         if given.usage.requests:
-            self._tokens += given.usage
+            self._meter.tokens += given.usage
         entry.asked = True
         self._take(entry, chosen)
         self._settle()
@@ -233,7 +244,7 @@ class Walk:
 
     def _finish(self) -> None:
         self._stopped = True
-        self._seconds = perf_counter() - self._begun
+        self._meter.stop()
         if self._on_event is not None:
             self._on_event(Finished(self.plan))
 
@@ -243,7 +254,7 @@ class Walk:
             if self._dead:
                 self._go_back()
                 continue
-            left = self._left
+            left = self.left
             fork = self._table.at(self._now, left)
             count = len(fork.choices)
             if left < 0 or (not self._table.look and self._table.lookahead.least_steps(self._now) > left):
@@ -260,13 +271,13 @@ class Walk:
         """Take the one choice that is left."""
         choice = fork.choices[0]
         if fork.several:
-            only = self._table.subset(self._now, frozenset(choice.reads), self._left)
+            only = self._table.subset(self._now, frozenset(choice.reads), self.left)
             if only is None:
                 self._dead = True
                 return
             choice = only
         if fork.total > 1:
-            self._forced += 1
+            self._meter.forced += 1
             if self._on_event is not None:
                 self._on_event(Forced(self._asker.texts(fork)[0], fork.total - 1))
         self._go(choice)
@@ -282,26 +293,25 @@ class Walk:
                 needed = int(len(self._moves) + least) if 0 <= least < INFINITE else None
                 raise BudgetExceeded("steps", self.budget.steps, self.partial, needed)
             raise self._no_plan()
-        if self.budget.backtracks is not None and self._backtracks >= self.budget.backtracks:
+        if self.budget.backtracks is not None and self._meter.backtracks >= self.budget.backtracks:
             raise BudgetExceeded("backtracks", self.budget.backtracks, self.partial)
-        self._backtracks += 1
+        self._meter.backtracks += 1
         self._dead = False
         entry = self._journal.pop()
-        entry.excluded.add(entry.key)
-        self._restore(entry)
+        self._restore(entry, entry.excluded | {entry.key})
 
-    def _restore(self, entry: Entry) -> None:
+    def _restore(self, entry: Entry, excluded: frozenset[Any]) -> None:
         """Stand again at a choice, less the branches that are ruled out there."""
         self._stopped = False
-        self._seconds = None
+        self._meter.go_on()
         self._now = entry.configuration
         del self._moves[entry.moves :]
         fresh = Entry(entry.configuration, entry.fork, entry.moves)
-        fresh.excluded = entry.excluded
-        if self._on_event is not None and entry.chosen is not None and entry.key in entry.excluded:
+        fresh.excluded = excluded
+        if self._on_event is not None and entry.chosen is not None and entry.key in excluded:
             self._on_event(Backtracked(self._asker.chosen_text(entry), self.word))
         if entry.fork.several:
-            if self._subsets_left(fresh):
+            if fresh.has_subset(self._table, self.left):
                 self._here = fresh
             else:
                 self._dead = True
@@ -313,19 +323,6 @@ class Walk:
             self._take(fresh, left[0])
         else:
             self._dead = True
-
-    def _subsets_left(self, entry: Entry) -> bool:
-        names = [choice.reads[0] for choice in entry.fork.choices]
-        for number in range(1, 1 << len(names)):
-            subset = frozenset(name for place, name in enumerate(names) if number >> place & 1)
-            if subset not in entry.excluded and self._table.subset(entry.configuration, subset, self._left) is not None:
-                return True
-        return False
-
-    @property
-    def _left(self) -> float:
-        """The moves that may still be made."""
-        return INFINITE if self.budget.steps is None else self.budget.steps - len(self._moves)
 
     def back(self) -> None:
         """Take the last answer back: its question is asked again, with all its options.
@@ -339,7 +336,7 @@ class Walk:
                 del self._journal[place:]
                 self._dead = False
                 self._here = None
-                self._restore(entry)
+                self._restore(entry, entry.excluded)
                 return
         raise WalkError("nothing to go back to: no question has been answered yet")
 
@@ -367,10 +364,52 @@ class Walk:
         self._settle()
 
     def _no_plan(self) -> NoValidPlan:
-        if self._journal or self._questions or self._backtracks or self._dead:
+        if self._journal or self._meter.questions or self._meter.backtracks or self._dead:
             return NoValidPlan("every branch was tried or ruled out")
-        reason, symbols, limits = why_empty(self._table.automaton)
-        return NoValidPlan(reason, symbols=symbols, limits=limits)
+        reason, symbols, limits, remedy = why_empty(self._table.automaton)
+        return NoValidPlan(reason, symbols=symbols, limits=limits, remedy=remedy)
+
+    # -- parting ------------------------------------------------------------------------------------------------
+
+    def fork(self, *, on_event: EventCallback | None = None) -> Walk:
+        """A second walk that stands where this one does; what is done to either does not touch the other.
+
+        It costs two short lists: configurations, journal entries and the choice table are shared.
+
+        Args:
+            on_event: called with what happens on the new walk; the callback of this one is not.
+        """
+        twin = object.__new__(type(self))
+        twin._stand_like(self)
+        twin._on_event = on_event
+        return twin
+
+    def follow(self, fork: Walk, usage: Usage | None = None) -> None:
+        """Go to where a fork of this walk stands; the budget and the event callback stay this walk's.
+
+        Args:
+            fork: a walk that came from :meth:`fork`, of this walk or of its forks.
+            usage: what it took to get there, where it was more than the fork knows (other forks, tried in vain).
+
+        Raises:
+            WalkError: it is a walk over other choices.
+        """
+        if fork._table is not self._table:
+            raise WalkError("a walk can follow its own forks only")
+        budget, on_event = self.budget, self._on_event
+        self._stand_like(fork)
+        self.budget, self._on_event = budget, on_event
+        if usage is not None:
+            self._meter.set(usage)
+        if self._stopped and on_event is not None:
+            on_event(Finished(self.plan))
+
+    def _stand_like(self, other: Walk) -> None:
+        self.__dict__.update(other.__dict__)
+        self._journal = other._journal.copy()
+        self._moves = other._moves.copy()
+        self._here = None if other._here is None else other._here.copy()
+        self._meter = other._meter.copy()
 
     # -- checkpoints --------------------------------------------------------------------------------------------
 
@@ -408,31 +447,17 @@ class Walk:
             entry = self._here
             if entry is None:
                 raise SnapshotError("the snapshot does not fit: it has a choice where the automaton has none")
-            entry.excluded = set(row.excluded)
+            entry.excluded = frozenset(row.excluded)
             if row.chosen is None:
                 continue
-            chosen = self._find(entry, row.chosen)
-            entry.asked = row.asked
+            chosen = entry.find(row.chosen, self._table, self.left)
+            if chosen is None:
+                raise SnapshotError("the snapshot does not fit: it takes a choice that is not offered")
+            entry.asked, entry.probability = row.asked, row.probability
             entry.question = self._ask(entry) if self.wording.conversation else None
             self._take(entry, chosen)
             self._settle()
         if checkpoint.dead:
             self._here, self._dead = None, True
-        usage = checkpoint.usage
-        self._questions, self._forced, self._backtracks = usage.questions, usage.forced, usage.backtracks
-        self._tokens = TokenUsage(usage.requests, usage.input_tokens, usage.output_tokens)
-        self._begun = perf_counter() - usage.seconds
-        if self._stopped:
-            self._seconds = usage.seconds
+        self._meter.set(checkpoint.usage)
         self._on_event = on_event
-
-    def _find(self, entry: Entry, key: Any) -> Choice:
-        chosen: Choice | None = None
-        if isinstance(key, frozenset) and entry.fork.several:
-            entry.members = key
-            chosen = self._table.subset(entry.configuration, key, self._left)
-        elif not entry.fork.several:
-            chosen = next((choice for choice in entry.fork.choices if choice.index == key), None)
-        if chosen is None:
-            raise SnapshotError("the snapshot does not fit: it takes a choice that is not offered")
-        return chosen

@@ -1,11 +1,13 @@
+from itertools import combinations
+
 import pytest
 from hypothesis import assume, given
 from oracles import Reference
 from strategies import examples, limited_automata, limited_grammars
 
 from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit
-from formal_llm.automata.explain import clash, why_empty
-from formal_llm.automata.limited import limited
+from formal_llm.automata.explain import clash, remedy, why_empty
+from formal_llm.automata.limited import limited, split
 
 
 def check(pda, bounds):
@@ -73,17 +75,48 @@ class TestClash:
 class TestWhyEmpty:
     def test_limits_to_blame(self):
         cfg = CFG.from_string("S -> a S b | c")
-        reason, symbols, lines = why_empty(Lookahead(cfg, Limits({"c": 0})).automaton)
+        reason, symbols, lines, _ = why_empty(Lookahead(cfg, Limits({"c": 0})).automaton)
         assert (symbols, lines) == ([], ["%limit 0 c"])
         assert reason == "these limits clash: %limit 0 c"
 
     def test_symbols_to_blame(self):
         cfg = CFG([("S", ("a", "T")), ("T", ("T",)), ("U", ("U",))])
-        reason, symbols, lines = why_empty(PDA.from_cfg(cfg))
+        reason, symbols, lines, _ = why_empty(PDA.from_cfg(cfg))
         assert (symbols, lines) == (["S", "T"], [])
         assert reason == "no word can be derived from S, T"
 
     @pytest.mark.parametrize("bounds", [None, Limits({"a": 1})])
     def test_an_automaton_that_cannot_end(self, bounds):
         pda = PDA([("p", "a", None, "p"), ("p", "a", "X", "q")], start="p", accepting=["q"], stack=("Y", "X"))
-        assert why_empty(limited(pda, bounds)) == ("no run of the automaton accepts", [], [])
+        assert why_empty(limited(pda, bounds)) == ("no run of the automaton accepts", [], [], [])
+
+
+class TestRemedy:
+    def test_one_limit_is_enough_where_two_clash(self):
+        cfg = CFG.from_string("S -> a S | b S | c")
+        found = remedy(limited(PDA.from_cfg(cfg), Limits({"a": 1, "b": 0}, {"a": 2})))
+        assert len(found) == 1
+        assert found[0] in {"%limit 1 a", "%require 2 a"}
+
+    @given(limited_grammars())
+    @examples(60)
+    def test_it_is_smallest_and_gives_a_word(self, cfg):
+        automaton = Lookahead(cfg).automaton
+        if Lookahead(cfg).completable().value != "no":
+            return
+        inner, limits = split(automaton)
+        found = remedy(automaton)
+        if not found:
+            assert Lookahead(inner).completable().value == "no"
+            return
+        lines = [bound.line for bound in automaton.counters.bounds]
+
+        def possible(dropped):
+            left = limits
+            for line in dropped:
+                left = left.without(line)
+            return Lookahead(inner, left).completable().value == "yes"
+
+        assert possible(found)
+        for size in range(len(found)):
+            assert not any(possible(smaller) for smaller in combinations(lines, size))

@@ -250,7 +250,7 @@ class TestVerdict:
 
     def test_text_tells_what_decided(self):
         lookahead = Lookahead(CFG.from_string("S -> a b"))
-        assert str(lookahead.completable()) == "yes (search)"
+        assert str(lookahead.completable()) == "yes (filter)"
         assert str(lookahead.completable(steps=2)) == "no (step budget)"
 
 

@@ -191,8 +191,46 @@ def test_tasks_and_llms() -> None:
     assert "[set]" in run("llms", OPENAI_API_KEY="x").stdout
 
 
+def test_count_prints_the_number_alone_on_its_last_line(tmp_path: Path) -> None:
+    assert run("count", "openagi", "15", "--limit", "input_image=1").stdout.splitlines()[-1] == "2617716"
+    (tmp_path / "g.cfg").write_text("S -> S S | a\n", encoding="utf-8")
+    done = run("count", "g.cfg", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "max_length" in done.stderr
+    assert run("count", "g.cfg", "--max-length", "5", cwd=tmp_path).stdout == "5\n"
+    done = run("count", "g.cfg", "--max-length", "5", "--of", "derivations", "--json", cwd=tmp_path)
+    assert json.loads(done.stdout) == {"count": 23, "of": "derivations", "max_length": 5}
+
+
+def test_samples_are_reproducible() -> None:
+    once = run("sample", "openagi", "0", "--number", "3", "--seed", "5", "--json")
+    assert once.stdout == run("sample", "openagi", "0", "--number", "3", "--seed", "5", "--json").stdout
+    assert len(json.loads(once.stdout)) == 3
+    assert run("sample", "openagi", "0", "--max-length", "1").returncode == 1
+
+
+def test_check_counts_and_measures_the_language(tmp_path: Path) -> None:
+    (tmp_path / "f.cfg").write_text("S -> a b | a b c d | e\n", encoding="utf-8")
+    said = run("check", "f.cfg", cwd=tmp_path).stdout
+    assert "plans          3\n" in said
+    assert "shortest plan  e\n" in said
+    assert "longest plan   4 terminals\n" in said
+    assert said.count("at random") == 3
+    data = json.loads(run("check", "f.cfg", "--json", cwd=tmp_path).stdout)
+    assert (data["plans"], data["warnings"], len(data["at random"])) == ("3", [], 3)
+    (tmp_path / "i.cfg").write_text("S -> a S | b\n", encoding="utf-8")
+    assert "infinitely many; 5 of at most 5 terminals" in run("check", "i.cfg", cwd=tmp_path).stdout
+
+
+def test_search_strategies() -> None:
+    first = run("plan", "openagi", "15", "--llm", "test:random=3", "--search", "best-first", "--show", "word")
+    assert first.returncode == 0, first.stderr
+    done = run("plan", "openagi", "15", "--llm", "builtin", "--search", "sample", "--seed", "2", "--show", "word")
+    assert "translation" in done.stdout
+
+
 def test_help_has_examples_and_exit_codes() -> None:
-    for command in ("plan", "check", "draw", "tasks"):
+    for command in ("plan", "check", "draw", "tasks", "count", "sample", "verify"):
         said = run(command, "--help").stdout
         assert f"formal-llm {command}" in said
         assert "Exit codes" in said

@@ -1,0 +1,101 @@
+"""``formal-llm count`` and ``formal-llm sample``."""
+
+from __future__ import annotations
+
+import json
+import random
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from formal_llm.automata import Lookahead
+from formal_llm.cli.console import EXIT_CODES_HELP, command, print_text
+from formal_llm.cli.sources import load, read_limits
+from formal_llm.errors import NoValidPlan
+from formal_llm.planning.choices import ChoiceTable
+
+
+class Of(StrEnum):
+    """What is counted or equally likely."""
+
+    words = "words"
+    derivations = "derivations"
+
+
+_Source = Annotated[str, typer.Argument(help="A task pack or grammar: its name, or a path.")]
+_Task = Annotated[str, typer.Argument(help="The task: a sentence, or the number of a task of the pack.")]
+_Limit = Annotated[list[str] | None, typer.Option(metavar="NAME=N", help="Use NAME at most N times. Repeatable.")]
+_Require = Annotated[list[str] | None, typer.Option(metavar="NAME=N", help="Use NAME at least N times. Repeatable.")]
+_MaxLength = Annotated[int | None, typer.Option(min=0, help="Only plans of at most so many terminals.")]
+_Json = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
+
+COUNT_HELP = f"""Count the valid plans, exactly. The number stands alone on the last line.
+
+Examples:
+
+  formal-llm count openagi 0
+
+  formal-llm count my.cfg --max-length 12 --of derivations
+
+{EXIT_CODES_HELP}
+"""
+
+SAMPLE_HELP = f"""Draw valid plans at random, all equally likely.
+
+Examples:
+
+  formal-llm sample openagi 0 --number 3 --seed 7
+
+  formal-llm sample my.cfg --max-length 12
+
+{EXIT_CODES_HELP}
+"""
+
+
+def _lookahead(source: str, task: str, limit: list[str] | None, require: list[str] | None) -> Lookahead:
+    """The lookahead of a source under the goal and limits of a task and of the command line."""
+    loaded = load(source)
+    wanted = loaded.task(task)
+    limits = wanted.limits & read_limits(limit or (), require or ())
+    return ChoiceTable.of(loaded.cfg, goal=wanted.goal, limits=limits).lookahead
+
+
+@command
+def count(
+    source: _Source,
+    task: _Task = "",
+    limit: _Limit = None,
+    require: _Require = None,
+    max_length: _MaxLength = None,
+    of: Annotated[Of, typer.Option(help="Distinct words, or derivations.")] = Of.words,
+    as_json: _Json = False,
+) -> None:
+    """Count the valid plans."""
+    number = _lookahead(source, task, limit, require).count(of=of.value, max_length=max_length)
+    print_text(json.dumps({"count": number, "of": of.value, "max_length": max_length}) if as_json else str(number))
+
+
+@command
+def sample(
+    source: _Source,
+    task: _Task = "",
+    number: Annotated[int, typer.Option(min=1, help="How many plans.")] = 1,
+    seed: Annotated[int | None, typer.Option(help="The same seed gives the same plans.")] = None,
+    limit: _Limit = None,
+    require: _Require = None,
+    max_length: _MaxLength = None,
+    of: Annotated[Of, typer.Option(help="What is equally likely: words, or derivations.")] = Of.words,
+    as_json: _Json = False,
+) -> None:
+    """Draw valid plans at random."""
+    lookahead = _lookahead(source, task, limit, require)
+    rng = random.Random(seed)
+    words = [lookahead.sample(rng, of=of.value, max_length=max_length) for _ in range(number)]
+    if words[0] is None:
+        within = "" if max_length is None else f" of at most {max_length} terminals"
+        raise NoValidPlan(f"there is none{within} to draw")
+    if as_json:
+        print_text(json.dumps(words))
+    else:
+        print_text("\n".join(" ".join(word or ()) or "ε" for word in words))

@@ -1,0 +1,54 @@
+"""``formal-llm verify``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from formal_llm.automata.notation import read_file
+from formal_llm.cli.console import command, print_text
+from formal_llm.cli.sources import load, read_limits
+from formal_llm.planning.plan_text import read_plan_text
+from formal_llm.planning.verify import Verifier
+
+HELP = """Verify a plan that anybody wrote: is it valid, where does it go wrong, what is the nearest valid plan?
+
+The plan is read from a file, or from standard input for "-": steps by name or label, one a line; a word; nested calls;
+JSON.
+
+Examples:
+
+  formal-llm verify openagi my_plan.txt
+
+  formal-llm plan openagi 117 | formal-llm verify openagi -
+
+  echo "captioning colorization input_image" | formal-llm verify openagi - --limit colorization=0 --json
+
+Exit codes: 0 the plan is valid; 1 it is not; 2 wrong arguments, or a plan or grammar that cannot be read.
+"""
+
+
+@command
+def verify(
+    source: Annotated[str, typer.Argument(help="A task pack or grammar: its name, or a path.")],
+    plan: Annotated[str, typer.Argument(help='A file with the plan; "-" for standard input.')],
+    limit: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=N", help="Use NAME at most N times. Repeatable.")
+    ] = None,
+    require: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=N", help="Use NAME at least N times. Repeatable.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+) -> None:
+    """Verify a plan."""
+    cfg = load(source).cfg
+    verifier = Verifier(cfg, read_limits(limit or (), require or ()))
+    text = sys.stdin.read() if plan == "-" else read_file(Path(plan))
+    verdict = verifier.verify(read_plan_text(text, cfg))
+    print_text(json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False) if as_json else str(verdict))
+    if not verdict.valid:
+        raise typer.Exit(1)

@@ -1,0 +1,241 @@
+"""Is this plan valid, and if not: where does it go wrong, what could have stood there, what is the nearest valid plan?
+
+This is for plans that somebody else made, a person or a model that plans in free text. A :class:`Verifier` keeps what
+it learns about an automaton, so that it serves many plans; :func:`verify` is its one-shot form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from formal_llm.automata import CFG, Limits, Lookahead
+from formal_llm.automata.edits import UNIT_WEIGHTS, Edit, EditWeights
+from formal_llm.automata.explain import why_empty
+from formal_llm.automata.flow import INFINITE
+from formal_llm.automata.limited import limited
+from formal_llm.automata.nearest import Nearest, nearest
+from formal_llm.automata.prefixes import Prefixes
+from formal_llm.errors import did_you_mean
+from formal_llm.planning.plan import Plan
+
+Word = tuple[str, ...]
+#: How many sets of limits a verifier keeps what it learnt of, to name the limits to blame.
+_KEPT = 100
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What there is to say about a plan.
+
+    Attributes:
+        word: the plan's word.
+        valid: whether it is a word of the language within the limits. Always certain.
+        reason: why, in a sentence for a person.
+        position: where an invalid word leaves the language: the longest prefix that some valid word begins with ends
+            there, so ``word[position]`` cannot stand where it stands. ``len(word)`` where the word only ends too early.
+            None for a valid word, and where it was not decided.
+        allowed: the terminals that could have stood at ``position``, in the order of the alphabet.
+        may_stop: whether the word could have ended at ``position``.
+        limits: the limits to blame, as lines of the grammar notation; empty where the word breaks the grammar itself.
+        decided: False where the budget of states ran out before ``position`` and all of ``allowed`` were known; what
+            is told nevertheless is certain.
+        nearest: a nearest valid word; None where there is none, or it was not looked for or not found.
+        edits: what turns the word into it.
+        distance: what those edits cost; infinite where there is no valid word, None where it is not known.
+        nearest_decided: False where ``nearest`` was not looked for or the budget of states ran out.
+    """
+
+    word: Word
+    valid: bool
+    reason: str
+    position: int | None = None
+    allowed: Word = ()
+    may_stop: bool = False
+    limits: tuple[str, ...] = ()
+    decided: bool = True
+    nearest: Word | None = None
+    edits: tuple[Edit, ...] = ()
+    distance: int | float | None = None
+    nearest_decided: bool = True
+
+    def __bool__(self) -> bool:
+        return self.valid
+
+    def __str__(self) -> str:
+        lines = [f"{'valid' if self.valid else 'not valid'}: {self.reason}"]
+        if self.edits and self.nearest is not None:
+            lines.append(f"nearest valid plan: {' '.join(self.nearest) or 'ε (the empty plan)'}")
+            lines += [f"  {edit}" for edit in self.edits]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verification as plain data for JSON; an infinite distance becomes None."""
+        data = asdict(self)
+        if self.distance == INFINITE:
+            data["distance"] = None
+        return data
+
+
+class Verifier:
+    """Verifies plans against one grammar or automaton.
+
+    Args:
+        source: a grammar (with its limits), a pushdown automaton, or one under limits.
+        limits: more limits.
+        weights: what edits cost, in the search for a nearest valid word.
+        max_states: how many states one query may visit before it answers "not decided".
+
+    Raises:
+        AutomatonError: the automaton is no pushdown automaton, or a limit names a terminal that there is not.
+    """
+
+    def __init__(
+        self,
+        source: CFG | Any,
+        limits: Limits | None = None,
+        *,
+        weights: EditWeights = UNIT_WEIGHTS,
+        max_states: int = 50_000,
+    ) -> None:
+        self.lookahead = Lookahead(source, limits, max_states=max_states)
+        self.automaton = self.lookahead.automaton
+        self.weights = weights
+        self._max_states = max_states
+        self._prefixes = Prefixes(self.lookahead)
+        self._pda = self._prefixes.pda
+        self._under: dict[Limits, Prefixes] = {self._prefixes.limits: self._prefixes}
+
+    def verify(self, plan: Plan | Sequence[str], *, repair: bool = True) -> Verification:
+        """What there is to say about a plan.
+
+        Args:
+            plan: a plan, or a word as a sequence of terminal names.
+            repair: whether to look for a nearest valid word, which is most of the work.
+
+        Raises:
+            TypeError: a text; :func:`~formal_llm.planning.plan_text.read_plan_text` reads one.
+        """
+        if isinstance(plan, str):
+            raise TypeError("a word is a sequence of terminal names; read_plan_text reads a plan from a text")
+        word: Word = plan.word if isinstance(plan, Plan) else tuple(plan)
+        if self.automaton.accepts(word):
+            return Verification(word, True, "it follows all the rules", may_stop=True, nearest=word, distance=0)
+        found = nearest(self.lookahead, word, self.weights, max_states=self._max_states) if repair else None
+        return self._invalid(word, found or Nearest(None, decided=False))
+
+    def _invalid(self, word: Word, found: Nearest) -> Verification:
+        longest, decided = self._prefixes.longest(word)
+        position: int | None = max(longest, 0) if decided else None
+        allowed: Word = ()
+        may_stop = False
+        limits: tuple[str, ...] = ()
+        if position is None:
+            reason = "where it goes wrong was not decided within the budget of states"
+        elif longest < 0:
+            reason, _, lines, _ = why_empty(self.automaton, max_states=self._max_states)
+            limits = tuple(lines)
+            reason = f"no plan is valid: {reason}"
+        else:
+            allowed, may_stop, decided = self._prefixes.following(word[:position])
+            limits = self._to_blame(word, position)
+            reason = self._reason(word, position, allowed, may_stop, limits)
+        return Verification(
+            word,
+            False,
+            reason,
+            position,
+            allowed,
+            may_stop,
+            limits,
+            decided,
+            found.word,
+            found.edits,
+            found.distance if found.decided else None,
+            found.decided,
+        )
+
+    # -- why ----------------------------------------------------------------------------------------------------
+
+    def _to_blame(self, word: Word, position: int) -> tuple[str, ...]:
+        """The limits that forbid what stands at ``position``; none where the grammar forbids it anyway."""
+        limits, prefix = self._prefixes.limits, word[: position + 1]
+        ends = position == len(word)
+        if not limits or not self._fits(prefix, ends, Limits()):
+            return ()
+        every = self.automaton.counters.bounds
+        broken = [bound.line for bound in self.automaton.broken(prefix) if ends or bound.most is not None]
+        if broken:
+            return tuple(broken)
+        # No limit is broken yet, but together they leave no way on: the deletion filter, as in explain.clash.
+        needed: list[str] = []
+        for line in dict.fromkeys(bound.line for bound in every):
+            less = limits.without(line)
+            if self._fits(prefix, ends, less):
+                needed.append(line)
+            else:
+                limits = less
+        return tuple(needed)
+
+    def _fits(self, prefix: Word, ends: bool, limits: Limits) -> bool:
+        """Whether a word begins with ``prefix``, or is ``prefix``, under other limits; unknown counts as yes."""
+        automaton = limited(self._pda, limits)
+        if ends:
+            return bool(automaton.accepts(prefix))
+        prefixes = self._under.get(limits)
+        if prefixes is None:
+            if len(self._under) > _KEPT:
+                self._under.clear()
+            prefixes = self._under[limits] = Prefixes(Lookahead(automaton, max_states=self._max_states))
+        return prefixes.viable(prefix) is not False
+
+    def _reason(self, word: Word, position: int, allowed: Word, may_stop: bool, limits: tuple[str, ...]) -> str:
+        ends = position == len(word)
+        label = self._pda.label
+        name = "" if ends else word[position]
+        if not ends and name not in self._pda.terminals:
+            near = did_you_mean(name, self._pda.terminals)
+            what = f"{name!r} at place {position + 1} is no terminal" + (f" (did you mean {near}?)" if near else "")
+        elif ends:
+            what = "it ends too early" if word else "it is empty"
+        else:
+            what = f"{label(name)} cannot stand at place {position + 1}"
+        if limits:
+            what += f" because of {'; '.join(limits)}"
+        could = [label(other) for other in allowed]
+        if not could:
+            return what + ("; the plan must end there" if may_stop else "")
+        return f"{what}; {_either(could)} could {'come next' if ends else 'stand there'}" + (
+            ", or the plan could end" if may_stop and not ends else ""
+        )
+
+
+def verify(
+    plan: Plan | Sequence[str],
+    source: CFG | Any,
+    *,
+    limits: Limits | None = None,
+    weights: EditWeights = UNIT_WEIGHTS,
+    max_states: int = 50_000,
+) -> Verification:
+    """Whether a plan is valid, where it goes wrong if not, and a nearest valid one.
+
+    Args:
+        plan: a plan, or a word as a sequence of terminal names.
+        source: a grammar (with its limits), a pushdown automaton, or one under limits.
+        limits: more limits.
+        weights: what edits cost, in the search for a nearest valid word.
+        max_states: how many states one query may visit before it answers "not decided".
+
+    To verify many plans against one automaton, keep a :class:`Verifier`.
+
+    Raises:
+        AutomatonError: the automaton is no pushdown automaton, or a limit names a terminal that there is not.
+        TypeError: the plan is a text; :func:`~formal_llm.planning.plan_text.read_plan_text` reads one.
+    """
+    return Verifier(source, limits, weights=weights, max_states=max_states).verify(plan)
+
+
+def _either(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

@@ -1,0 +1,149 @@
+import itertools
+
+import pytest
+from hypothesis import given
+from oracles import all_words, language, rules
+from strategies import automata, examples, grammars
+
+from formal_llm import CFG, PDA, Limits
+from formal_llm.automata import tabulation
+from formal_llm.automata.analysis import ambiguity_witness, difference, words
+from formal_llm.automata.limited import limited
+
+
+def in_order(found, terminals):
+    ranks = {name: rank for rank, name in enumerate(terminals)}
+    return sorted(found, key=lambda word: (len(word), [ranks[name] for name in word]))
+
+
+def pyformlang_is_finite(cfg):
+    from pyformlang.cfg import CFG as Other
+    from pyformlang.cfg import Epsilon, Production, Terminal, Variable
+
+    table = rules(cfg)
+    made = {
+        Production(Variable(head), [Variable(n) if n in table else Terminal(n) for n in body] or [Epsilon()])
+        for head, bodies in table.items()
+        for body in bodies
+    }
+    return Other(start_symbol=Variable(cfg.start), productions=made).is_finite()
+
+
+class TestLengths:
+    @given(grammars())
+    @examples(120)
+    def test_finite_as_pyformlang_says_and_lengths_as_written_out(self, cfg):
+        assert cfg.is_finite == pyformlang_is_finite(cfg)
+        lengths = {len(word) for word in language(cfg, 5)}
+        if lengths:
+            assert cfg.shortest_length == min(lengths)
+        else:
+            assert cfg.shortest_length is None or cfg.shortest_length > 5
+        if not cfg.is_finite or cfg.shortest_length is None:
+            assert cfg.longest_length is None
+        elif cfg.longest_length <= 5:
+            assert cfg.longest_length == max(lengths)
+
+    def test_long_chains(self):
+        rules = [(f"N{n}", (f"N{n + 1}", f"N{n + 1}")) for n in range(3_000)]
+        cfg = CFG([*rules, ("N3000", ("a",)), ("N3000", ("a", "a"))])
+        assert cfg.shortest_length == 2**3000
+        assert cfg.longest_length == 2**3001
+
+    def test_cycles_without_growth_are_finite(self):
+        cfg = CFG.from_string("S -> A | E S | a a\nA -> S | a\nE -> ε")
+        assert cfg.is_finite
+        assert cfg.longest_length == 2
+
+
+class TestWords:
+    @given(grammars())
+    @examples(150)
+    def test_each_once_and_in_order(self, cfg):
+        assert list(cfg.words(4)) == in_order(language(cfg, 4), cfg.terminals)
+
+    @given(automata(letters=("a", "b")))
+    @examples(80)
+    def test_of_automata_written_by_hand(self, pda):
+        accepted = {word for word in all_words(pda.terminals, 4) if tabulation.accepts(pda, word)}
+        assert list(words(pda, 4)) == in_order(accepted, pda.terminals)
+
+    def test_lazily(self):
+        names = [f"tool{number}" for number in range(40)]
+        cfg = CFG([("S", ("T", "S")), ("S", ()), *(("T", (name,)) for name in names)])
+        assert list(itertools.islice(cfg.words(500), 3)) == [(), ("tool0",), ("tool1",)]
+
+    def test_limits_of_an_automaton_are_kept(self):
+        cfg = CFG.from_string("S -> a S | b")
+        assert list(words(limited(PDA.from_cfg(cfg), Limits({"a": 1})), 5)) == [("b",), ("a", "b")]
+        assert list(cfg.words(1)) == [("b",)]
+
+    def test_other_automata_are_an_error(self):
+        with pytest.raises(TypeError, match="grammar or a pushdown automaton"):
+            words(object(), 3)
+
+
+class TestDerivations:
+    @given(grammars())
+    @examples(60)
+    def test_each_derives_the_word_and_no_two_are_the_same(self, cfg):
+        for word in itertools.islice(cfg.words(4), 6):
+            found = cfg.derivations(word, 8).found
+            assert found
+            assert len(set(found)) == len(found)
+            assert [len(one) for one in found] == sorted(len(one) for one in found)
+            for derivation in found:
+                form = [cfg.start]
+                for production in derivation:
+                    at = next(place for place, name in enumerate(form) if name not in cfg.terminals)
+                    assert form[at] == production.head
+                    form[at : at + 1] = production.body
+                assert tuple(form) == word
+
+    def test_as_many_as_catalan_says(self):
+        cfg = CFG.from_string("S -> S S | a")
+        assert [len(cfg.derivations("a" * n).found) for n in range(1, 7)] == [1, 1, 2, 5, 14, 42]
+        assert cfg.derivations("aaaa", 5).complete
+        assert not cfg.derivations("aaaa", 4).complete
+        assert cfg.derivations("b").found == ()
+
+    def test_infinitely_many_are_cut_and_it_says_so(self):
+        found = CFG.from_string("S -> S | a").derivations("a", 3)
+        assert [len(one) for one in found.found] == [1, 2, 3]
+        assert not found.complete
+
+    def test_long_words(self):
+        found = CFG.from_string("S -> a S | b").derivations("a" * 150 + "b")
+        assert found.complete
+        assert len(found.found[0]) == 151
+
+
+class TestWitnesses:
+    @given(grammars(selections=False))
+    @examples(40)
+    def test_a_shortest_ambiguous_word(self, cfg):
+        witness = ambiguity_witness(cfg, 3)
+        ambiguous = [word for word in cfg.words(3) if len(cfg.derivations(word, 2).found) > 1]
+        assert (witness.word if witness else None) == (ambiguous[0] if ambiguous else None)
+        if witness:
+            assert witness.derivations[0] != witness.derivations[1]
+
+    def test_none_for_a_grammar_without_ambiguity(self):
+        assert ambiguity_witness(CFG.from_string("S -> a S b | ε"), 8) is None
+
+    @given(grammars(), grammars())
+    @examples(60)
+    def test_a_shortest_word_of_one_only(self, one, other):
+        apart = language(one, 3) ^ language(other, 3)
+        expected = in_order(apart, dict.fromkeys((*one.terminals, *other.terminals)))
+        assert difference(one, other, 3) == (expected[0] if expected else None)
+
+    def test_grammar_and_automaton(self):
+        pda = PDA(
+            [("p", "a", None, "p", ("X",)), ("p", None, None, "q"), ("q", "b", "X", "q"), ("q", None, "$", "f")],
+            start="p",
+            accepting=["f"],
+            stack=("$",),
+        )
+        assert difference(CFG.from_string("S -> a S b | ε"), pda, 8) is None
+        assert difference(CFG.from_string("S -> a S b | c"), pda, 8) == ()

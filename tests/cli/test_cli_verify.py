@@ -1,0 +1,65 @@
+"""``formal-llm verify``, run as a program."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from formal_llm.cli.main import app
+
+VALID = "captioning colorization input_image"
+
+
+def run(*arguments: str, stdin: str = ""):
+    return CliRunner().invoke(app, ["verify", *arguments], input=stdin)
+
+
+def test_a_valid_plan_ends_with_0(tmp_path: Path) -> None:
+    file = tmp_path / "plan.txt"
+    file.write_text(VALID, encoding="utf-8")
+    done = run("openagi", str(file))
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "valid: it follows all the rules\n", "")
+
+
+def test_a_plan_that_breaks_a_limit_ends_with_1() -> None:
+    done = run("openagi", "-", "--limit", "colorization=0", stdin=VALID)
+    assert done.exit_code == 1
+    first, second, third = done.stdout.splitlines()
+    assert first.startswith("not valid: Colorization cannot stand at place 2 because of %limit 0 colorization; ")
+    assert second.startswith("nearest valid plan: captioning ")
+    assert third.startswith("  ")
+
+
+def test_requirements_and_json() -> None:
+    done = run("openagi", "-", "--require", "translation=1", "--json", stdin=VALID)
+    assert done.exit_code == 1
+    data = json.loads(done.stdout)
+    assert (data["valid"], data["position"], data["limits"]) == (False, 2, ["%require 1 translation"])
+    assert data["distance"] == 1
+    assert data["edits"] == [{"kind": "insert", "position": 0, "old": None, "new": "translation"}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "told"),
+    [
+        (("openagi", "-"), "captioning colourization input_image", "did you mean colorization?"),
+        (("openagi", "nowhere.txt"), "", "there is no such file"),
+        (("openagj", "-"), "", "Did you mean 'openagi'?"),
+        (("openagi", "-", "--limit", "colorization"), VALID, "NAME=N"),
+        (("openagi", "-", "--limit", "quux=1"), VALID, "unknown terminal in a limit: quux"),
+    ],
+)
+def test_bad_input_ends_with_2(arguments: tuple[str, ...], stdin: str, told: str) -> None:
+    done = run(*arguments, stdin=stdin)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert told in done.stderr
+
+
+def test_what_plan_prints_can_be_verified() -> None:
+    for show in ("steps", "word", "call", "json"):
+        made = CliRunner().invoke(app, ["plan", "openagi", "117", "--llm", "test:random=4", "--show", show])
+        done = run("openagi", "-", stdin=made.stdout)
+        assert done.exit_code == 0, done.output
