@@ -237,7 +237,7 @@ class CFG(Drawable):
 
         Rules stand on lines of their own or are parted by semicolons. Subscript digits are read as digits.
         """
-        from formal_llm.automata.notation import read_letters
+        from formal_llm.automata.letters import read_letters
 
         return read_letters(text, start)
 

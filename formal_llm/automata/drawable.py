@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from html import escape
 from typing import Literal, NamedTuple
@@ -259,7 +260,7 @@ def _plate(text: str) -> str:
     )
 
 
-class Drawable:
+class Drawable(ABC):
     """What has a picture: gives the forms of a picture to a class that makes one in ``_picture``."""
 
     __slots__ = ()
@@ -267,8 +268,8 @@ class Drawable:
     #: A notebook is shown no picture of more boxes than this: it would take long and show nothing.
     _most_boxes = 400
 
-    def _picture(self) -> Picture:
-        raise NotImplementedError
+    @abstractmethod
+    def _picture(self) -> Picture: ...
 
     def to_mermaid(self) -> str:
         """A Mermaid flowchart, which GitHub and many editors draw."""

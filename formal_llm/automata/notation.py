@@ -7,7 +7,6 @@ and draw a caret. Printing a grammar and reading it back gives an equal grammar.
 from __future__ import annotations
 
 import re
-import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -54,8 +53,11 @@ class Place(NamedTuple):
     column: int
 
 
+ARROW = re.compile(r"->|→|::=")
+
+
 @dataclass
-class _Source:
+class Source:
     """A text and where in it things stand; raises and warns with the place."""
 
     text: str
@@ -65,6 +67,11 @@ class _Source:
     def fail(
         self, problem: str, place: Place | None, *, expected: Sequence[str] = (), suggestion: str | None = None
     ) -> NoReturn:
+        """Raise for a problem at a place of the text.
+
+        Raises:
+            GrammarError: always.
+        """
         lines = self.text.split("\n")
         raise GrammarError(
             problem,
@@ -121,16 +128,21 @@ def read_file(path: str | Path) -> str:
 
 def read_grammar(text: str, *, file: str | None = None) -> CFG:
     """The grammar that ``text`` describes; see :meth:`CFG.from_string`."""
-    source = _Source(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), file)
+    source = Source(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), file)
     reader = _Reader(source)
     for statement in _parse(source).children:
         reader.read(cast("Tree[Token]", statement))
     cfg = reader.grammar()
-    _check(cfg, source)
+    check_grammar_text(cfg, source)
     return cfg
 
 
-def _check(cfg: CFG, source: _Source) -> None:
+def check_grammar_text(cfg: CFG, source: Source) -> None:
+    """Raise where a grammar that was read describes no word; warn of what looks like a slip; both with the place.
+
+    Raises:
+        GrammarError: the language is empty.
+    """
     from formal_llm.automata.checks import empty_reason
 
     reason = empty_reason(cfg)
@@ -142,7 +154,7 @@ def _check(cfg: CFG, source: _Source) -> None:
         warnings.warn(f"{where}: {warning.message}", GrammarWarning, stacklevel=4)
 
 
-def _parse(source: _Source) -> Tree[Token]:
+def _parse(source: Source) -> Tree[Token]:
     from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
     if not re.sub(r"#[^\n]*", "", source.text).strip():
@@ -161,7 +173,7 @@ def _parse(source: _Source) -> Tree[Token]:
         what = "the line ends too early" if at_end else f"unexpected {error.token.rstrip()!r}"
         line = _uncommented(source.text.split("\n")[place.line - 1])
         second = re.match(r"\s*[^\s%|\"]+\s*", line)
-        if second and not _ARROW.search(line) and '"' not in line:
+        if second and not ARROW.search(line) and '"' not in line:
             what, expected = "the arrow is missing", ["'->' after the symbol", 'or a "label" for it']
             place = Place(place.line, second.end() + 1)
         source.fail(what, place, expected=expected, suggestion=_advice(source, place))
@@ -188,7 +200,7 @@ def _expected(names: object) -> list[str]:
     return [name for name in dict.fromkeys(shown) if not name.startswith("__") and name not in {"COMMENT", "BLANK"}]
 
 
-def _advice(source: _Source, place: Place) -> str | None:
+def _advice(source: Source, place: Place) -> str | None:
     """What the author of the line probably meant."""
     line = source.text.split("\n")[place.line - 1]
     wrong_arrow = re.search(r"=>|⇒|⟶|:=|(?<![-=<>:])[:=](?![=:])|<-|-(?=\s)|>", line)
@@ -204,7 +216,7 @@ def _advice(source: _Source, place: Place) -> str | None:
 class _Reader:
     """Collects the statements of a grammar file."""
 
-    def __init__(self, source: _Source) -> None:
+    def __init__(self, source: Source) -> None:
         self.source = source
         self.productions: list[Production] = []
         self.start: Token | None = None
@@ -413,55 +425,3 @@ def _described(cfg: CFG, name: str) -> str:
     if symbol is None or not (symbol.label or symbol.description):
         return ""
     return f" {quote(symbol.label)}" + (f" {quote(symbol.description)}" if symbol.description else "")
-
-
-# -- the compact notation of papers ----------------------------------------------------------------------------------
-
-_LETTER = re.compile(r"[^\W\d_][0-9'′]*|ε")
-_ARROW = re.compile(r"->|→|::=")
-
-
-def read_letters(text: str, start: str = "") -> CFG:
-    """``T → BI|DT``: every letter, with the digits and primes that follow it, is a symbol."""
-    # Subscript digits become digits: B₁ and B1 are the same symbol.
-    source = _Source(unicodedata.normalize("NFKC", text).replace("′", "'"), None)
-    productions = []
-    for rule in re.finditer(r"[^\n;]+", source.text):
-        if not rule[0].strip():
-            continue
-        arrows = list(_ARROW.finditer(rule[0]))
-        if len(arrows) != 1:
-            at = arrows[1].start() if arrows else len(rule[0]) - len(rule[0].lstrip())
-            _fail_at(source, "a second arrow" if arrows else "the arrow is missing", rule.start() + at)
-        arrow = arrows[0]
-        head = _letters(source, rule.start(), rule[0][: arrow.start()])
-        if len(head) != 1 or head[0] in EMPTY_WORDS:
-            _fail_at(source, "one symbol must stand before the arrow", rule.start())
-        at = rule.start() + arrow.end()
-        for alternative in rule[0][arrow.end() :].split("|"):
-            body = [name for name in _letters(source, at, alternative) if name not in EMPTY_WORDS]
-            productions.append(Production(head[0], tuple(body)))
-            at += len(alternative) + 1
-    if not productions:
-        source.fail("the grammar is empty", None, suggestion="write at least one rule, such as: S → aS | b")
-    cfg = CFG(productions, start)
-    _check(cfg, source)
-    return cfg
-
-
-def _letters(source: _Source, at: int, text: str) -> list[str]:
-    """The symbols of one side of a rule that begins at position ``at`` of the source."""
-    symbols = _LETTER.findall(text)
-    wrong = re.search(r"\S+", _LETTER.sub(lambda match: " " * len(match[0]), text))
-    if wrong:
-        _fail_at(source, f"{wrong[0]!r} is no symbol: letters with digits are", at + wrong.start())
-    if not symbols:
-        _fail_at(source, "an empty side of a rule", at, suggestion="write ε for the empty word")
-    return symbols
-
-
-def _fail_at(source: _Source, problem: str, at: int, *, suggestion: str | None = None) -> NoReturn:
-    """Fail at a position of the text."""
-    before = source.text[:at]
-    place = Place(before.count("\n") + 1, at - (before.rfind("\n") + 1) + 1)
-    source.fail(problem, place, suggestion=suggestion)

@@ -11,6 +11,7 @@ import typer
 
 from formal_llm.automata import Lookahead
 from formal_llm.cli.console import EXIT_CODES_HELP, command, print_text
+from formal_llm.cli.options import JsonOption, LimitOption, RequireOption, SourceArgument, TaskArgument
 from formal_llm.cli.sources import load, read_limits
 from formal_llm.errors import NoValidPlan
 from formal_llm.planning.choices import ChoiceTable
@@ -23,12 +24,7 @@ class Of(StrEnum):
     derivations = "derivations"
 
 
-_Source = Annotated[str, typer.Argument(help="A task pack or grammar: its name, or a path.")]
-_Task = Annotated[str, typer.Argument(help="The task: a sentence, or the number of a task of the pack.")]
-_Limit = Annotated[list[str] | None, typer.Option(metavar="NAME=N", help="Use NAME at most N times. Repeatable.")]
-_Require = Annotated[list[str] | None, typer.Option(metavar="NAME=N", help="Use NAME at least N times. Repeatable.")]
 _MaxLength = Annotated[int | None, typer.Option(min=0, help="Only plans of at most so many terminals.")]
-_Json = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
 
 COUNT_HELP = f"""Count the valid plans, exactly. The number stands alone on the last line.
 
@@ -63,13 +59,13 @@ def _lookahead(source: str, task: str, limit: list[str] | None, require: list[st
 
 @command
 def count(
-    source: _Source,
-    task: _Task = "",
-    limit: _Limit = None,
-    require: _Require = None,
+    source: SourceArgument,
+    task: TaskArgument = "",
+    limit: LimitOption = None,
+    require: RequireOption = None,
     max_length: _MaxLength = None,
     of: Annotated[Of, typer.Option(help="Distinct words, or derivations.")] = Of.words,
-    as_json: _Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Count the valid plans."""
     number = _lookahead(source, task, limit, require).count(of=of.value, max_length=max_length)
@@ -78,15 +74,15 @@ def count(
 
 @command
 def sample(
-    source: _Source,
-    task: _Task = "",
+    source: SourceArgument,
+    task: TaskArgument = "",
     number: Annotated[int, typer.Option(min=1, help="How many plans.")] = 1,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same plans.")] = None,
-    limit: _Limit = None,
-    require: _Require = None,
+    limit: LimitOption = None,
+    require: RequireOption = None,
     max_length: _MaxLength = None,
     of: Annotated[Of, typer.Option(help="What is equally likely: words, or derivations.")] = Of.words,
-    as_json: _Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Draw valid plans at random."""
     lookahead = _lookahead(source, task, limit, require)

@@ -15,6 +15,7 @@ from rich.table import Table
 from formal_llm import authored
 from formal_llm.automata import PDA, Lookahead
 from formal_llm.cli.console import EXIT_CODES_HELP, command, err, out, print_text
+from formal_llm.cli.options import JsonOption, SourceArgument
 from formal_llm.cli.sources import load
 from formal_llm.errors import FormalLLMError, InfiniteLanguage, Undecided
 from formal_llm.llms import PROVIDERS
@@ -34,9 +35,9 @@ Examples:
 
 @command
 def check(
-    source: Annotated[str, typer.Argument(help="A task pack or grammar: its name, or a path.")],
+    source: SourceArgument,
     strict: Annotated[bool, typer.Option("--strict", help="End with exit code 1 when there are warnings.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Check a grammar."""
     loaded = load(source)
@@ -149,7 +150,7 @@ SVG needs Graphviz; Mermaid and DOT need nothing. {EXIT_CODES_HELP}
 
 @command
 def draw(
-    source: Annotated[str, typer.Argument(help="A task pack or grammar: its name, or a path.")],
+    source: SourceArgument,
     what: Annotated[What, typer.Option(help="What to draw.")] = What.grammar,
     format_: Annotated[
         Format | None, typer.Option("--format", help="Else told from the ending of --out; Mermaid where there is none.")
@@ -187,7 +188,7 @@ Examples:
 def tasks(
     pack: Annotated[str | None, typer.Argument(help="A task pack: its name, or a path.")] = None,
     split: Annotated[str, typer.Option(help="Only the tasks of this split.")] = "all",
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """List task packs or tasks."""
     if pack is None:

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from formal_llm.cli.console import EXIT_CODES_HELP, command, err, out, print_text
+from formal_llm.cli.options import LimitOption, RequireOption, SourceArgument, TaskArgument
 from formal_llm.cli.sources import load, read_limits
 from formal_llm.errors import BudgetExceeded
 from formal_llm.planning import Budget, Plan, Planner, Wording
@@ -60,15 +61,11 @@ Examples:
 
 @command
 def plan(
-    source: Annotated[str, typer.Argument(help="A task pack or grammar: its name, or a path.")],
-    task: Annotated[str, typer.Argument(help="The task: a sentence, or the number of a task of the pack.")] = "",
+    source: SourceArgument,
+    task: TaskArgument = "",
     llm: Annotated[str, typer.Option(help="Who answers; see: formal-llm llms.")] = "builtin",
-    limit: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=N", help="Use NAME at most N times. Repeatable.")
-    ] = None,
-    require: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=N", help="Use NAME at least N times. Repeatable.")
-    ] = None,
+    limit: LimitOption = None,
+    require: RequireOption = None,
     input_: Annotated[
         list[str] | None,
         typer.Option("--input", metavar="NAME", help="An input that is given (else told from the task). Repeatable."),

@@ -11,6 +11,7 @@ import typer
 
 from formal_llm.automata.notation import read_file
 from formal_llm.cli.console import command, print_text
+from formal_llm.cli.options import JsonOption, LimitOption, RequireOption, SourceArgument
 from formal_llm.cli.sources import load, read_limits
 from formal_llm.planning.plan_text import read_plan_text
 from formal_llm.planning.verify import Verifier
@@ -34,15 +35,11 @@ Exit codes: 0 the plan is valid; 1 it is not; 2 wrong arguments, or a plan or gr
 
 @command
 def verify(
-    source: Annotated[str, typer.Argument(help="A task pack or grammar: its name, or a path.")],
+    source: SourceArgument,
     plan: Annotated[str, typer.Argument(help='A file with the plan; "-" for standard input.')],
-    limit: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=N", help="Use NAME at most N times. Repeatable.")
-    ] = None,
-    require: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=N", help="Use NAME at least N times. Repeatable.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    limit: LimitOption = None,
+    require: RequireOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Verify a plan."""
     cfg = load(source).cfg

@@ -1,0 +1,15 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+SourceArgument = Annotated[str, typer.Argument(help="A task pack or grammar: its name, or a path.")]
+TaskArgument = Annotated[str, typer.Argument(help="The task: a sentence, or the number of a task of the pack.")]
+LimitOption = Annotated[list[str] | None, typer.Option(metavar="NAME=N", help="Use NAME at most N times. Repeatable.")]
+RequireOption = Annotated[
+    list[str] | None, typer.Option(metavar="NAME=N", help="Use NAME at least N times. Repeatable.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
