@@ -131,7 +131,7 @@ def print_plan(made: Plan, forms: list[Show]) -> None:
         elif form is Show.mermaid:
             print_text(made.to_mermaid())
         else:
-            out().print(made)
+            out().print(made, soft_wrap=False)  # a panel wraps its own lines
 
 
 class Trace:
