@@ -22,6 +22,7 @@ from formal_llm.automata import (
 )
 from formal_llm.automata.edits import Edit, EditWeights
 from formal_llm.errors import (
+    AnswerFileError,
     AutomatonError,
     BudgetExceeded,
     FormalLLMError,
@@ -33,6 +34,7 @@ from formal_llm.errors import (
     MissingDependency,
     MissingKey,
     NotationError,
+    NotRecorded,
     NoValidPlan,
     PlanningError,
     ProviderError,
@@ -42,7 +44,24 @@ from formal_llm.errors import (
     UnknownProvider,
     WalkError,
 )
-from formal_llm.llms import LLM, Answer, FunctionLLM, Option, Outlook, Question, RandomLLM, ScriptedLLM, WeightedLLM
+from formal_llm.llms import (
+    LLM,
+    Answer,
+    AsyncFunctionLLM,
+    AsyncLLM,
+    BatchLLM,
+    CachedLLM,
+    FunctionLLM,
+    Option,
+    Outlook,
+    Prices,
+    Question,
+    RandomLLM,
+    RecordingLLM,
+    ReplayLLM,
+    ScriptedLLM,
+    WeightedLLM,
+)
 from formal_llm.planning import Budget, Call, Plan, Planner, Step, Task, TaskPack, Usage, Walk, Wording
 from formal_llm.planning.plan_text import read_plan_text
 from formal_llm.planning.verify import Verification, Verifier, verify
@@ -54,10 +73,15 @@ __all__ = [
     "LLM",
     "PDA",
     "Answer",
+    "AnswerFileError",
+    "AsyncFunctionLLM",
+    "AsyncLLM",
     "Automaton",
     "AutomatonError",
+    "BatchLLM",
     "Budget",
     "BudgetExceeded",
+    "CachedLLM",
     "Call",
     "Edit",
     "EditWeights",
@@ -73,16 +97,20 @@ __all__ = [
     "MissingDependency",
     "MissingKey",
     "NoValidPlan",
+    "NotRecorded",
     "NotationError",
     "Option",
     "Outlook",
     "Plan",
     "Planner",
     "PlanningError",
+    "Prices",
     "Production",
     "ProviderError",
     "Question",
     "RandomLLM",
+    "RecordingLLM",
+    "ReplayLLM",
     "ResourceNotFound",
     "ScriptedLLM",
     "SnapshotError",

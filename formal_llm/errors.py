@@ -10,16 +10,19 @@
     ├── InfiniteLanguage                 there are infinitely many plans; a bound on their length is needed
     ├── ResourceNotFound (LookupError)   no grammar, task pack or file of that name
     ├── PlanningError
-    │   ├── NoValidPlan                  the language is empty under these limits
+    │   ├── NoValidPlan                  nothing follows all the rules: grammar, constraints, limits
     │   ├── BudgetExceeded               a walk used up its questions, steps or backtracks; it can go on
     │   ├── WalkError                    a walk was asked for what it cannot do now
+    │   ├── ResultsError                 a results file is in use, damaged, or another run's
     │   └── SnapshotError (ValueError)   a snapshot is damaged or belongs to another automaton
     └── LLMError
         ├── UnknownProvider (ValueError) a provider string that names no provider
         ├── MissingKey                   a hosted model without its key
         ├── MissingDependency (ImportError)  an optional library is not installed
         ├── InvalidAnswer                no legal answer within the retries; carries the transcript
-        └── ProviderError                the provider failed or refused
+        ├── ProviderError                the provider failed or refused
+        ├── AnswerFileError              a cache or a transcript of answers cannot be used: file, line
+        └── NotRecorded (LookupError)    a transcript has no answer, or none left, to a question
 
 ``GrammarWarning`` is the one warning: a grammar that works but probably says something else than its author meant.
 
@@ -33,7 +36,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from formal_llm.llms.question import TokenUsage
+    from formal_llm.llms.question import Question, TokenUsage
     from formal_llm.planning.plan import Plan
 
 
@@ -151,15 +154,23 @@ class NoValidPlan(PlanningError):
         reason: why, in words.
         symbols: the grammar symbols that cannot be completed, where they are to blame.
         limits: the limits that clash, as they would be written in a grammar file, where they are to blame.
-        remedy: a smallest set of limits without which there is a plan.
+        constraints: the names of the constraints that clash, with each other or with those limits.
+        remedy: a smallest set of limits and constraints without which there is a plan; empty where none is known.
     """
 
     def __init__(
-        self, reason: str, *, symbols: Sequence[str] = (), limits: Sequence[str] = (), remedy: Sequence[str] = ()
+        self,
+        reason: str,
+        *,
+        symbols: Sequence[str] = (),
+        limits: Sequence[str] = (),
+        constraints: Sequence[str] = (),
+        remedy: Sequence[str] = (),
     ) -> None:
         self.reason = reason
         self.symbols = tuple(symbols)
         self.limits = tuple(limits)
+        self.constraints = tuple(constraints)
         self.remedy = tuple(remedy)
         super().__init__(f"no valid plan: {reason}")
 
@@ -170,31 +181,38 @@ class BudgetExceeded(PlanningError):
     A best-first search does not go on but starts anew; what it has found is in ``plan``.
 
     Attributes:
-        kind: ``"questions"``, ``"steps"`` or ``"backtracks"``.
+        kind: ``"questions"``, ``"steps"``, ``"backtracks"``, ``"requests"``, ``"tokens"`` or ``"cost"``.
         budget: the number that was allowed.
         plan: the partial plan; its ``complete`` is False. Of a best-first search the best finished plan found so far,
             its ``complete`` True, or the most probable partial plan where none is finished yet.
         needed: the budget that would do at least, where that is known.
+        shared: whether it is the budget of many plans together.
     """
 
-    def __init__(self, kind: str, budget: int, plan: Plan, needed: int | None = None) -> None:
+    def __init__(
+        self, kind: str, budget: float, plan: Plan, needed: int | None = None, *, shared: bool = False
+    ) -> None:
         self.kind = kind
         self.budget = budget
         self.plan = plan
         self.needed = needed
+        self.shared = shared
         least = "" if needed is None else f"; at least {needed} are needed"
         if plan.complete:
             found = f"; a plan of {len(plan.word)} terminals is finished (error.plan), there may be a more probable one"
         else:
             found = f" with {len(plan.word)} terminals in the plan"
-        super().__init__(
-            f"the budget of {budget} {kind} is used up{found}{least}; "
-            f"raise it (walk.budget, or Planner(budget=...)) to go on"
-        )
+        amount = f"a cost of {budget:g}" if kind == "cost" else f"{budget} {kind}"
+        whose, where = ("shared ", "plan_all(budget=...)") if shared else ("", "walk.budget, or Planner(budget=...)")
+        super().__init__(f"the {whose}budget of {amount} is used up{found}{least}; raise it ({where}) to go on")
 
 
 class WalkError(PlanningError):
     """A walk was asked for what it cannot do now: an answer without a question, a plan that is not finished."""
+
+
+class ResultsError(PlanningError):
+    """A results file that another run is writing, that belongs to another run, or that is damaged."""
 
 
 class SnapshotError(PlanningError, ValueError):
@@ -270,3 +288,44 @@ class ProviderError(LLMError):
     def __init__(self, message: str, cause: Any = None) -> None:
         self.cause = cause
         super().__init__(message)
+
+
+class AnswerFileError(LLMError):
+    """A file of answers, a cache or a transcript, cannot be used: damaged, of something else, not to be written to.
+
+    Attributes:
+        file: the file.
+        problem: what is wrong with it, and what to do.
+        line: the line, counted from 1, in a text file.
+    """
+
+    def __init__(self, file: str, problem: str, line: int | None = None) -> None:
+        self.file = file
+        self.problem = problem
+        self.line = line
+        place = file if line is None else f"{file}:{line}"
+        super().__init__(f"{place}: {problem}")
+
+
+class NotRecorded(LLMError, LookupError):
+    """A transcript has no answer to a question, or all that it has are used.
+
+    Attributes:
+        file: the transcript.
+        question: the ``Question`` that was asked.
+        recorded: how often it is in the transcript.
+    """
+
+    def __init__(self, file: str, question: Question, recorded: int) -> None:
+        self.file = file
+        self.question = question
+        self.recorded = recorded
+        asked = " ".join(question.prompt.split())
+        shown = asked if len(asked) <= 400 else f"{asked[:200]} ... {asked[-200:]}"
+        of = f" of walk {question.walk!r}" if question.walk else ""
+        if recorded:
+            times = "once" if recorded == 1 else f"{recorded} times"
+            what = f"this question{of} was recorded {times} and asked more often (a new ReplayLLM begins anew)"
+        else:
+            what = f"this question{of} was not recorded; rules, wording and task must be those of the recording"
+        super().__init__(f"{file}: {what}: {shown!r}")

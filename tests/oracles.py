@@ -39,6 +39,19 @@ def rules(cfg: Any) -> dict[str, list[Word]]:
     return table
 
 
+def to_pyformlang(cfg: Any) -> Any:
+    """The grammar as a grammar of pyformlang."""
+    from pyformlang.cfg import CFG, Epsilon, Production, Terminal, Variable
+
+    table = rules(cfg)
+    made = set()
+    for head, bodies in table.items():
+        for body in bodies:
+            right = [Variable(name) if name in table else Terminal(name) for name in body]
+            made.add(Production(Variable(head), right or [Epsilon()]))
+    return CFG(start_symbol=Variable(cfg.start), productions=made)
+
+
 def alphabet(cfg: Any) -> list[str]:
     table = rules(cfg)
     return list(
@@ -253,9 +266,10 @@ TERMINAL = 10**6
 class Reference:
     """The exact answers about a PDA under limits, each computed the slow way."""
 
-    def __init__(self, pda: Any, limits: Any) -> None:
+    def __init__(self, pda: Any, limits: Any, letters: Iterable[str] | None = None) -> None:
         self.pda = pda
-        self.letters = list(dict.fromkeys(t.read for t in pda.transitions if t.read is not None))
+        #: What the limits are about: also terminals that no transition reads, where they are given.
+        self.letters = list(letters or dict.fromkeys(t.read for t in pda.transitions if t.read is not None))
         self.bounds = bounds_of(limits, self.letters, pda.symbols)
         self._moves: Completions | None = None
         self._length: Completions | None = None

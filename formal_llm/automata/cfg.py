@@ -11,13 +11,14 @@ the unambiguous right-linear productions that :attr:`CFG.expanded` adds.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from formal_llm.automata.closures import closure, reach
 from formal_llm.automata.drawable import Drawable, Picture
 from formal_llm.automata.limits import Limits
 from formal_llm.errors import GrammarError, did_you_mean
@@ -28,11 +29,7 @@ if TYPE_CHECKING:
     from formal_llm.automata.analysis import Derivations
     from formal_llm.automata.checks import Diagnostic
 
-#: What a symbol's name may look like: no blanks, quotes, bars, commas, parentheses, equals or comment signs, no arrow.
-NAME = r'(?!%)(?:(?!->|→|::=)[^\s\x00-\x1f\x7f|"#(),=])+'
-_NAME = re.compile(NAME)
 _SUBSET = re.compile(r"(some|any)\((.*)\)", re.DOTALL)
-EMPTY_WORDS = ("ε", "%empty")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,35 +88,6 @@ def _subset_productions(symbol: str) -> list[Production]:
     return [Production(symbol, (first, f"any({rest})")), Production(symbol, (f"{kind}({rest})",))]
 
 
-def closure(productions: Sequence[Production], good: Container[str]) -> frozenset[str]:
-    """The heads of productions all of whose body is good, then of those whose body is good by that, and so on."""
-    waiting: dict[str, list[int]] = {}
-    missing: list[int] = []
-    ready: list[str] = []
-    for index, production in enumerate(productions):
-        bad = [name for name in production.body if name not in good]
-        missing.append(len(bad))
-        for name in bad:
-            waiting.setdefault(name, []).append(index)
-        if not bad:
-            ready.append(production.head)
-    found: set[str] = set()
-    while ready:
-        head = ready.pop()
-        if head in found:
-            continue
-        found.add(head)
-        for index in waiting.get(head, ()):
-            missing[index] -= 1
-            if missing[index] == 0:
-                ready.append(productions[index].head)
-    return frozenset(found)
-
-
-def _freeze(symbols: Mapping[str, Symbol]) -> Mapping[str, Symbol]:
-    return MappingProxyType(dict(symbols))
-
-
 @dataclass(frozen=True, eq=False)
 class CFG(Drawable):
     """A context-free grammar with labels and limits.
@@ -149,6 +117,8 @@ class CFG(Drawable):
         symbols: Mapping[str, Symbol] | None = None,
         limits: Limits | None = None,
     ) -> None:
+        from formal_llm.automata.wellformed import check_wellformed
+
         made = tuple(
             dict.fromkeys(p if isinstance(p, Production) else Production(p[0], tuple(p[1])) for p in productions)
         )
@@ -157,51 +127,9 @@ class CFG(Drawable):
         object.__setattr__(self, "productions", made)
         object.__setattr__(self, "start", start or made[0].head)
         named = {name: symbol for name, symbol in (symbols or {}).items() if symbol != Symbol()}
-        object.__setattr__(self, "symbols", _freeze(named))
+        object.__setattr__(self, "symbols", MappingProxyType(named))
         object.__setattr__(self, "limits", limits or Limits())
-        self._check_names()
-
-    def _check_names(self) -> None:
-        known = {*self.nonterminals, *self.terminals}
-        for name in known:
-            if not _NAME.fullmatch(name) or name in EMPTY_WORDS:
-                raise GrammarError(
-                    f"{name!r} cannot be the name of a symbol",
-                    suggestion='names have no blanks, quotes, commas, parentheses, "|", "#" or "=" and no arrow',
-                )
-        for chosen in self.selections:
-            names = members(chosen) or ()
-            if not chosen.startswith("some("):
-                raise GrammarError(f"{chosen!r} cannot be the name of a symbol", suggestion="write some(...)")
-            if len(set(names)) < len(names):
-                raise GrammarError(f"{chosen} names a terminal twice")
-            for name in names:
-                if name in self.nonterminals:
-                    raise GrammarError(f"{chosen} holds the nonterminal {name}; a selection is made of terminals")
-        if self.start not in self.nonterminals:
-            raise GrammarError(self.unknown("start symbol", self.start, self.nonterminals))
-        for name, symbol in self.symbols.items():
-            if name not in known:
-                raise GrammarError(self.unknown("symbol with a label", name, known))
-            if symbol.numbers and name in self.nonterminals:
-                raise GrammarError(f"{name} carries numbers, but it is a nonterminal; only terminals carry numbers")
-            for quantity, amount in symbol.numbers.items():
-                if not _NAME.fullmatch(quantity) or not 0 <= amount < float("inf"):
-                    raise GrammarError(f"{name} carries {quantity!r} = {amount}; amounts are named, and numbers from 0")
-        self._check_limits()
-
-    def _check_limits(self) -> None:
-        for name in (*self.limits.at_most, *self.limits.at_least):
-            if name in self.nonterminals:
-                raise GrammarError(
-                    f"the limit on {name} cannot be counted: it is a nonterminal, limits count terminals"
-                )
-            if name not in self.terminals:
-                raise GrammarError(self.unknown("symbol in a limit", name, self.terminals))
-        quantities = {name for symbol in self.symbols.values() for name in symbol.numbers}
-        for bound in self.limits.sums:
-            if bound.quantity not in quantities:
-                raise GrammarError(self.unknown("quantity in a limit", bound.quantity, quantities))
+        check_wellformed(self)
 
     @staticmethod
     def unknown(what: str, name: str, known: Iterable[str]) -> str:
@@ -227,7 +155,8 @@ class CFG(Drawable):
     @classmethod
     def from_file(cls, path: str | Path) -> CFG:
         """Read a ``.cfg`` file (UTF-8, with or without a byte order mark)."""
-        from formal_llm.automata.notation import read_file, read_grammar
+        from formal_llm.automata.notation import read_grammar
+        from formal_llm.automata.source import read_file
 
         return read_grammar(read_file(path), file=str(path))
 
@@ -331,15 +260,7 @@ class CFG(Drawable):
     @cached_property
     def reachable(self) -> frozenset[str]:
         """The symbols that occur in some string derived from the start symbol."""
-        found = {self.start}
-        todo = [self.start]
-        while todo:
-            for production in self.by_head.get(todo.pop(), ()):
-                for name in production.body:
-                    if name not in found:
-                        found.add(name)
-                        todo.append(name)
-        return frozenset(found)
+        return reach(self.by_head, self.start)
 
     @cached_property
     def warnings(self) -> tuple[Diagnostic, ...]:

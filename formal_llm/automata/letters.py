@@ -6,8 +6,11 @@ import re
 import unicodedata
 from typing import NoReturn
 
-from formal_llm.automata.cfg import CFG, EMPTY_WORDS, Production
-from formal_llm.automata.notation import ARROW, Place, Source, check_grammar_text
+from formal_llm.automata.cfg import CFG, Production
+from formal_llm.automata.notation import check_grammar_text
+from formal_llm.automata.source import Place, Source
+from formal_llm.automata.syntax import ARROW
+from formal_llm.automata.wellformed import EMPTY_WORDS
 
 _LETTER = re.compile(r"[^\W\d_][0-9'′]*|ε")
 

@@ -8,7 +8,7 @@ their number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -204,18 +204,20 @@ def split(automaton: Any) -> tuple[Any, Limits]:
 def limited(automaton: Any, limits: Limits | None = None) -> Any:
     """``automaton`` under ``limits`` besides its own: itself where there are none, never wrapped twice."""
     inner, own = split(automaton)
+    # The alphabet that a wrapper was given is handed on; the automaton inside need not tell any.
+    alphabet = tuple(automaton.terminals) if isinstance(automaton, LimitedAutomaton) else None
     if limits and isinstance(inner, PDA):
-        _check_names(inner, limits)
+        _check_names(inner.terminals if alphabet is None else alphabet, limits)
     both = own & limits if limits else own
-    if not both:
+    if not both and (alphabet is None or alphabet == tuple(getattr(inner, "terminals", ()))):
         return inner
-    return LimitedAutomaton(inner, both)
+    return LimitedAutomaton(inner, both, alphabet)
 
 
-def _check_names(pda: PDA, limits: Limits) -> None:
+def _check_names(terminals: Collection[str], limits: Limits) -> None:
     from formal_llm.automata.cfg import CFG
     from formal_llm.errors import AutomatonError
 
     for name in (*limits.at_most, *limits.at_least):
-        if name not in pda.terminals:
-            raise AutomatonError(CFG.unknown("terminal in a limit", name, pda.terminals))
+        if name not in terminals:
+            raise AutomatonError(CFG.unknown("terminal in a limit", name, terminals))

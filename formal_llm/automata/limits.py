@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from math import lcm
+from math import inf, lcm
 from types import MappingProxyType
 
 
@@ -64,7 +64,7 @@ class Limits:
         sums: bounds on the sums of numbers that terminals carry.
 
     Raises:
-        ValueError: a negative or fractional count.
+        ValueError: a negative or fractional count, a sum bounded by what is no finite number from 0.
 
     Limits that contradict each other are legal: they describe the empty language, and planning says so.
     """
@@ -83,15 +83,15 @@ class Limits:
                 raise ValueError(f"the limit on {name} must be a whole number from 0, not {count!r}")
         merged: dict[str, SumLimit] = {}
         for bound in self.sums:
+            for value in (bound.at_most, bound.at_least):
+                if value is not None and not 0 <= value < inf:  # also false for nan, which compares with nothing
+                    raise ValueError(f"the limit on {bound.quantity} must be a finite number from 0, not {value!r}")
             old = merged.get(bound.quantity, SumLimit(bound.quantity))
             merged[bound.quantity] = SumLimit(
                 bound.quantity,
                 at_most=_tighter(old.at_most, bound.at_most),
                 at_least=_wider(old.at_least, bound.at_least),
             )
-        for bound in merged.values():
-            if min(bound.at_most or 0, bound.at_least or 0) < 0:
-                raise ValueError(f"the limit on {bound.quantity} must not be negative")
         object.__setattr__(self, "at_most", MappingProxyType(dict(sorted(most.items()))))
         object.__setattr__(self, "at_least", MappingProxyType(dict(sorted(least.items()))))
         object.__setattr__(self, "sums", tuple(merged[name] for name in sorted(merged) if merged[name].parts()))

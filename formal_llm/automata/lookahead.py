@@ -87,6 +87,7 @@ class Lookahead:
     ) -> None:
         self.automaton = as_automaton(source, limits)
         inner, _ = split(self.automaton)
+        self.max_states = max_states
         self._max_states = max(max_states, _COUNTED_STATES)
         self._censuses: dict[int | None, Census] = {}
         self._limited = isinstance(self.automaton, LimitedAutomaton)

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from formal_llm.automata.cfg import CFG, Production, closure
+from formal_llm.automata.cfg import CFG, Production
 from formal_llm.automata.chart import ANY, Column, Item, Origins, Stack, ground, next_column, one_stack
+from formal_llm.automata.closures import closure
 
 #: The symbol of the empty stack; no word holds it.
 _BOTTOM = "\0bottom"

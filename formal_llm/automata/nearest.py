@@ -81,8 +81,12 @@ class _Item(NamedTuple):
     paid: int
 
 
+#: The edge that made an item, and the items it was made of.
+_Back = tuple[Edge, _Item | None, _Item | None]
+
+
 class _Search:
-    """The search for the cheapest repair within limits."""
+    """The search for the cheapest repair within limits: rounds with a bound that rises."""
 
     def __init__(
         self, automaton: LimitedAutomaton, pda: PDA, word: Word, weights: EditWeights, max_states: int
@@ -90,124 +94,156 @@ class _Search:
         self._counters = automaton.counters
         self._repairs = Repairs(pda, word, weights, keep=True)
         self._weights = weights
-        self._length = len(word)
         self._budget = max_states
-        self._left = max_states
         self._tolls = _Tolls(self._counters, word, weights)
 
     def find(self) -> tuple[Word | None, bool]:
         """(the word, whether that is certain); None and True where there is none."""
         bound: float = 0
         step = max(self._weights.insert, self._weights.delete, self._weights.substitute)
+        budget = self._budget
         while True:
             if not self._repairs.explore(bound, self._budget):
                 return None, False
-            found, following = self._within(bound)
-            if found is not None or self._left <= 0:
+            round_ = _Round(self._repairs, self._counters, self._tolls, bound, budget)
+            found, budget = round_.run(), round_.budget
+            if found is not None or budget <= 0:
                 return found, found is not None
-            following = min(following, self._repairs.next)
+            following = min(round_.beyond, self._repairs.next)
             if following == INFINITE:
                 return None, True
             bound = max(following, bound + step)
 
-    def _within(self, bound: float) -> tuple[Word | None, float]:
-        """(the word of the cheapest repair that costs at most ``bound``, the least that was seen beyond it)."""
-        repairs, counters = self._repairs, self._counters
-        around = self._around()
-        by_left: dict[int, list[Edge]] = {}
-        by_right: dict[int, list[Edge]] = {}
-        queue: list[tuple[float, int, float, _Item, Edge, _Item | None, _Item | None]] = []
-        chart: dict[int, list[_Item]] = {}
-        costs: dict[_Item, float] = {}
-        backs: dict[_Item, tuple[Edge, _Item | None, _Item | None]] = {}
-        beyond = INFINITE
-        tie = 0
 
-        def offer(edge: Edge, used: int, paid: int, cost: float, left: _Item | None, right: _Item | None) -> None:
-            nonlocal tie, beyond
-            if around[edge.head] == INFINITE or (counters.remaining - used) & counters.guard != counters.guard:
-                return
-            item = _Item(edge.head, used, paid)
-            if costs.get(item, INFINITE) <= cost or (edge.head == repairs.goal and paid != counters.needed):
-                return
-            priority = cost + max(around[edge.head], self._toll(item))
-            if priority > bound:
-                beyond = min(beyond, priority)
-                return
-            costs[item] = cost
-            tie -= 1  # among equals the newest first: it is furthest
-            heapq.heappush(queue, (priority, tie, cost, item, edge, left, right))
+class _Round:
+    """One round of the search: the cheapest repair within limits, of those that cost at most a bound.
 
-        for edge in repairs.edges:
+    Attributes:
+        beyond: the least cost that was seen beyond the bound.
+        budget: how many more items may be looked at.
+    """
+
+    def __init__(self, repairs: Repairs, counters: Counters, tolls: _Tolls, bound: float, budget: int) -> None:
+        self._repairs = repairs
+        self._counters = counters
+        self._tolls = tolls
+        self._bound = bound
+        self.beyond: float = INFINITE
+        self.budget = budget
+        self._around = _around(repairs)
+        self._by_left: dict[int, list[Edge]] = {}
+        self._by_right: dict[int, list[Edge]] = {}
+        #: The items with their priorities and a tie-breaker, the most promising first.
+        self._queue: list[tuple[float, int, _Item, _Back]] = []
+        self._tie = 0
+        #: The least cost at which each item was offered.
+        self._costs: dict[_Item, float] = {}
+        #: How each item that was taken from the queue was made; and these items by their entries.
+        self._backs: dict[_Item, _Back] = {}
+        self._chart: dict[int, list[_Item]] = {}
+
+    def run(self) -> Word | None:
+        """The word of the cheapest repair; None where there is none within the bound and the budget."""
+        self._begin()
+        while self._queue:
+            _, _, item, back = heapq.heappop(self._queue)
+            if item in self._backs:
+                continue
+            self._backs[item] = back
+            if item.entry == self._repairs.goal:
+                return _read_off(item, self._backs)
+            self.budget -= 1
+            if self.budget <= 0:
+                return None
+            self._chart.setdefault(item.entry, []).append(item)
+            self._combine(item)
+        return None
+
+    def _begin(self) -> None:
+        """Offer the entries that are made of nothing but what they read; sort the other edges by their parts."""
+        counters = self._counters
+        for edge in self._repairs.edges:
             if edge.left is None:
                 read = edge.read
                 used = counters.need.get(read, 0) if read is not None else 0
                 paid = counters.earn(read, 0) if read is not None else 0
-                offer(edge, used, paid, edge.price, None, None)
-            else:
-                by_left.setdefault(edge.left, []).append(edge)
-                if edge.right is not None:
-                    by_right.setdefault(edge.right, []).append(edge)
-        while queue:
-            _, _, cost, item, edge, left, right = heapq.heappop(queue)
-            if item in backs:
+                self._offer(_Item(edge.head, used, paid), edge.price, (edge, None, None))
                 continue
-            backs[item] = edge, left, right
-            if item.entry == repairs.goal:
-                return _read_off(item, backs), beyond
-            self._left -= 1
-            if self._left <= 0:
-                return None, beyond
-            chart.setdefault(item.entry, []).append(item)
-            for edge in by_left.get(item.entry, ()):
-                if edge.right is None:
-                    offer(edge, item.used, item.paid, cost + edge.price, item, None)
-                    continue
-                for other in chart.get(edge.right, ()):
-                    paid = self._joined(item.paid, other.paid)
-                    offer(edge, item.used + other.used, paid, cost + costs[other], item, other)
-            for edge in by_right.get(item.entry, ()):
-                assert edge.left is not None
-                for other in chart.get(edge.left, ()):
-                    paid = self._joined(other.paid, item.paid)
-                    offer(edge, item.used + other.used, paid, cost + costs[other], other, item)
-        return None, beyond
+            self._by_left.setdefault(edge.left, []).append(edge)
+            if edge.right is not None:
+                self._by_right.setdefault(edge.right, []).append(edge)
 
-    def _around(self) -> list[float]:
-        """For each entry the least cost of all that is around it in a repair of the word, limits aside."""
-        repairs = self._repairs
-        parts: dict[int, list[tuple[int, float]]] = {}
-        for edge in repairs.edges:
-            if edge.left is not None:
-                beside = 0 if edge.right is None else repairs.costs[edge.right]
-                parts.setdefault(edge.head, []).append((edge.left, edge.price + beside))
-                if edge.right is not None:
-                    parts[edge.head].append((edge.right, repairs.costs[edge.left]))
-        around = [INFINITE] * len(repairs.entries)
-        around[repairs.goal] = 0
-        queue: list[tuple[float, int]] = [(0, repairs.goal)]
-        while queue:
-            cost, entry = heapq.heappop(queue)
-            if cost > around[entry]:
+    def _combine(self, item: _Item) -> None:
+        """Offer what an item makes alone, and with the items beside it that were taken before."""
+        for edge in self._by_left.get(item.entry, ()):
+            if edge.right is None:
+                self._offer(_Item(edge.head, item.used, item.paid), self._costs[item] + edge.price, (edge, item, None))
                 continue
-            for part, price in parts.get(entry, ()):
-                if cost + price < around[part]:
-                    around[part] = cost + price
-                    heapq.heappush(queue, (cost + price, part))
-        return around
+            for other in self._chart.get(edge.right, ()):
+                self._join(edge, item, other)
+        for edge in self._by_right.get(item.entry, ()):
+            assert edge.left is not None
+            for other in self._chart.get(edge.left, ()):
+                self._join(edge, other, item)
 
-    def _joined(self, one: int, other: int) -> int:
+    def _join(self, edge: Edge, left: _Item, right: _Item) -> None:
+        joined = _Item(edge.head, left.used + right.used, self._paid(left.paid, right.paid))
+        self._offer(joined, self._costs[left] + self._costs[right], (edge, left, right))
+
+    def _paid(self, one: int, other: int) -> int:
         """What two parts pay to the lower bounds together: each bound no more than it asks for."""
         if not one or not other:
             return one or other
         needed = self._counters.needed
         return needed - self._counters.less(self._counters.less(needed, one), other)
 
+    def _offer(self, item: _Item, cost: float, back: _Back) -> None:
+        """Queue an item, unless it breaks a limit, leads nowhere, is known at that cost, or is beyond the bound."""
+        counters = self._counters
+        around = self._around[item.entry]
+        if around == INFINITE or (counters.remaining - item.used) & counters.guard != counters.guard:
+            return
+        if self._costs.get(item, INFINITE) <= cost:
+            return
+        if item.entry == self._repairs.goal and item.paid != counters.needed:
+            return
+        priority = cost + max(around, self._toll(item))
+        if priority > self._bound:
+            self.beyond = min(self.beyond, priority)
+            return
+        self._costs[item] = cost
+        self._tie -= 1  # among equals the newest first: it is furthest
+        heapq.heappush(self._queue, (priority, self._tie, item, back))
+
     def _toll(self, item: _Item) -> float:
-        entry = self._repairs.entries[item.entry]
+        """What the limits make sure to cost outside an item."""
         if item.entry == self._repairs.goal:
             return 0
+        entry = self._repairs.entries[item.entry]
         return self._tolls.around(max(entry.call[2], 0), entry.position, item.used, item.paid)
+
+
+def _around(repairs: Repairs) -> list[float]:
+    """For each entry the least cost of all that is around it in a repair of the word, limits aside."""
+    parts: dict[int, list[tuple[int, float]]] = {}
+    for edge in repairs.edges:
+        if edge.left is not None:
+            beside = 0 if edge.right is None else repairs.costs[edge.right]
+            parts.setdefault(edge.head, []).append((edge.left, edge.price + beside))
+            if edge.right is not None:
+                parts[edge.head].append((edge.right, repairs.costs[edge.left]))
+    around = [INFINITE] * len(repairs.entries)
+    around[repairs.goal] = 0
+    queue: list[tuple[float, int]] = [(0, repairs.goal)]
+    while queue:
+        cost, entry = heapq.heappop(queue)
+        if cost > around[entry]:
+            continue
+        for part, price in parts.get(entry, ()):
+            if cost + price < around[part]:
+                around[part] = cost + price
+                heapq.heappush(queue, (cost + price, part))
+    return around
 
 
 class _Tolls:
@@ -242,7 +278,8 @@ class _Tolls:
         return total
 
 
-def _read_off(root: _Item, backs: dict[_Item, tuple[Edge, _Item | None, _Item | None]]) -> Word:
+def _read_off(root: _Item, backs: dict[_Item, _Back]) -> Word:
+    """The word of a repair."""
     read: list[str] = []
     todo = [root]
     while todo:

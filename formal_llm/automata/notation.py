@@ -1,7 +1,8 @@
 """Reading and writing grammars as text.
 
-The notation is in ``cfg.lark``; ``lark`` gives every token its place, so that an error can name file, line and column
-and draw a caret. Printing a grammar and reading it back gives an equal grammar.
+The syntax is in :mod:`formal_llm.automata.syntax`; here is what the statements mean. Every token knows its place, so
+that an error can name file, line and column and draw a caret. Printing a grammar and reading it back gives an equal
+grammar.
 """
 
 from __future__ import annotations
@@ -9,128 +10,29 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from importlib import resources
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 
-from formal_llm.automata.cfg import CFG, EMPTY_WORDS, Production, Symbol, members, quote, selection
+from formal_llm.automata.cfg import CFG, Production, Symbol, members, quote, selection
 from formal_llm.automata.limits import Limits, SumLimit
-from formal_llm.errors import GrammarError, GrammarWarning, did_you_mean
+from formal_llm.automata.source import Place, Source
+from formal_llm.automata.syntax import parse
+from formal_llm.automata.wellformed import EMPTY_WORDS
+from formal_llm.errors import GrammarError, GrammarWarning
 
 if TYPE_CHECKING:
-    from lark import Lark, Token, Tree
+    from lark import Token, Tree
 
 #: Longer numbers are refused: no limit means that many.
 _DIGITS = 100
 _ESCAPE = re.compile(r"\\(.)")
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
-_TOKEN_NAMES = {
-    "SYMBOL": "a symbol",
-    "ARROW": "'->'",
-    "STRING": 'a "text"',
-    "EMPTY": "ε",
-    "_VBAR": "'|'",
-    "EQUAL": "'='",
-    "COMMA": "','",
-    "LPAR": "'('",
-    "RPAR": "')'",
-    "_SOME": "some(...)",
-    "COMPARE": "'<=' or '>='",
-    "_NL": "the end of the line",
-    "$END": "the end of the file",
-    "__ANON_0": "%start",
-    "__ANON_1": "%limit",
-    "__ANON_2": "%require",
-}
-
-
-class Place(NamedTuple):
-    """A place in a text, counted from 1."""
-
-    line: int
-    column: int
-
-
-ARROW = re.compile(r"->|→|::=")
-
-
-@dataclass
-class Source:
-    """A text and where in it things stand; raises and warns with the place."""
-
-    text: str
-    file: str | None
-    places: dict[str, Place] = field(default_factory=dict)
-
-    def fail(
-        self, problem: str, place: Place | None, *, expected: Sequence[str] = (), suggestion: str | None = None
-    ) -> NoReturn:
-        """Raise for a problem at a place of the text.
-
-        Raises:
-            GrammarError: always.
-        """
-        lines = self.text.split("\n")
-        raise GrammarError(
-            problem,
-            file=self.file,
-            line=place.line if place else None,
-            column=place.column if place else None,
-            source_line=lines[place.line - 1] if place and place.line <= len(lines) else None,
-            expected=expected,
-            suggestion=suggestion,
-        ) from None
-
-
-@cache
-def _parser() -> Lark:
-    from lark import Lark
-
-    text = resources.files("formal_llm.automata").joinpath("cfg.lark").read_text(encoding="utf-8")
-    return Lark(
-        text, parser="lalr", propagate_positions=False, maybe_placeholders=False, lexer_callbacks={"SYMBOL": _stripped}
-    )
-
-
-def _stripped(symbol: Token) -> Token:
-    """A symbol without the blanks after it."""
-    text = symbol.rstrip(" \t\f")
-    return symbol if len(text) == len(symbol) else symbol.update(value=text)
-
-
-def read_file(path: str | Path) -> str:
-    """The text of an authored file.
-
-    Raises:
-        GrammarError: the file is missing, a folder, or not UTF-8 text; the message says which.
-    """
-    name = str(path)
-    try:
-        data = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise GrammarError("there is no such file", file=name) from None
-    except OSError as error:
-        raise GrammarError(f"the file cannot be read: {error.strerror}", file=name) from None
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise GrammarError(
-            f"this is not a text file in UTF-8 (byte {error.start} cannot be read)",
-            file=name,
-            suggestion="save it as UTF-8 text",
-        ) from None
-    if "\0" in text:
-        raise GrammarError(f"this is not a text file (zero byte at {text.index(chr(0))})", file=name)
-    return text
 
 
 def read_grammar(text: str, *, file: str | None = None) -> CFG:
     """The grammar that ``text`` describes; see :meth:`CFG.from_string`."""
     source = Source(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), file)
     reader = _Reader(source)
-    for statement in _parse(source).children:
+    for statement in parse(source).children:
         reader.read(cast("Tree[Token]", statement))
     cfg = reader.grammar()
     check_grammar_text(cfg, source)
@@ -152,65 +54,6 @@ def check_grammar_text(cfg: CFG, source: Source) -> None:
         place = source.places.get(warning.symbol)
         where = f"{source.file or '<string>'}{f':{place.line}:{place.column}' if place else ''}"
         warnings.warn(f"{where}: {warning.message}", GrammarWarning, stacklevel=4)
-
-
-def _parse(source: Source) -> Tree[Token]:
-    from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
-
-    if not re.sub(r"#[^\n]*", "", source.text).strip():
-        source.fail("the grammar is empty", None, suggestion="write at least one rule, such as: S -> a S | b")
-    try:
-        return _parser().parse(source.text)
-    except UnexpectedToken as error:
-        expected = _expected(error.accepts or error.expected)
-        place = Place(error.line, error.column)
-        at_end = error.token.type in {"$END", "_NL"}
-        if error.token.type == "$END":
-            lines = source.text.rstrip("\n").split("\n")
-            place = Place(len(lines), len(lines[-1]) + 1)
-        elif error.token.type == "_NL":
-            place = Place(error.line, len(_uncommented(source.text.split("\n")[error.line - 1])) + 1)
-        what = "the line ends too early" if at_end else f"unexpected {error.token.rstrip()!r}"
-        line = _uncommented(source.text.split("\n")[place.line - 1])
-        second = re.match(r"\s*[^\s%|\"]+\s*", line)
-        if second and not ARROW.search(line) and '"' not in line:
-            what, expected = "the arrow is missing", ["'->' after the symbol", 'or a "label" for it']
-            place = Place(place.line, second.end() + 1)
-        source.fail(what, place, expected=expected, suggestion=_advice(source, place))
-    except UnexpectedCharacters as error:
-        place = Place(error.line, error.column)
-        what = f"unexpected character {error.char!r}"
-        if error.char == "%":
-            what = f"unknown directive {source.text.split(chr(10))[error.line - 1][error.column - 1 :].split()[0]}"
-        if error.char == '"':
-            what = 'a text that does not end on its line (closing " is missing)'
-        source.fail(what, place, expected=_expected(error.allowed or ()), suggestion=_advice(source, place))
-    except UnexpectedInput as error:
-        source.fail("this cannot be read", Place(error.line, error.column))
-
-
-def _uncommented(line: str) -> str:
-    """A line without its comment and the blanks at its end; a number sign in a text begins no comment."""
-    kept = re.match(r'(?:[^"#]|"(?:[^"\\]|\\.)*"?)*', line)
-    return (kept[0] if kept else line).rstrip()
-
-
-def _expected(names: object) -> list[str]:
-    shown = [_TOKEN_NAMES.get(name, name) for name in sorted(cast("set[str]", names))]
-    return [name for name in dict.fromkeys(shown) if not name.startswith("__") and name not in {"COMMENT", "BLANK"}]
-
-
-def _advice(source: Source, place: Place) -> str | None:
-    """What the author of the line probably meant."""
-    line = source.text.split("\n")[place.line - 1]
-    wrong_arrow = re.search(r"=>|⇒|⟶|:=|(?<![-=<>:])[:=](?![=:])|<-|-(?=\s)|>", line)
-    if wrong_arrow and not re.search(r"->|→|::=", line) and not line.lstrip().startswith("%"):
-        return f"write '->' instead of {wrong_arrow[0]!r}"
-    word = line[place.column - 1 :].split()[0] if line[place.column - 1 :].split() else ""
-    if word.startswith("%"):
-        near = did_you_mean(word, ["%start", "%limit", "%require", "%empty"])
-        return f"did you mean {near}?" if near else "directives are %start, %limit and %require"
-    return None
 
 
 class _Reader:

@@ -77,6 +77,8 @@ class PDA(Drawable):
         symbols: labels and descriptions of terminals.
         classes: the stack symbols that stand for a choice of one terminal (see :attr:`CFG.classes`).
         cfg: the grammar it was made from, if it was.
+        name: what messages call it, for instance where a constraint is to blame.
+        factors: for a product, the automata it was made of: the base first, then the constraints.
         check: whether to raise for what contradicts itself; automata that are made by a construction are not checked.
 
     Raises:
@@ -91,6 +93,8 @@ class PDA(Drawable):
     symbols: Mapping[str, Symbol] = field(default_factory=dict)
     classes: frozenset[str] = frozenset()
     cfg: CFG | None = None
+    name: str = ""
+    factors: tuple[PDA, ...] = ()
 
     def __init__(
         self,
@@ -102,6 +106,8 @@ class PDA(Drawable):
         symbols: Mapping[str, Symbol] | None = None,
         classes: Iterable[str] = (),
         cfg: CFG | None = None,
+        name: str = "",
+        factors: Iterable[PDA] = (),
         check: bool = True,
     ) -> None:
         made = tuple(dict.fromkeys(t if isinstance(t, Transition) else _transition(t) for t in transitions))
@@ -112,6 +118,8 @@ class PDA(Drawable):
         object.__setattr__(self, "symbols", MappingProxyType(dict(symbols or {})))
         object.__setattr__(self, "classes", frozenset(classes))
         object.__setattr__(self, "cfg", cfg)
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "factors", tuple(factors))
         if check:
             self._check()
 
@@ -180,7 +188,9 @@ class PDA(Drawable):
 
     @cached_property
     def terminals(self) -> Mapping[str, None]:
-        """Σ, in order of appearance (an ordered set)."""
+        """Σ, in order of appearance (an ordered set); of a product that of its base, forbidden terminals included."""
+        if self.factors:
+            return self.factors[0].terminals
         return MappingProxyType(dict.fromkeys(t.read for t in self.transitions if t.read is not None))
 
     @cached_property

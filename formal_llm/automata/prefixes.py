@@ -180,12 +180,7 @@ class Prefixes:
 
     def _within_limits(self, prefix: Word) -> bool | None:
         begins = beginning(prefix, self.pda.terminals)
-        try:
-            both = product(self.pda, begins)
-        except AutomatonError:
-            return False  # not even a pair of final states can be reached
-        if any(name not in both.terminals for name in self.limits.at_least):
-            return False
+        both = product(self.pda, begins)
         verdict = Lookahead(LimitedAutomaton(both, self.limits), max_states=self._max_states).completable()
         return {"yes": True, "no": False}.get(verdict.value)
 

@@ -22,9 +22,13 @@ def product(pda: PDA, finite: PDA) -> PDA:
         pda: any pushdown automaton.
         finite: one whose transitions leave the stack alone. A terminal that none of its transitions reads is forbidden.
 
+    The product remembers what it was made of (:attr:`PDA.factors`): what ``pda`` was made of and, as one more factor,
+    ``finite``. It may have no word at all; as for any automaton, lookahead tells (``Lookahead(both).completable()``).
+
     Raises:
-        AutomatonError: both use their stacks (the intersection may not be context-free), or they share no run at all.
+        AutomatonError: both use their stacks (the intersection may not be context-free).
     """
+    factors = (*(pda.factors or (pda,)), finite)
     if finite.uses_stack:
         if pda.uses_stack:
             raise AutomatonError(
@@ -63,8 +67,6 @@ def product(pda: PDA, finite: PDA) -> PDA:
                 todo.append(transition.target)  # type: ignore[arg-type]
         transitions += made
     accepting = [p for p in pairs if p[0] in pda.accepting_states and p[1] in finite.accepting_states]
-    if not accepting:
-        raise AutomatonError("the automata have no word in common: no pair of final states can be reached")
     symbols = {**finite.symbols, **pda.symbols}
     return PDA(
         transitions,
@@ -74,6 +76,7 @@ def product(pda: PDA, finite: PDA) -> PDA:
         symbols=symbols,
         classes=pda.classes,
         cfg=pda.cfg,
+        factors=factors,
         check=False,
     )
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import typer
 from rich.console import Console
 
-from formal_llm.errors import BudgetExceeded, FormalLLMError, LLMError, NoValidPlan
+from formal_llm.errors import BudgetExceeded, FormalLLMError, InfiniteLanguage, LLMError, NoValidPlan, Undecided
 
 EXIT_CODES = {
     0: "done",
@@ -38,12 +38,12 @@ settings = _Settings()
 
 def out() -> Console:
     """The console for results. Made anew each time, so that it follows a redirected standard output."""
-    return Console(highlight=False, soft_wrap=True)
+    return Console(highlight=False, soft_wrap=True, emoji=False)
 
 
 def err() -> Console:
     """The console for everything that is not the result."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 
 def exit_code(error: FormalLLMError) -> int:
@@ -53,6 +53,19 @@ def exit_code(error: FormalLLMError) -> int:
     if isinstance(error, BudgetExceeded):
         return 4
     return 3 if isinstance(error, LLMError) else 2
+
+
+def said_of(error: Exception) -> str:
+    """What is said of an error at the command line, which has options where Python has arguments."""
+    said = str(error)
+    if isinstance(error, BudgetExceeded):
+        what, _, _ = said.partition("; raise it (")
+        return f"{what.replace(' (error.plan)', '')}; raise it with --max-{error.kind}"
+    if isinstance(error, (InfiniteLanguage, Undecided)):
+        for argument in ("max_length", "max_states"):
+            said = said.replace(argument, f"--{argument.replace('_', '-')}")
+        said = said.replace("count words instead", "count words instead (--of words)")
+    return said
 
 
 @contextmanager
@@ -68,7 +81,7 @@ def errors_told() -> Iterator[None]:
         if settings.debug:
             raise
         console = err()
-        console.print(f"error: {error}", style="red", markup=False)
+        console.print(f"error: {said_of(error)}", style="red", markup=False)
         if not isinstance(error, FormalLLMError) and not str(error):
             console.print(repr(error), markup=False)
         raise typer.Exit(exit_code(error) if isinstance(error, FormalLLMError) else 2) from None

@@ -11,10 +11,17 @@ import typer
 
 from formal_llm.automata import Lookahead
 from formal_llm.cli.console import EXIT_CODES_HELP, command, print_text
-from formal_llm.cli.options import JsonOption, LimitOption, RequireOption, SourceArgument, TaskArgument
-from formal_llm.cli.sources import load, read_limits
+from formal_llm.cli.options import (
+    GoalOption,
+    InputOption,
+    JsonOption,
+    LimitOption,
+    RequireOption,
+    SourceArgument,
+    TaskArgument,
+)
+from formal_llm.cli.sources import load
 from formal_llm.errors import NoValidPlan
-from formal_llm.planning.choices import ChoiceTable
 
 
 class Of(StrEnum):
@@ -25,12 +32,16 @@ class Of(StrEnum):
 
 
 _MaxLength = Annotated[int | None, typer.Option(min=0, help="Only plans of at most so many terminals.")]
+# A lookahead never counts with a smaller budget than this.
+_MaxStates = Annotated[int, typer.Option(min=100_000, help="How many states the count may visit.")]
 
 COUNT_HELP = f"""Count the valid plans, exactly. The number stands alone on the last line.
 
 Examples:
 
   formal-llm count openagi 0
+
+  formal-llm count openagi --input image --goal text --limit input_image=1
 
   formal-llm count my.cfg --max-length 12 --of derivations
 
@@ -49,26 +60,22 @@ Examples:
 """
 
 
-def _lookahead(source: str, task: str, limit: list[str] | None, require: list[str] | None) -> Lookahead:
-    """The lookahead of a source under the goal and limits of a task and of the command line."""
-    loaded = load(source)
-    wanted = loaded.task(task)
-    limits = wanted.limits & read_limits(limit or (), require or ())
-    return ChoiceTable.of(loaded.cfg, goal=wanted.goal, limits=limits).lookahead
-
-
 @command
 def count(
     source: SourceArgument,
     task: TaskArgument = "",
     limit: LimitOption = None,
     require: RequireOption = None,
+    input_: InputOption = None,
+    goal: GoalOption = None,
     max_length: _MaxLength = None,
+    max_states: _MaxStates = 100_000,
     of: Annotated[Of, typer.Option(help="Distinct words, or derivations.")] = Of.words,
     as_json: JsonOption = False,
 ) -> None:
     """Count the valid plans."""
-    number = _lookahead(source, task, limit, require).count(of=of.value, max_length=max_length)
+    cfg, limits = load(source).language(task, inputs=input_, goal=goal, limit=limit, require=require)
+    number = Lookahead(cfg, limits, max_states=max_states).count(of=of.value, max_length=max_length)
     print_text(json.dumps({"count": number, "of": of.value, "max_length": max_length}) if as_json else str(number))
 
 
@@ -80,12 +87,16 @@ def sample(
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same plans.")] = None,
     limit: LimitOption = None,
     require: RequireOption = None,
+    input_: InputOption = None,
+    goal: GoalOption = None,
     max_length: _MaxLength = None,
+    max_states: _MaxStates = 100_000,
     of: Annotated[Of, typer.Option(help="What is equally likely: words, or derivations.")] = Of.words,
     as_json: JsonOption = False,
 ) -> None:
     """Draw valid plans at random."""
-    lookahead = _lookahead(source, task, limit, require)
+    cfg, limits = load(source).language(task, inputs=input_, goal=goal, limit=limit, require=require)
+    lookahead = Lookahead(cfg, limits, max_states=max_states)
     rng = random.Random(seed)
     words = [lookahead.sample(rng, of=of.value, max_length=max_length) for _ in range(number)]
     if words[0] is None:

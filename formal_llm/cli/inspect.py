@@ -14,8 +14,8 @@ from rich.table import Table
 
 from formal_llm import authored
 from formal_llm.automata import PDA, Lookahead
-from formal_llm.cli.console import EXIT_CODES_HELP, command, err, out, print_text
-from formal_llm.cli.options import JsonOption, SourceArgument
+from formal_llm.cli.console import EXIT_CODES_HELP, command, err, out, print_text, said_of
+from formal_llm.cli.options import JsonOption, MaxStatesOption, SourceArgument
 from formal_llm.cli.sources import load
 from formal_llm.errors import FormalLLMError, InfiniteLanguage, Undecided
 from formal_llm.llms import PROVIDERS
@@ -37,6 +37,7 @@ Examples:
 def check(
     source: SourceArgument,
     strict: Annotated[bool, typer.Option("--strict", help="End with exit code 1 when there are warnings.")] = False,
+    max_states: MaxStatesOption = 20_000,
     as_json: JsonOption = False,
 ) -> None:
     """Check a grammar."""
@@ -53,7 +54,7 @@ def check(
         "automaton": f"{len(automaton.states)} states, {len(automaton.transitions)} transitions",
         "classes": ", ".join(sorted(cfg.classes)) or "none",
         "limits": "; ".join(line.lstrip("%") for line in cfg.limits.lines()) or "none",
-        **_language(Lookahead(cfg)),
+        **_language(Lookahead(cfg, max_states=max_states)),
     }
     if as_json:
         print_text(json.dumps({**found, "warnings": list(map(str, cfg.warnings))}, indent=2, ensure_ascii=False))
@@ -87,7 +88,7 @@ def _language(lookahead: Lookahead) -> dict[str, object]:
         rng = random.Random(0)
         found["at random"] = [_shown(lookahead.sample(rng, max_length=bound)) for _ in range(3)]
     except Undecided as error:
-        found["not decided"] = str(error)
+        found["not decided"] = said_of(error)
     return found
 
 

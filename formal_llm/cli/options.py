@@ -8,8 +8,14 @@ import typer
 
 SourceArgument = Annotated[str, typer.Argument(help="A task pack or grammar: its name, or a path.")]
 TaskArgument = Annotated[str, typer.Argument(help="The task: a sentence, or the number of a task of the pack.")]
+InputOption = Annotated[
+    list[str] | None,
+    typer.Option("--input", metavar="NAME", help="An input that is given (else told from the task). Repeatable."),
+]
+GoalOption = Annotated[str | None, typer.Option(help="What is wanted (else told from the task).")]
 LimitOption = Annotated[list[str] | None, typer.Option(metavar="NAME=N", help="Use NAME at most N times. Repeatable.")]
 RequireOption = Annotated[
     list[str] | None, typer.Option(metavar="NAME=N", help="Use NAME at least N times. Repeatable.")
 ]
+MaxStatesOption = Annotated[int, typer.Option(min=1, help="How many states one query of the lookahead may visit.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]

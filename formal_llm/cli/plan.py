@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from formal_llm.cli.console import EXIT_CODES_HELP, command, err, out, print_text
-from formal_llm.cli.options import LimitOption, RequireOption, SourceArgument, TaskArgument
+from formal_llm.cli.batch import Batch, plan_tasks, read_tasks
+from formal_llm.cli.console import EXIT_CODES_HELP, command, err
+from formal_llm.cli.options import (
+    GoalOption,
+    InputOption,
+    LimitOption,
+    MaxStatesOption,
+    RequireOption,
+    SourceArgument,
+    TaskArgument,
+)
+from formal_llm.cli.show import Show, Trace, print_plan
 from formal_llm.cli.sources import load, read_limits
-from formal_llm.errors import BudgetExceeded
-from formal_llm.planning import Budget, Plan, Planner, Wording
-from formal_llm.planning.events import Answered, Asked, Backtracked, Event, Finished, Forced
-
-
-class Show(StrEnum):
-    """The forms in which a plan can be printed."""
-
-    steps = "steps"
-    tree = "tree"
-    call = "call"
-    word = "word"
-    json = "json"
-    mermaid = "mermaid"
+from formal_llm.errors import BudgetExceeded, FormalLLMError
+from formal_llm.llms import LLM, CachedLLM, Prices, RecordingLLM, resolve
+from formal_llm.planning import Budget, Planner, Wording
 
 
 class LookaheadMode(StrEnum):
@@ -55,6 +57,8 @@ Examples:
 
   formal-llm plan openagi 3 --llm test:random --trace --show json
 
+  formal-llm plan openagi --tasks test --out results.jsonl --llm openai:gpt-6-luna --cache answers.sqlite
+
 {EXIT_CODES_HELP}
 """
 
@@ -66,17 +70,17 @@ def plan(
     llm: Annotated[str, typer.Option(help="Who answers; see: formal-llm llms.")] = "builtin",
     limit: LimitOption = None,
     require: RequireOption = None,
-    input_: Annotated[
-        list[str] | None,
-        typer.Option("--input", metavar="NAME", help="An input that is given (else told from the task). Repeatable."),
-    ] = None,
-    goal: Annotated[str | None, typer.Option(help="What is wanted (else told from the task).")] = None,
+    input_: InputOption = None,
+    goal: GoalOption = None,
     lookahead: Annotated[
         LookaheadMode, typer.Option(help="on: no dead ends are offered; off: dead ends are left by backtracking.")
     ] = LookaheadMode.on,
     search: Annotated[
         Search, typer.Option(help="Follow each answer, find the most probable plan, or draw from the answers.")
     ] = Search.greedy,
+    length_penalty: Annotated[
+        float, typer.Option(min=0, help="For --search best-first: above 0, longer plans are favoured; 1 is the mean.")
+    ] = 0.0,
     seed: Annotated[int, typer.Option(help="For --search sample.")] = 0,
     show: Annotated[list[Show] | None, typer.Option(help="How to print the plan. Repeatable.")] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Show on stderr what is asked and answered.")] = False,
@@ -87,80 +91,108 @@ def plan(
     max_questions: Annotated[int | None, typer.Option(min=1, help="Stop after so many questions.")] = None,
     max_steps: Annotated[int, typer.Option(min=1, help="The most moves of the automaton in a plan.")] = 10_000,
     max_backtracks: Annotated[int | None, typer.Option(min=1, help="Stop after so many dead ends.")] = None,
+    max_states: MaxStatesOption = 20_000,
+    max_requests: Annotated[
+        int | None, typer.Option(min=1, help="Stop after so many requests, all plans together.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Stop after so many tokens, all plans together.")
+    ] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0, help="Stop after so much money (see --prices).")] = None,
+    prices: Annotated[
+        str | None,
+        typer.Option(metavar="IN,OUT[,CACHED[,WRITTEN]]", help="Prices per million tokens: read, written, from cache."),
+    ] = None,
     tries: Annotated[int, typer.Option(min=1, help="How often one question is asked until its answer is legal.")] = 3,
+    rules: Annotated[bool, typer.Option("--rules", help="Tell the LLM the rules, in the system message.")] = False,
+    cache: Annotated[Path | None, typer.Option(help="A file of answers: what it has is not asked again.")] = None,
+    record: Annotated[
+        Path | None, typer.Option(help="Record questions and answers, to be replayed: replay:FILE.")
+    ] = None,
+    tasks: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|SPLIT", help="Many tasks: a file with one on each line, or a pack's split."),
+    ] = None,
+    out_: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="With --tasks: the results, a line of JSON for each.")
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, help="With --tasks: how many are planned at once (for hosted models 32).")
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="With --tasks: plan those again that failed before.")
+    ] = False,
 ) -> None:
     """Plan a task."""
+    if length_penalty and search is not Search.best_first:
+        raise FormalLLMError("--length-penalty is for --search best-first")
+    if not math.isfinite(length_penalty):
+        raise FormalLLMError(f"--length-penalty is a number from 0, not {length_penalty}")
     loaded = load(source)
     words = Wording.from_file(wording) if wording is not None else loaded.wording
     if conversation:
         words = Wording(**{**vars(words), "conversation": True})
-    planner = Planner(
-        loaded.cfg,
-        llm,
-        limits=read_limits(limit or (), require or ()),
-        lookahead=lookahead.value,
-        search=search.value,
-        seed=seed,
-        wording=words,
-        budget=Budget(questions=max_questions, steps=max_steps, backtracks=max_backtracks),
-        tries=tries,
-        on_event=Trace(err()) if trace else None,
-    )
-    forms = show or [Show.steps]
+    if rules:
+        words = words.with_rules()
+    with answerer(llm, cache, record) as who:
+        planner = Planner(
+            loaded.cfg,
+            who,
+            limits=read_limits(limit or (), require or ()),
+            lookahead=lookahead.value,
+            search=search.value,
+            length_penalty=length_penalty,
+            seed=seed,
+            wording=words,
+            budget=Budget(questions=max_questions, steps=max_steps, backtracks=max_backtracks),
+            prices=read_prices(prices),
+            tries=tries,
+            max_states=max_states,
+            on_event=Trace(err()) if trace else None,
+        )
+        together = Budget(requests=max_requests, tokens=max_tokens, cost=max_cost)
+        if tasks is not None:
+            if out_ is None:
+                raise FormalLLMError("--tasks needs --out FILE, where the results go")
+            if task or input_ or goal or show:
+                raise FormalLLMError("--tasks brings the tasks: no TASK, --input, --goal or --show beside it")
+            batch = Batch(out_, concurrency, together if together.metered else None, retry_failed)
+            plan_tasks(planner, read_tasks(tasks, loaded), batch)
+            return
+        if out_ is not None or concurrency is not None or retry_failed:
+            raise FormalLLMError("--out, --concurrency and --retry-failed are for many tasks: --tasks FILE")
+        planner.budget = replace(planner.budget, requests=max_requests, tokens=max_tokens, cost=max_cost)
+        forms = show or [Show.steps]
+        try:
+            made = planner.plan(loaded.task(task, inputs=input_ or (), goal=goal))
+        except BudgetExceeded as error:
+            print_plan(error.plan, forms)
+            raise
+        print_plan(made, forms)
+
+
+@contextmanager
+def answerer(name: str, cache: Path | None, record: Path | None) -> Iterator[LLM]:
+    """The LLM of a provider string; what it answers is kept and recorded where that is wanted."""
+    with ExitStack() as opened:
+        llm = resolve(name)
+        if cache is not None:
+            llm = opened.enter_context(CachedLLM(llm, cache, name=None if hasattr(llm, "identity") else name))
+        if record is not None:
+            llm = opened.enter_context(RecordingLLM(llm, record))
+        yield llm
+
+
+def read_prices(text: str | None) -> Prices | None:
+    """The prices that ``--prices IN,OUT[,CACHED[,WRITTEN]]`` gives.
+
+    Raises:
+        FormalLLMError: it is not of that form.
+    """
+    if text is None:
+        return None
     try:
-        made = planner.plan(loaded.task(task, inputs=input_ or (), goal=goal))
-    except BudgetExceeded as error:
-        print_plan(error.plan, forms)
-        raise
-    print_plan(made, forms)
-
-
-def print_plan(made: Plan, forms: list[Show]) -> None:
-    """A plan on standard output, in each of the forms."""
-    for number, form in enumerate(forms):
-        if number:
-            print_text("")
-        if form is Show.steps:
-            print_text(str(made))
-        elif form is Show.call:
-            print_text(str(made.call) if made.call is not None else " ".join(made.word))
-        elif form is Show.word:
-            print_text(" ".join(made.word))
-        elif form is Show.json:
-            print_text(made.to_json(indent=2))
-        elif form is Show.mermaid:
-            print_text(made.to_mermaid())
-        else:
-            out().print(made, soft_wrap=False)  # a panel wraps its own lines
-
-
-class Trace:
-    """Prints what happens while a plan is made."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._asked = 0
-
-    def __call__(self, event: Event) -> None:
-        """Print one event."""
-        console = self._console
-        match event:
-            case Asked(question):
-                self._asked += 1
-                console.rule(f"question {self._asked}", align="left")
-                console.print(question.prompt, markup=False)
-            case Answered(question, answer):
-                chosen = "; ".join(f"{n}: {question.options[n - 1].text}" for n in answer.numbers)
-                console.print(f"-> {chosen}", style="green", markup=False)
-            case Forced(text, left_out):
-                console.print(f"taken without a question: {text} ({left_out} ruled out)", style="dim", markup=False)
-            case Backtracked(text, word):
-                place = " ".join(word) or "the beginning"
-                console.print(f"dead end; back to {place}, without: {text}", style="yellow", markup=False)
-            case Finished(plan):
-                usage = plan.usage
-                console.rule("finished", align="left")
-                console.print(
-                    f"questions: {usage.questions}; choices taken without one: {usage.forced}; "
-                    f"dead ends: {usage.backtracks}; {usage.seconds:.3f} s"
-                )
+        input_, output, *more = map(float, text.split(","))
+        return Prices(input_, output, *more)
+    except (TypeError, ValueError):
+        raise FormalLLMError(f"--prices takes IN,OUT[,CACHED[,WRITTEN]], as in --prices 0.25,2; not {text!r}") from None

@@ -32,10 +32,26 @@ class Source:
                 return self.pack.task(which)
             return self.pack.read(self.pack.task(which).description, inputs=inputs or None, goal=goal)
         if inputs:
-            raise ResourceNotFound("input", inputs[0])
+            raise FormalLLMError(
+                "--input is for task packs, and SOURCE is a grammar; --limit NAME=0 leaves a terminal out"
+            )
         if goal is not None and goal not in self.cfg.nonterminals:
             raise ResourceNotFound("goal", goal, self.cfg.nonterminals)
         return Task(which, goal=goal)
+
+    def language(
+        self,
+        which: str,
+        *,
+        inputs: Sequence[str] | None,
+        goal: str | None,
+        limit: Sequence[str] | None,
+        require: Sequence[str] | None,
+    ) -> tuple[CFG, Limits]:
+        """The grammar of the plans for the task that the command line names, and the limits besides the grammar's."""
+        task = self.task(which, inputs=inputs or (), goal=goal)
+        cfg = self.cfg if task.goal is None else self.cfg.with_start(task.goal)
+        return cfg, task.limits & read_limits(limit or (), require or ())
 
 
 def load(name: str) -> Source:

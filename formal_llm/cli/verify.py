@@ -9,23 +9,32 @@ from typing import Annotated
 
 import typer
 
-from formal_llm.automata.notation import read_file
+from formal_llm.automata.source import read_file
 from formal_llm.cli.console import command, print_text
-from formal_llm.cli.options import JsonOption, LimitOption, RequireOption, SourceArgument
-from formal_llm.cli.sources import load, read_limits
+from formal_llm.cli.options import (
+    GoalOption,
+    InputOption,
+    JsonOption,
+    LimitOption,
+    MaxStatesOption,
+    RequireOption,
+    SourceArgument,
+    TaskArgument,
+)
+from formal_llm.cli.sources import load
 from formal_llm.planning.plan_text import read_plan_text
 from formal_llm.planning.verify import Verifier
 
 HELP = """Verify a plan that anybody wrote: is it valid, where does it go wrong, what is the nearest valid plan?
 
 The plan is read from a file, or from standard input for "-": steps by name or label, one a line; a word; nested calls;
-JSON.
+JSON. Where a task is named, the plan must also be one for its goal, from its inputs.
 
 Examples:
 
   formal-llm verify openagi my_plan.txt
 
-  formal-llm plan openagi 117 | formal-llm verify openagi -
+  formal-llm plan openagi 117 | formal-llm verify openagi - 117
 
   echo "captioning colorization input_image" | formal-llm verify openagi - --limit colorization=0 --json
 
@@ -37,13 +46,17 @@ Exit codes: 0 the plan is valid; 1 it is not; 2 wrong arguments, or a plan or gr
 def verify(
     source: SourceArgument,
     plan: Annotated[str, typer.Argument(help='A file with the plan; "-" for standard input.')],
+    task: TaskArgument = "",
     limit: LimitOption = None,
     require: RequireOption = None,
+    input_: InputOption = None,
+    goal: GoalOption = None,
+    max_states: MaxStatesOption = 50_000,
     as_json: JsonOption = False,
 ) -> None:
     """Verify a plan."""
-    cfg = load(source).cfg
-    verifier = Verifier(cfg, read_limits(limit or (), require or ()))
+    cfg, limits = load(source).language(task, inputs=input_, goal=goal, limit=limit, require=require)
+    verifier = Verifier(cfg, limits, max_states=max_states)
     text = sys.stdin.read() if plan == "-" else read_file(Path(plan))
     verdict = verifier.verify(read_plan_text(text, cfg))
     print_text(json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False) if as_json else str(verdict))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import random
-from collections.abc import Callable, Iterable
+import threading
+import weakref
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from formal_llm.errors import InvalidAnswer
+from formal_llm.errors import InvalidAnswer, LLMError
 from formal_llm.llms.question import Answer, Question
 
 
@@ -19,7 +22,50 @@ class FunctionLLM:
 
     def choose(self, question: Question) -> Answer:
         """What the function returns, checked."""
-        return question.check(self._function(question))
+        given = self._function(question)
+        if inspect.iscoroutine(given):
+            given.close()
+            raise TypeError("the function returns a coroutine, not an answer; wrap it: AsyncFunctionLLM(function)")
+        return question.check(given)
+
+
+class AsyncFunctionLLM:
+    """Answers with an ``async def`` function of the question, so that many questions can be under way at once.
+
+    Where nothing is awaited (``Planner.plan``), each question is run to its end on an event loop kept for that, one for
+    each thread: what the function opened for one question, such as connections, it finds again at the next.
+    """
+
+    def __init__(self, function: Callable[[Question], Awaitable[Any]]) -> None:
+        self._function = function
+        self._own = threading.local()
+
+    async def achoose(self, question: Question) -> Answer:
+        """What the function returns, checked."""
+        return question.check(await self._function(question))
+
+    async def aclose(self) -> None:
+        """Nothing is open here; what the function opened is its own."""
+
+    def choose(self, question: Question) -> Answer:
+        """As :meth:`achoose`, for those who do not await.
+
+        Raises:
+            LLMError: an event loop is running in this thread, and would be held up.
+        """
+        import asyncio
+
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            pass
+        else:
+            raise LLMError("an event loop is running: await achoose(question), or use what drives walks asynchronously")
+        runner: asyncio.Runner | None = getattr(self._own, "runner", None)
+        if runner is None:
+            runner = self._own.runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+            weakref.finalize(self, runner.get_loop().close)
+        return runner.run(self.achoose(question))
 
 
 #: How many random selections are tried before one that the question objects to is given all the same.

@@ -6,6 +6,7 @@ functions and are made when they are first looked at, so a double that only look
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -71,18 +72,65 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """What answers cost: requests made, tokens read and written."""
+    """What answers cost.
+
+    Attributes:
+        requests: requests made; a provider's SDK may have repeated one after passing failures, that is not counted.
+        input_tokens: tokens read, those from the provider's cache included.
+        output_tokens: tokens written, thinking included.
+        cached_tokens: those of ``input_tokens`` that came from the provider's prompt cache.
+        cache_write_tokens: those of ``input_tokens`` that were put into it.
+    """
 
     requests: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
+    cache_write_tokens: int = 0
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
         return TokenUsage(
             self.requests + other.requests,
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
         )
+
+    @property
+    def tokens(self) -> int:
+        """All tokens, read and written."""
+        return self.input_tokens + self.output_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What a model's tokens cost, in any currency, per million tokens.
+
+    Attributes:
+        input: of a token read.
+        output: of a token written.
+        cached: of a token read from the provider's prompt cache; None: as ``input``.
+        cache_write: of a token put into it; None: as ``input``.
+    """
+
+    input: float
+    output: float
+    cached: float | None = None
+    cache_write: float | None = None
+
+    def __post_init__(self) -> None:
+        for price in (self.input, self.output, self.cached, self.cache_write):
+            if price is not None and not 0 <= price < math.inf:
+                raise ValueError(f"a price is a number of 0 or more, not {price}")
+
+    def cost(self, usage: TokenUsage) -> float:
+        """What ``usage`` costs."""
+        cached = self.input if self.cached is None else self.cached
+        written = self.input if self.cache_write is None else self.cache_write
+        plain = usage.input_tokens - usage.cached_tokens - usage.cache_write_tokens
+        total = plain * self.input + usage.cached_tokens * cached + usage.cache_write_tokens * written
+        return (total + usage.output_tokens * self.output) / 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +170,10 @@ class Question:
         outlook: what the options mean for the rest of the plan, or a function that tells it; None where nobody knows.
         objection: for options that may be chosen one by one but not all together: what is wrong with a set of numbers,
             or an empty text.
+        walk: the name of the walk that asks, where several are under way.
     """
 
-    __slots__ = ("_messages", "_outlook", "_prompt", "complaint", "objection", "options", "several", "task")
+    __slots__ = ("_messages", "_outlook", "_prompt", "complaint", "objection", "options", "several", "task", "walk")
 
     def __init__(
         self,
@@ -136,6 +185,7 @@ class Question:
         messages: Sequence[Message] | Callable[[], Sequence[Message]] = (),
         outlook: Outlook | Callable[[], Outlook] | None = None,
         objection: Callable[[tuple[int, ...]], str] | None = None,
+        walk: str = "",
     ) -> None:
         self._prompt = prompt
         if type(options) is tuple and options and type(options[0]) is Option:
@@ -150,6 +200,7 @@ class Question:
         self._messages = messages
         self._outlook = outlook
         self.objection = objection
+        self.walk = walk
         self.complaint = ""
 
     @property
@@ -173,11 +224,20 @@ class Question:
             self._outlook = self._outlook()
         return self._outlook
 
+    @property
+    def content(self) -> dict[str, Any]:
+        """What the answerer is shown, as JSON data: equal for questions that are the same to it."""
+        return {
+            "messages": [list(message) for message in self.messages],
+            "options": [[option.number, option.text] for option in self.options],
+            "several": self.several,
+        }
+
     def __repr__(self) -> str:
         return f"<Question: {' | '.join(f'{option.number}: {option.text}' for option in self.options)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        state = (self.prompt, self.options, self.several, self.task, self.messages[:-1], self.outlook)
+        state = (self.prompt, self.options, self.several, self.task, self.messages[:-1], self.outlook, self.walk)
         return _rebuild, state
 
     # -- answers ------------------------------------------------------------------------------------------------
@@ -218,7 +278,8 @@ class Question:
             )
         problem = self.problem(answer.numbers)
         if problem:
-            raise InvalidAnswer(problem, [(self.prompt, answer.text or ", ".join(map(str, answer.numbers)))])
+            said = answer.text or ", ".join(map(str, answer.numbers))
+            raise InvalidAnswer(problem, [(self.prompt, said)], answer.usage)
         return answer
 
     def problem(self, numbers: tuple[int, ...]) -> str:
@@ -247,6 +308,7 @@ class Question:
             messages=self._messages,
             outlook=self._outlook,
             objection=self.objection,
+            walk=self.walk,
         )
         if self.several:
             wanted = f"Answer with numbers from 1 to {len(self.options)}, separated by commas"
@@ -267,5 +329,6 @@ def _rebuild(
     task: str,
     messages: tuple[Message, ...],
     outlook: Outlook | None,
+    walk: str,
 ) -> Question:
-    return Question(prompt, options, several=several, task=task, messages=messages, outlook=outlook)
+    return Question(prompt, options, several=several, task=task, messages=messages, outlook=outlook, walk=walk)

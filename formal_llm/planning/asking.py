@@ -20,13 +20,22 @@ class Asker:
         wording: how questions are put.
         task: the description of the task.
         tree: makes the tree of a plan from its moves.
+        walk: the name of the walk.
     """
 
-    def __init__(self, table: ChoiceTable, wording: Wording, task: str, tree: Callable[[Sequence[Any]], Node]) -> None:
+    def __init__(
+        self,
+        table: ChoiceTable,
+        wording: Wording,
+        task: str,
+        tree: Callable[[Sequence[Any]], Node],
+        walk: str = "",
+    ) -> None:
         self._table = table
         self._wording = wording
         self._task = task
         self._tree = tree
+        self._walk = walk
 
     def ask(self, entry: Entry, moves: Sequence[Any], journal: Sequence[Entry], left: float) -> Question:
         """The question of a choice.
@@ -48,7 +57,8 @@ class Asker:
             return wording.ask(self._task, self._tree(before), texts, several=entry.fork.several, shown=shown)
 
         def messages() -> tuple[Message, ...]:
-            return wording.before((e.question.prompt, e.said) for e in earlier if e.question is not None)
+            talk = ((e.question.prompt, e.said) for e in earlier if e.question is not None)
+            return wording.before(talk, self._task, self._table.rules)
 
         return Question(
             prompt,
@@ -58,6 +68,7 @@ class Asker:
             messages=messages,
             outlook=lambda: self._outlook(entry, before),
             objection=(lambda numbers: self._objection(entry, numbers, left)) if entry.fork.several else None,
+            walk=self._walk,
         )
 
     def _objection(self, entry: Entry, numbers: tuple[int, ...], left: float) -> str:

@@ -19,7 +19,7 @@ from formal_llm.automata import CFG, Limits
 from formal_llm.automata.automaton import EMPTY, Configuration, Stack, State
 from formal_llm.automata.completion import Completion
 from formal_llm.automata.flow import INFINITE
-from formal_llm.automata.limited import Counters, LimitedConfiguration, limited, split
+from formal_llm.automata.limited import Counters, LimitedAutomaton, LimitedConfiguration, split
 from formal_llm.automata.lookahead import Lookahead, as_automaton
 from formal_llm.automata.pda import PDA
 from formal_llm.automata.product import constrained
@@ -116,6 +116,7 @@ class ChoiceTable:
         inner, _ = split(self.automaton)
         self._pda: PDA | None = inner if isinstance(inner, PDA) else None
         self._counters: Counters | None = getattr(self.automaton, "counters", None)
+        self._rules: str | None = None
         self._templates: dict[tuple[State, str | None], _Template] = {}
         #: (the choices, moves that finish a plan after any of them but for what lies deeper), by signature.
         self._forks: dict[Hashable, tuple[Fork, float]] = {}
@@ -130,6 +131,7 @@ class ChoiceTable:
         constraints: Sequence[PDA] = (),
         lookahead: str = "on",
         max_states: int = 20_000,
+        solver: bool = True,
     ) -> ChoiceTable:
         """The choices of a grammar or automaton.
 
@@ -140,6 +142,7 @@ class ChoiceTable:
             constraints: finite automata that the word must satisfy as well.
             lookahead: ``"on"`` or ``"off"``.
             max_states: the budget of one lookahead query.
+            solver: whether an integer program may decide what the lookahead's search does not.
 
         Raises:
             AutomatonError: a goal or constraints for an automaton that cannot have them.
@@ -155,8 +158,20 @@ class ChoiceTable:
             inner, own = split(automaton)
             if not isinstance(inner, PDA):
                 raise AutomatonError("constraints need a grammar or a PDA to be combined with")
-            automaton = limited(constrained(inner, constraints), own)
-        return cls(Lookahead(automaton, max_states=max_states), look=lookahead == "on")
+            combined = constrained(inner, constraints)
+            automaton = LimitedAutomaton(combined, own, tuple(automaton.terminals)) if own else combined
+        return cls(Lookahead(automaton, max_states=max_states, solver=solver), look=lookahead == "on")
+
+    def rules(self) -> str:
+        """The rules of the automaton as text: its grammar, or its transitions, and its limits."""
+        if self._rules is None:
+            inner, own = split(self.automaton)
+            cfg = getattr(inner, "cfg", None)
+            if cfg is not None:
+                self._rules = str(cfg.with_limits(own) if own else cfg).strip()
+            else:
+                self._rules = "\n".join([*map(str, getattr(inner, "transitions", ())), *own.lines()])
+        return self._rules
 
     def at(self, configuration: Any, steps: float) -> Fork:
         """The choices of ``configuration`` when ``steps`` more moves may be made."""

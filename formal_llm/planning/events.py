@@ -1,4 +1,8 @@
-"""What happens while a plan is made, for those who want to watch."""
+"""What happens while a plan is made, for those who want to watch.
+
+Where many walks are under way at once, each event tells by its name which one it comes from; for a single walk the name
+is empty.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from formal_llm.llms.question import Answer, Question
-from formal_llm.planning.plan import Plan
+from formal_llm.planning.plan import Plan, Usage
+from formal_llm.planning.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A walk begins: a valid plan exists, and nothing has been asked yet."""
+
+    task: Task
+    walk: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +28,11 @@ class Asked:
 
     question: Question
 
+    @property
+    def walk(self) -> str:
+        """The name of the walk."""
+        return self.question.walk
+
 
 @dataclass(frozen=True, slots=True)
 class Answered:
@@ -22,6 +40,11 @@ class Answered:
 
     question: Question
     answer: Answer
+
+    @property
+    def walk(self) -> str:
+        """The name of the walk."""
+        return self.question.walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +58,7 @@ class Forced:
 
     text: str
     left_out: int
+    walk: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +72,7 @@ class Backtracked:
 
     text: str
     word: tuple[str, ...]
+    walk: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +80,22 @@ class Finished:
     """The plan is finished."""
 
     plan: Plan
+    walk: str = ""
 
 
-Event = Asked | Answered | Forced | Backtracked | Finished
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """No plan was made.
+
+    Attributes:
+        error: why.
+        usage: what it took all the same.
+    """
+
+    error: BaseException
+    usage: Usage
+    walk: str = ""
+
+
+Event = Started | Asked | Answered | Forced | Backtracked | Finished | Failed
 EventCallback = Callable[[Event], None]

@@ -1,7 +1,8 @@
 """Strategies of search: how the answers to a walk's questions become a plan.
 
-Each strategy takes a walk and a function that answers a question, and drives the walk to its end. It does no input or
-output of its own.
+Each strategy is a generator: it yields questions of the walk, is sent their answers, and ends when the walk does. It
+does no input or output of its own, so whoever drives it (:func:`drive`, or one who waits for many at once) decides how
+questions are answered.
 
 - :func:`greedy` follows each answer.
 - :func:`best_first` looks for the most probable plan: uniform-cost search (Dijkstra 1959; Russell and Norvig,
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import Any
@@ -33,25 +34,40 @@ from formal_llm.planning.journal import shares
 from formal_llm.planning.plan import Plan, Usage
 from formal_llm.planning.walk import Walk
 
-Ask = Callable[[Question], Answer]
+#: Questions go out, answers come in.
+Steps = Generator[Question, Answer, None]
 
 
-def greedy(walk: Walk, ask: Ask) -> None:
-    """Drive a walk to its end along what is answered.
+def drive(steps: Generator[Question, Answer, Any], choose: Callable[[Question], Answer]) -> None:
+    """Have the questions of ``steps`` answered by ``choose``, one after the other; what it raises is thrown in."""
+    try:
+        question = next(steps)
+        while True:
+            try:
+                answer = choose(question)
+            except Exception as error:
+                question = steps.throw(error)
+            else:
+                question = steps.send(answer)
+    except StopIteration:
+        return
+
+
+def greedy(walk: Walk) -> Steps:
+    """Take a walk to its end along what is answered.
 
     Args:
         walk: the walk.
-        ask: answers a question.
 
     Raises:
         BudgetExceeded, NoValidPlan: as :attr:`Walk.question` does.
     """
     while (question := walk.question) is not None:
-        walk.answer(ask(question))
+        walk.answer((yield question))
 
 
-def sample(walk: Walk, ask: Ask, rng: random.Random) -> None:
-    """Drive a walk to its end along choices that are drawn from the probabilities of the answers.
+def sample(walk: Walk, rng: random.Random) -> Steps:
+    """Take a walk to its end along choices that are drawn from the probabilities of the answers.
 
     So a plan comes up with its probability as this module defines it, normalised place by place. After a dead end,
     which there is only where the lookahead is off or had to say "unknown", what is left is asked and drawn anew. An
@@ -59,7 +75,6 @@ def sample(walk: Walk, ask: Ask, rng: random.Random) -> None:
 
     Args:
         walk: the walk.
-        ask: answers a question.
         rng: where the draws come from.
 
     Raises:
@@ -67,7 +82,7 @@ def sample(walk: Walk, ask: Ask, rng: random.Random) -> None:
         InvalidAnswer: an answer has a negative probability, or one that is no finite number.
     """
     while (question := walk.question) is not None:
-        answer = ask(question)
+        answer = yield question
         likely = None if question.several else shares(answer, len(question.options))
         if likely is not None:
             drawn = rng.choices(range(1, len(likely) + 1), likely)[0]
@@ -75,8 +90,8 @@ def sample(walk: Walk, ask: Ask, rng: random.Random) -> None:
         walk.answer(answer)
 
 
-def best_first(walk: Walk, ask: Ask, *, length_penalty: float = 0.0) -> None:
-    """Drive a walk to the most probable plan.
+def best_first(walk: Walk, *, length_penalty: float = 0.0) -> Steps:
+    """Take a walk to the most probable plan.
 
     Unfinished plans wait in a frontier, the most probable one first; its question is asked, once, and each of its
     options becomes an unfinished plan in turn. The first finished plan whose turn comes is the most probable one, since
@@ -102,12 +117,12 @@ def best_first(walk: Walk, ask: Ask, *, length_penalty: float = 0.0) -> None:
     with a generous one most of the language is searched, so give a question budget as well.
 
     Args:
-        walk: the walk. It goes to the plan that was found; where an exception is raised, it stays where it is.
-        ask: answers a question. Should answer the same question in the same way.
+        walk: the walk. It goes to the plan that was found; where an exception is raised, it stays where it is. The same
+            question should be answered in the same way whenever it is asked.
         length_penalty: alpha, 0 or more.
 
     Raises:
-        BudgetExceeded: the questions (or the dead ends) of all branches together used up the walk's budget. Its
+        BudgetExceeded: what all branches together used has used up the walk's budget. Its
             ``plan`` is the best finished plan known by then (``complete`` is True), or else the most probable partial
             one. Or no plan ends within the step budget.
         NoValidPlan: every branch was tried.
@@ -119,7 +134,7 @@ def best_first(walk: Walk, ask: Ask, *, length_penalty: float = 0.0) -> None:
     if length_penalty and walk.budget.steps is None:
         raise ValueError("a length penalty needs a bound on the length of plans: Budget(steps=...)")
     if not walk.done:
-        _BestFirst(walk, ask, length_penalty).run()
+        yield from _BestFirst(walk, length_penalty).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +163,8 @@ class _Node:
 class _BestFirst:
     """The frontier of a best-first search, and what the search has used."""
 
-    def __init__(self, walk: Walk, ask: Ask, alpha: float) -> None:
+    def __init__(self, walk: Walk, alpha: float) -> None:
         self._walk = walk
-        self._ask = ask
         self._alpha = alpha
         self._heap: list[tuple[Any, _Node]] = []
         self._used = walk.usage
@@ -163,7 +177,7 @@ class _BestFirst:
         start.budget = Budget(None, walk.budget.steps, self._used.backtracks)
         self._push(_Node(start, cost=cost, questions=self._used.questions - self._used.wasted))
 
-    def run(self) -> None:
+    def run(self) -> Steps:
         budget = self._walk.budget
         while self._heap:
             node = heappop(self._heap)[1]
@@ -176,10 +190,13 @@ class _BestFirst:
             elif node.walk.done:
                 self._walk.follow(node.walk, self._usage(node.walk))
                 return
-            elif budget.questions is not None and self._used.questions + self._asked >= budget.questions:
-                raise BudgetExceeded("questions", budget.questions, self._plan(self._finished() or node.walk))
+            elif budget.metered and (kind := budget.spent(self._usage(node.walk))) is not None:
+                raise BudgetExceeded(kind, getattr(budget, kind), self._plan(self._finished() or node.walk))
             else:
-                for branch in self._branches(node):
+                question = node.walk.question
+                assert question is not None
+                answer = question.check((yield question))
+                for branch in self._branches(node, question, answer):
                     self._push(branch)
         if self._capped and budget.steps is not None:
             raise BudgetExceeded("steps", budget.steps, self._plan(self._walk))
@@ -205,11 +222,8 @@ class _BestFirst:
         stage = 0 if finished else 1 if node.answer is not None else 2
         return (node.zeros, cost, stage, node.questions, node.path)
 
-    def _branches(self, node: _Node) -> Iterator[_Node]:
-        """Ask the question at a node: one node for each option."""
-        question = node.walk.question
-        assert question is not None
-        answer = question.check(self._ask(question))
+    def _branches(self, node: _Node, question: Question, answer: Answer) -> Iterator[_Node]:
+        """One node for each option of the question at a node."""
         self._asked += 1
         self._tokens += answer.usage
         if question.several:
@@ -261,16 +275,19 @@ class _BestFirst:
 
     def _usage(self, walk: Walk) -> Usage:
         """What the whole search took to find a walk."""
-        own, tokens = walk.usage, self._tokens
+        own, tokens = walk.usage, self._used.token_usage + self._tokens
         asked = self._used.questions + self._asked
         return replace(
             own,
             questions=asked,
             backtracks=self._used.backtracks + self._dead,
             wasted=asked - (own.questions - own.wasted),
-            requests=self._used.requests + tokens.requests,
-            input_tokens=self._used.input_tokens + tokens.input_tokens,
-            output_tokens=self._used.output_tokens + tokens.output_tokens,
+            requests=tokens.requests,
+            input_tokens=tokens.input_tokens,
+            output_tokens=tokens.output_tokens,
+            cached_tokens=tokens.cached_tokens,
+            cache_write_tokens=tokens.cache_write_tokens,
+            cost=self._walk.cost(tokens),
         )
 
     def _plan(self, walk: Walk) -> Plan:

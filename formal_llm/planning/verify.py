@@ -134,9 +134,9 @@ class Verifier:
         if position is None:
             reason = "where it goes wrong was not decided within the budget of states"
         elif longest < 0:
-            reason, _, lines, _ = why_empty(self.automaton, max_states=self._max_states)
-            limits = tuple(lines)
-            reason = f"no plan is valid: {reason}"
+            why = why_empty(self.automaton, max_states=self._max_states)
+            limits = why.limits
+            reason = f"no plan is valid: {why.reason}"
         else:
             allowed, may_stop, decided = self._prefixes.following(word[:position])
             limits = self._to_blame(word, position)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from formal_llm.automata import Limits
@@ -27,7 +28,7 @@ from formal_llm.automata.flow import INFINITE
 from formal_llm.automata.limited import split
 from formal_llm.automata.pda import PDA
 from formal_llm.errors import BudgetExceeded, NoValidPlan, SnapshotError, WalkError
-from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.question import Answer, Prices, Question, TokenUsage
 from formal_llm.planning.asking import Asker
 from formal_llm.planning.budget import Budget, Meter
 from formal_llm.planning.checkpoint import Checkpoint, Row
@@ -50,6 +51,8 @@ class Walk:
         lookahead: ``"on"``, or ``"off"`` to offer whatever the automaton allows next and backtrack from dead ends.
         wording: how questions are put.
         budget: what the walk may use. It may be replaced on the way.
+        prices: what tokens cost, where that is known.
+        name: a name for the walk, where several are under way: its questions and events tell it.
         on_event: called with what happens.
 
     Raises:
@@ -65,8 +68,11 @@ class Walk:
         lookahead: str = "on",
         wording: Wording | None = None,
         budget: Budget | None = None,
+        prices: Prices | None = None,
+        name: str = "",
         on_event: EventCallback | None = None,
     ) -> None:
+        self.name = name
         self.task = Task.of(task)
         if not isinstance(source, ChoiceTable):
             both = self.task.limits & limits if limits else self.task.limits
@@ -74,7 +80,7 @@ class Walk:
         self._table: ChoiceTable = source
         self.wording = wording or Wording()
         self.budget = budget or Budget()
-        self._asker = Asker(self._table, self.wording, self.task.description, self._tree)
+        self._asker = Asker(self._table, self.wording, self.task.description, self._tree, name)
         self._on_event = on_event
         self._journal: list[Entry] = []
         self._moves: list[Any] = []
@@ -83,7 +89,7 @@ class Walk:
         self._dead = False
         self._stopped = False
         self._capped = False
-        self._meter = Meter()
+        self._meter = Meter(prices)
         if self._table.lookahead.steps(self._now) == INFINITE:
             raise self._no_plan()
         with suppress(BudgetExceeded):  # raised again when the question is looked at
@@ -129,10 +135,43 @@ class Walk:
                 return None
         entry: Entry = self._here
         if entry.question is None:
-            if self.budget.questions is not None and self._meter.questions >= self.budget.questions:
-                raise BudgetExceeded("questions", self.budget.questions, self.partial)
+            if self.budget.metered:
+                self.afford()
             entry.question = self._ask(entry)
         return entry.question
+
+    def afford(self, tokens: TokenUsage | None = None) -> None:
+        """Raise if the budget leaves nothing for another question.
+
+        Args:
+            tokens: what was used besides what the walk knows of, by tries at a question that is not answered yet.
+
+        Raises:
+            BudgetExceeded: with the partial plan.
+        """
+        usage = self.usage
+        if tokens is not None:
+            both = self._meter.tokens + tokens
+            usage = replace(
+                usage,
+                requests=both.requests,
+                input_tokens=both.input_tokens,
+                output_tokens=both.output_tokens,
+                cost=self.cost(both),
+            )
+        kind = self.budget.spent(usage)
+        if kind is not None:
+            partial = self.partial
+            partial.usage = usage
+            raise BudgetExceeded(kind, getattr(self.budget, kind), partial)
+
+    def cost(self, tokens: TokenUsage) -> float | None:
+        """What tokens cost; None without prices."""
+        return self._meter.cost(tokens)
+
+    def charge(self, tokens: TokenUsage) -> None:
+        """Count what was used in vain, for a question that got no answer."""
+        self._meter.tokens += tokens
 
     @property
     def left(self) -> float:
@@ -246,7 +285,7 @@ class Walk:
         self._stopped = True
         self._meter.stop()
         if self._on_event is not None:
-            self._on_event(Finished(self.plan))
+            self._on_event(Finished(self.plan, self.name))
 
     def _settle(self) -> None:
         """Go on to the next question or to the end: take what leaves no choice, go back from dead ends."""
@@ -279,7 +318,7 @@ class Walk:
         if fork.total > 1:
             self._meter.forced += 1
             if self._on_event is not None:
-                self._on_event(Forced(self._asker.texts(fork)[0], fork.total - 1))
+                self._on_event(Forced(self._asker.texts(fork)[0], fork.total - 1, self.name))
         self._go(choice)
 
     # -- going back ---------------------------------------------------------------------------------------------
@@ -309,7 +348,7 @@ class Walk:
         fresh = Entry(entry.configuration, entry.fork, entry.moves)
         fresh.excluded = excluded
         if self._on_event is not None and entry.chosen is not None and entry.key in excluded:
-            self._on_event(Backtracked(self._asker.chosen_text(entry), self.word))
+            self._on_event(Backtracked(self._asker.chosen_text(entry), self.word, self.name))
         if entry.fork.several:
             if fresh.has_subset(self._table, self.left):
                 self._here = fresh
@@ -366,8 +405,10 @@ class Walk:
     def _no_plan(self) -> NoValidPlan:
         if self._journal or self._meter.questions or self._meter.backtracks or self._dead:
             return NoValidPlan("every branch was tried or ruled out")
-        reason, symbols, limits, remedy = why_empty(self._table.automaton)
-        return NoValidPlan(reason, symbols=symbols, limits=limits, remedy=remedy)
+        why = why_empty(self._table.automaton, max_states=self._table.lookahead.max_states)
+        return NoValidPlan(
+            why.reason, symbols=why.symbols, limits=why.limits, constraints=why.constraints, remedy=why.remedy
+        )
 
     # -- parting ------------------------------------------------------------------------------------------------
 
@@ -402,7 +443,7 @@ class Walk:
         if usage is not None:
             self._meter.set(usage)
         if self._stopped and on_event is not None:
-            on_event(Finished(self.plan))
+            on_event(Finished(self.plan, self.name))
 
     def _stand_like(self, other: Walk) -> None:
         self.__dict__.update(other.__dict__)

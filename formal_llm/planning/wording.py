@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,12 @@ from formal_llm.planning.tree import Node, is_nested, only_terminal
 
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+
+#: What :meth:`Wording.with_rules` adds to the system message.
+RULES = (
+    "A plan is made by answering one question after the other. Each question offers the choices that these rules allow "
+    "next. The rules, in the notation of context-free grammars with the names of terminals in quotes:\n\n{rules}"
+)
 
 
 def fill(template: str, values: Mapping[str, object]) -> str:
@@ -47,7 +53,9 @@ class Wording:
     Attributes:
         order: ``backward`` when a plan's word runs from its last step to its first, as in a prefix grammar.
         conversation: False: each question stands alone; True: it comes after all earlier ones and their answers.
-        system: a system message; empty for none.
+        system: a system message; empty for none. May use ``{task}`` and ``{rules}``, the rules of the automaton in the
+            notation of grammars. What is said here stays the same from question to question, so providers read it from
+            their prompt cache.
         examples: few-shot examples, pairs of a question and its answer.
         prompt: the question. May use ``{task}``, ``{progress}``, ``{target}``, ``{options}``, ``{instruction}``.
         follow_up: a later question in a conversation; as ``prompt``, with ``{progress}`` only the steps since.
@@ -86,7 +94,7 @@ class Wording:
         object.__setattr__(self, "examples", tuple((str(q), str(a)) for q, a in self.examples))
         blank = {"task": "", "progress": "", "target": "", "options": "", "instruction": ""}
         for name, known in (
-            ("prompt", blank), ("follow_up", blank),
+            ("prompt", blank), ("follow_up", blank), ("system", {"task": "", "rules": ""}),
             ("instruction", {"count": 1}), ("instruction_several", {"count": 1}),
             ("target", {"label": "", "tool": "", "ordinal": ""}), ("first_target", {"label": ""}),
             ("next_target", {"label": ""}), ("tool_option", {"label": ""}), ("step", {"text": ""}),
@@ -143,11 +151,28 @@ class Wording:
         }
         return fill(self.prompt if shown is None else self.follow_up, values)
 
-    def before(self, earlier: Iterable[tuple[str, str]]) -> tuple[Message, ...]:
-        """The messages before a question: system, examples, and in a conversation the earlier questions and answers."""
+    def before(
+        self, earlier: Iterable[tuple[str, str]], task: str = "", rules: Callable[[], str] = str
+    ) -> tuple[Message, ...]:
+        """The messages before a question: system, examples, and in a conversation the earlier questions and answers.
+
+        Args:
+            earlier: the earlier questions of a conversation, each with its answer.
+            task: the description of the task.
+            rules: makes the text of the rules; called where the system message shows them.
+        """
+        system = self.system
+        if "{" in system:
+            system = fill(system, {"task": task, "rules": rules() if "{rules}" in system else ""})
         pairs = [*self.examples, *earlier]
         talk = [Message(role, text) for pair in pairs for role, text in zip(("user", "assistant"), pair, strict=True)]
-        return (*([Message("system", self.system)] if self.system else []), *talk)
+        return (*([Message("system", system)] if system else []), *talk)
+
+    def with_rules(self) -> Wording:
+        """The same wording with the automaton's rules at the end of the system message."""
+        if "{rules}" in self.system:
+            return self
+        return replace(self, system=f"{self.system}\n\n{RULES}" if self.system else RULES)
 
     def progress(self, tree: Node, skip: int = 0) -> str:
         """The steps so far, in the order in which they were chosen, and the one to choose now."""

@@ -3,24 +3,10 @@ import itertools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import all_words, alphabet, language, rules, spelled_out
+from oracles import all_words, alphabet, language, rules, spelled_out, to_pyformlang
 from strategies import examples, grammars
 
 from formal_llm import CFG, GrammarError, Limits, Production, SumLimit, Symbol, selection
-
-
-def to_pyformlang(cfg):
-    from pyformlang.cfg import CFG as Other
-    from pyformlang.cfg import Epsilon, Terminal, Variable
-    from pyformlang.cfg import Production as OtherProduction
-
-    table = rules(cfg)
-    made = set()
-    for head, bodies in table.items():
-        for body in bodies:
-            right = [Variable(name) if name in table else Terminal(name) for name in body]
-            made.add(OtherProduction(Variable(head), right or [Epsilon()]))
-    return Other(start_symbol=Variable(cfg.start), productions=made)
 
 
 def nltk_accepts(cfg):

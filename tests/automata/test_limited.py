@@ -3,8 +3,9 @@ from hypothesis import given
 from oracles import all_words, keeps, language
 from strategies import automata, choices, examples, limited_automata, limited_grammars, walk
 
-from formal_llm import CFG, PDA, AutomatonError, Limits, Lookahead, SumLimit, Symbol
+from formal_llm import CFG, PDA, AutomatonError, Limits, Lookahead, SumLimit, Symbol, Transition
 from formal_llm.automata import LimitedAutomaton
+from formal_llm.automata.explain import clash
 from formal_llm.automata.limited import limited, split
 
 ABC = CFG.from_string("S -> a S | b S | c S | ε")
@@ -93,6 +94,32 @@ class TestComposition:
         pda = PDA([("p", "paint", None, "p")], start="p", accepting=["p"])
         with pytest.raises(AutomatonError, match=r"did you mean paint\?"):
             limited(pda, Limits(at_least={"piant": 1}))
+
+    def test_an_alphabet_that_was_given_is_kept(self):
+        class AsOften:
+            """Any word of a, by an automaton that does not tell its alphabet."""
+
+            def start(self):
+                return 0
+
+            def moves(self, configuration):
+                return [Transition(0, "a", None, 0)]
+
+            def step(self, configuration, move):
+                return 0
+
+            def accepting(self, configuration):
+                return True
+
+        given = LimitedAutomaton(AsOften(), Limits(), terminals=["a", "b"])
+        # Also where there is no limit yet: the next one needs it.
+        once = limited(limited(given), Limits(at_most={"a": 2}))
+        twice = limited(once, Limits(at_least={"a": 1}))
+        assert list(limited(given).terminals) == list(once.terminals) == list(twice.terminals) == ["a", "b"]
+        assert [bound.line for bound in twice.counters.bounds] == ["%limit 2 a", "%require 1 a"]
+        lookahead = Lookahead(once, Limits(at_least={"a": 2}))
+        assert lookahead.shortest_word() == ("a", "a")
+        assert clash(limited(once, Limits(at_least={"a": 3}))) == ["%limit 2 a", "%require 3 a"]
 
     def test_tells_what_the_automaton_inside_tells(self):
         cfg = CFG([("S", ("T", "some(a, b)")), ("T", ("a",))], symbols={"a": Symbol("the a")}, limits=Limits(default=1))

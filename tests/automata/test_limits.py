@@ -81,9 +81,15 @@ class TestValue:
             lambda: Limits(default=-1),
             lambda: Limits(sums=(SumLimit("cost", -1),)),
             lambda: Limits(sums=(SumLimit("cost", at_least=-0.5),)),
+            lambda: Limits(sums=(SumLimit("cost", float("inf")),)),
+            lambda: Limits(sums=(SumLimit("cost", float("nan")),)),
+            lambda: Limits(sums=(SumLimit("cost", at_least=float("inf")),)),
+            lambda: Limits(sums=(SumLimit("cost", at_least=float("nan")),)),
+            lambda: Limits(sums=(SumLimit("cost", 5), SumLimit("cost", float("nan")))),
+            lambda: Limits(sums=(SumLimit("cost", 5),)) & Limits(sums=(SumLimit("cost", float("inf")),)),
         ],
     )
-    def test_counts_are_whole_and_nothing_is_negative(self, make):
+    def test_counts_are_whole_and_nothing_is_negative_or_infinite(self, make):
         with pytest.raises(ValueError, match="must"):
             make()
 

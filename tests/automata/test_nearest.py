@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from oracles import Reference, all_words, keeps, language
 from strategies import LETTERS, examples, limited_automata, limited_grammars, tool_grammars
 
-from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit, Transition
+from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit
 from formal_llm.automata.edits import Edit, EditWeights, apply, edits, weigh
 from formal_llm.automata.nearest import Nearest, nearest
 from formal_llm.automata.prefixes import Prefixes
@@ -134,21 +134,8 @@ def viable(pda, bounds, prefix):
     steps = [(at, name, None, at + 1) for at, name in enumerate(prefix)]
     loops = [(len(prefix), name, None, len(prefix)) for name in pda.terminals]
     begins = PDA([*steps, *loops], start=0, accepting=[len(prefix)], check=False)
-    try:
-        both = product(pda, begins)
-    except AutomatonError:
-        return False
-    # Terminals that cannot be read are named too, so that no limit on them is lost.
-    named = [Transition("nowhere", name, None, "nowhere") for name in pda.terminals]
-    whole = PDA(
-        [*both.transitions, *named],
-        start=both.start_state,
-        accepting=both.accepting_states,
-        stack=both.start_stack,
-        symbols=pda.symbols,
-        check=False,
-    )
-    return not Reference(whole, bounds).empty
+    # The letters are those of the automaton, so that no limit on what cannot be read after the prefix is lost.
+    return not Reference(product(pda, begins), bounds, pda.terminals).empty
 
 
 def check_prefixes(pda, bounds, word, **options):

@@ -1,20 +1,11 @@
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
+from hypothesis import strategies as st
 from oracles import INF, Reference, all_words, language
 from strategies import automata, examples, grammars
 
 from formal_llm import CFG, PDA, AutomatonError, Limits, Lookahead, Symbol
 from formal_llm.automata.product import constrained, product
-
-
-def paired(pda, finite):
-    """Their product, or None where they say that they have no run in common."""
-    try:
-        return product(pda, finite)
-    except AutomatonError as error:
-        assert "no word in common" in str(error)
-        return None
-
 
 #: a after b is forbidden; c is not read at all.
 NO_A_AFTER_B = PDA([("x", "a", None, "x"), ("x", "b", None, "y"), ("y", "b", None, "y")], start="x", accepting="xy")
@@ -24,35 +15,31 @@ class TestProduct:
     @given(automata(letters=("a", "b")), automata(finite=True, letters=("a", "b")))
     @examples(100)
     def test_accepts_what_both_accept(self, pda, finite):
-        both = paired(pda, finite)
+        both = product(pda, finite)
         for word in all_words("ab", 4):
-            expected = pda.accepts(word) and finite.accepts(word)
-            assert (both is not None and both.accepts(word)) == expected
+            assert both.accepts(word) == (pda.accepts(word) and finite.accepts(word))
 
     @given(automata(letters=("a", "b")), automata(finite=True, letters=("a", "b")))
     @examples(40)
     def test_either_order(self, pda, finite):
-        one, other = paired(pda, finite), paired(finite, pda)
-        assert (one is None) == (other is None)
-        for word in all_words("ab", 3) if one else ():
+        one, other = product(pda, finite), product(finite, pda)
+        for word in all_words("ab", 3):
             assert one.accepts(word) == other.accepts(word)
 
     @given(grammars(), automata(finite=True))
     @examples(80)
     def test_grammars_under_a_constraint(self, cfg, finite):
-        both = paired(PDA.from_cfg(cfg), finite)
-        assume(both is not None)
+        both = product(PDA.from_cfg(cfg), finite)
         words = language(cfg, 3)
         for word in all_words("abc", 3):
             assert both.accepts(word) == (word in words and finite.accepts(word))
 
-    @given(grammars(), automata(finite=True))
+    @given(grammars(), automata(finite=True), st.integers(0, 1))
     @examples(60)
-    def test_lookahead_works_on_products(self, cfg, finite):
-        both = paired(PDA.from_cfg(cfg), finite)
-        assume(both is not None)
-        bounds = Limits(default=2)
-        slow = Reference(both, bounds)
+    def test_lookahead_works_on_products(self, cfg, finite, needed):
+        both = product(PDA.from_cfg(cfg), finite)
+        bounds = Limits(default=2, at_least=dict.fromkeys(list(cfg.terminals)[:needed], 1))
+        slow = Reference(both, bounds, cfg.terminals)
         length = slow.length(both.start_state, both.start_stack)
         lookahead = Lookahead(both, bounds)
         assert lookahead.shortest() == (None if length == INF else length)
@@ -90,9 +77,36 @@ class TestProduct:
             product(pda, pda)
 
     def test_nothing_in_common(self):
-        only_b = PDA([("x", "b", None, "y")], start="x", accepting="y")
-        with pytest.raises(AutomatonError, match="no word in common"):
-            product(PDA([("p", "a", None, "q")], start="p", accepting="q"), only_b)
+        only_a = PDA([("p", "a", None, "q")], start="p", accepting="q")
+        both = product(only_a, PDA([("x", "b", None, "y")], start="x", accepting="y"))
+        assert not any(both.accepts(word) for word in all_words("ab", 3))
+        lookahead = Lookahead(both)
+        assert lookahead.completable().value == "no"
+        assert lookahead.shortest_word() is None
+        assert lookahead.count() == 0
+
+    def test_the_alphabet_is_that_of_the_base(self):
+        # c is forbidden by the constraint; a limit may still name it, and one that needs it leaves no word.
+        pda = PDA.from_cfg(CFG.from_string("S -> a S | b S | c S | ε"))
+        both = product(pda, NO_A_AFTER_B)
+        assert tuple(both.terminals) == ("a", "b", "c")
+        assert Lookahead(both, Limits(at_least={"c": 1})).completable().value == "no"
+        assert Lookahead(both, Limits(at_most={"c": 1})).shortest() == 0
+        with pytest.raises(AutomatonError, match="unknown terminal in a limit: d"):
+            Lookahead(both, Limits(at_least={"d": 1}))
+
+    def test_remembers_what_it_was_made_of(self):
+        pda = PDA.from_cfg(CFG([("S", ("a",))]))
+        one, other = (PDA([("x", "a", None, "x")], start="x", accepting="x", name=name) for name in ("one", "other"))
+        assert pda.factors == ()
+        assert product(pda, one).factors == (pda, one)
+        # In the order in which they were given, whichever has the stack.
+        assert product(one, pda).factors == (one, pda)
+        assert product(product(pda, one), other).factors == (pda, one, other)
+        # A constraint that is a product is one constraint.
+        both = product(one, other)
+        assert product(pda, both).factors == (pda, both)
+        assert (one.name, pda.name, both.name) == ("one", "", "")
 
 
 class TestConstrained:
@@ -103,4 +117,5 @@ class TestConstrained:
         for word in all_words("ab", 4):
             text = "".join(word)
             assert both.accepts(word) == ("ba" not in text and text.count("a") % 2 == 0)
+        assert both.factors == (pda, NO_A_AFTER_B, even)
         assert constrained(pda, []) is pda

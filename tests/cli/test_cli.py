@@ -103,11 +103,20 @@ def test_a_person_answers_on_the_terminal() -> None:
         (["plan", "openagi", "3", "--limit", "denoising"], 2, "NAME=N"),
         (["plan", "openagi", "3", "--limit", "denoisin=1"], 2, "did you mean denoising"),
         (["plan", "openagi", "3", "--goal", "sound"], 2, "goal"),
+        (["count", "openagi", "3", "--goal", "sound"], 2, "There are: image, text"),
+        (["sample", "openagi", "3", "--input", "sound"], 2, "There are: image, text"),
+        (["count", "g.cfg", "--goal", "Nigth"], 2, "Did you mean 'Night'"),
+        (["count", "g.cfg", "--input", "image"], 2, "--input is for task packs"),
+        (["count", "loop.cfg", "--of", "derivations"], 2, "count words instead (--of words)"),
+        (["plan", "openagi", "3", "--length-penalty", "1"], 2, "--length-penalty is for --search best-first"),
+        (["plan", "openagi", "3", "--search", "best-first", "--length-penalty", "inf"], 2, "a number from 0, not inf"),
+        (["plan", "openagi", "15", "--max-steps", "3"], 4, "at least 7 are needed; raise it with --max-steps"),
         (["plan", "openagi", "3", "--llm", "bultin"], 3, "Did you mean 'builtin'"),
         (["plan", "openagi", "3", "--llm", "openai:gpt-6-luna"], 3, "OPENAI_API_KEY"),
         (["plan", "openagi", "3", "--llm", "anthropic:x"], 3, "builtin"),
         (["plan", "openagi", "3", "--llm", "test:script=9,9,9"], 3, "9 is not one of the numbers"),
-        (["plan", "openagi", "15", "--max-questions", "1"], 4, "budget of 1 questions"),
+        (["plan", "openagi", "15", "--max-questions", "1"], 4, "budget of 1 questions is used up with 1 terminals"),
+        (["plan", "openagi", "15", "--max-questions", "1"], 4, "in the plan; raise it with --max-questions"),
         (["plan", "openagi", "3", "--lookahead", "sideways"], 2, "sideways"),
         (["plan"], 2, "Missing argument"),
         (["plan", "openagi", "3", "--wording", "none.toml"], 2, "cannot be read"),
@@ -119,6 +128,8 @@ def test_a_person_answers_on_the_terminal() -> None:
 def test_what_goes_wrong_ends_with_its_code_and_no_traceback(
     arguments: list[str], code: int, said: str, tmp_path: Path
 ) -> None:
+    (tmp_path / "g.cfg").write_text("Day -> eat Night\nNight -> sleep\n", encoding="utf-8")
+    (tmp_path / "loop.cfg").write_text("S -> S | a\n", encoding="utf-8")
     done = run(*arguments, cwd=tmp_path)
     assert done.returncode == code, done.stderr
     assert said in done.stderr
@@ -196,10 +207,32 @@ def test_count_prints_the_number_alone_on_its_last_line(tmp_path: Path) -> None:
     (tmp_path / "g.cfg").write_text("S -> S S | a\n", encoding="utf-8")
     done = run("count", "g.cfg", cwd=tmp_path)
     assert done.returncode == 2
-    assert "max_length" in done.stderr
+    assert "(--max-length)" in done.stderr
+    assert "max_length" not in done.stderr
     assert run("count", "g.cfg", "--max-length", "5", cwd=tmp_path).stdout == "5\n"
     done = run("count", "g.cfg", "--max-length", "5", "--of", "derivations", "--json", cwd=tmp_path)
     assert json.loads(done.stdout) == {"count": 23, "of": "derivations", "max_length": 5}
+
+
+def test_goals_and_inputs_mean_the_same_to_plan_count_and_sample(tmp_path: Path) -> None:
+    given = ("--input", "text", "--goal", "image")
+    task = "Given English text, how to generate a image step by step?"
+    assert run("count", "openagi", task).stdout == run("count", "openagi", *given).stdout
+    assert run("count", "openagi", "15", *given).stdout == run("count", "openagi", *given).stdout
+    drawn = run("sample", "openagi", task, "--number", "3", "--seed", "1").stdout
+    assert run("sample", "openagi", *given, "--number", "3", "--seed", "1").stdout == drawn
+    assert "input_image" not in drawn
+    (tmp_path / "g.cfg").write_text("Day -> eat Night | skip Night\nNight -> sleep | dance\n", encoding="utf-8")
+    assert run("count", "g.cfg", "--goal", "Night", cwd=tmp_path).stdout == "2\n"
+    assert run("sample", "g.cfg", "--goal", "Night", cwd=tmp_path).stdout in ("sleep\n", "dance\n")
+
+
+def test_a_budget_of_states() -> None:
+    done = run("check", "openagi", "--max-states", "1")
+    assert (
+        "not decided    the shortest word was not found within the budget of states; raise --max-states" in done.stdout
+    )
+    assert run("plan", "openagi", "15", "--max-states", "1", "--show", "word").returncode == 0
 
 
 def test_samples_are_reproducible() -> None:
@@ -222,9 +255,15 @@ def test_check_counts_and_measures_the_language(tmp_path: Path) -> None:
     assert "infinitely many; 5 of at most 5 terminals" in run("check", "i.cfg", cwd=tmp_path).stdout
 
 
-def test_search_strategies() -> None:
+def test_search_strategies(tmp_path: Path) -> None:
+    (tmp_path / "g.cfg").write_text("S -> a S | b\n", encoding="utf-8")
     first = run("plan", "openagi", "15", "--llm", "test:random=3", "--search", "best-first", "--show", "word")
     assert first.returncode == 0, first.stderr
+    favoured = ("--length-penalty", "3", "--max-steps", "6")
+    done = run(
+        "plan", "g.cfg", "--llm", "test:random=3", "--search", "best-first", *favoured, "--show", "word", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
     done = run("plan", "openagi", "15", "--llm", "builtin", "--search", "sample", "--seed", "2", "--show", "word")
     assert "translation" in done.stdout
 

@@ -33,6 +33,21 @@ def test_a_plan_that_breaks_a_limit_ends_with_1() -> None:
     assert third.startswith("  ")
 
 
+def test_a_plan_must_fit_the_task_that_is_named() -> None:
+    assert run("openagi", "-", stdin=VALID).exit_code == 0
+    assert run("openagi", "-", "15", stdin=VALID).exit_code == 0  # from an image to a text
+    for arguments in (("0",), ("15", "--goal", "image"), ("--goal", "image"), ("--input", "text")):
+        done = run("openagi", "-", *arguments, stdin=VALID)
+        assert done.exit_code == 1, arguments
+    assert "because of %limit 0 input_image" in done.stdout
+
+
+def test_a_goal_of_a_grammar(tmp_path: Path) -> None:
+    (tmp_path / "g.cfg").write_text("Day -> eat Night\nNight -> sleep | dance\n", encoding="utf-8")
+    assert run(str(tmp_path / "g.cfg"), "-", stdin="dance").exit_code == 1
+    assert run(str(tmp_path / "g.cfg"), "-", "--goal", "Night", stdin="dance").exit_code == 0
+
+
 def test_requirements_and_json() -> None:
     done = run("openagi", "-", "--require", "translation=1", "--json", stdin=VALID)
     assert done.exit_code == 1
@@ -49,6 +64,8 @@ def test_requirements_and_json() -> None:
         (("openagi", "nowhere.txt"), "", "there is no such file"),
         (("openagj", "-"), "", "Did you mean 'openagi'?"),
         (("openagi", "-", "--limit", "colorization"), VALID, "NAME=N"),
+        (("openagi", "-", "999"), VALID, "0 to 184"),
+        (("openagi", "-", "--goal", "sound"), VALID, "There are: image, text"),
         (("openagi", "-", "--limit", "quux=1"), VALID, "unknown terminal in a limit: quux"),
     ],
 )
@@ -61,5 +78,6 @@ def test_bad_input_ends_with_2(arguments: tuple[str, ...], stdin: str, told: str
 def test_what_plan_prints_can_be_verified() -> None:
     for show in ("steps", "word", "call", "json"):
         made = CliRunner().invoke(app, ["plan", "openagi", "117", "--llm", "test:random=4", "--show", show])
-        done = run("openagi", "-", stdin=made.stdout)
-        assert done.exit_code == 0, done.output
+        for task in ((), ("117",)):
+            done = run("openagi", "-", *task, stdin=made.stdout)
+            assert done.exit_code == 0, done.output

@@ -1,16 +1,16 @@
-"""A local HTTP server that speaks what the adapters use of both providers' protocols, and misbehaves on demand."""
+"""A local HTTP server that speaks what the adapters use of their providers' protocols, and misbehaves on demand."""
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 
-#: What every answered request costs, as the server counts it.
-INPUT_TOKENS, OUTPUT_TOKENS = 100, 7
+import protocols
 
 
 @dataclass(frozen=True)
@@ -18,48 +18,73 @@ class Behaviour:
     """How one request is answered.
 
     Attributes:
-        text: what the model writes.
+        numbers: what is chosen, written as the protocol writes it; no number has to be an option.
+        text: what the model writes instead, where models write.
         stop: why it stopped: ``done``, ``refusal``, ``truncated`` or ``filtered``.
+        probabilities: of the options, where a protocol has them as such.
+        logprobs: of the tokens, where a protocol has them.
+        changes: what is different in the response at its top.
         status: the HTTP status.
         headers: further HTTP headers.
+        message: what an error says.
         page: this body as it stands, instead of an answer.
         cut: hang up without an answer.
+        cut_body: hang up after this many bytes of the body.
+        drip: seconds to wait between the tenths of the body.
         delay: wait this many seconds first.
     """
 
-    text: str = ""
+    numbers: tuple[int, ...] = ()
+    text: str | None = None
     stop: str = "done"
+    probabilities: Mapping[int, Any] | None = None
+    logprobs: Any = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
     status: int = 200
-    headers: dict[str, str] = field(default_factory=dict)
-    page: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    message: str = "said by the server"
+    page: str | bytes | None = None
     cut: bool = False
+    cut_body: int | None = None
+    drip: float = 0
     delay: float = 0
 
 
-def ok(*numbers: int, several: bool = False) -> Behaviour:
-    """The answer with this number, or these; no number has to be an option."""
-    return text(json.dumps({"choices": list(numbers)} if several else {"choice": numbers[0]}))
+def ok(*numbers: int, **more: Any) -> Behaviour:
+    """The answer with this number, or these."""
+    return Behaviour(numbers, **more)
 
 
-def text(written: str) -> Behaviour:
+def text(written: str, **more: Any) -> Behaviour:
     """An answer with this text, which need not keep to any schema."""
-    return Behaviour(text=written)
+    return Behaviour(text=written, **more)
 
 
-def failing(status: int) -> Behaviour:
+def failing(status: int, **more: Any) -> Behaviour:
     """An error status. The client is told to wait a hundredth of a second, so that its retries are quick."""
-    return Behaviour(status=status, headers={"retry-after": "0.01"})
+    return Behaviour(status=status, headers={"retry-after": "0.01"}, **more)
 
 
-EMPTY = Behaviour()
-REFUSAL = Behaviour(text="I can't help with that.", stop="refusal")
-TRUNCATED = Behaviour(text='{"choi', stop="truncated")
-FILTERED = Behaviour(stop="filtered")
+EMPTY = text("")
+REFUSAL = text("I can't help with that.", stop="refusal")
+TRUNCATED = text('{"choi', stop="truncated")
+FILTERED = text("", stop="filtered")
 CUT = Behaviour(cut=True)
+CUT_BODY = ok(2, cut_body=20)
 SLOW = Behaviour(cut=True, delay=0.3)
 HTML = Behaviour(page="<html>Welcome</html>", headers={"content-type": "text/html"})
 BROKEN_JSON = Behaviour(page='{"id": ')
-EMPTY_JSON = Behaviour(page="{}")
+OTHER_JSON = ["{}", "null", "[]", "7", '"2"', '{"choices": [], "content": 3, "answers": 4}', '{"choices": [7]}']
+DEEP_JSON = Behaviour(page="[" * 200_000)
+HUGE_NUMBER = Behaviour(page='{"usage": ' + "9" * 5000 + "}")
+NO_UNICODE = Behaviour(page=b'{"id": "\xff\xfe"}')
+
+
+class _Http(ThreadingHTTPServer):
+    # Not daemons: closing the server waits for them, so no socket outlives a test.
+    daemon_threads = False
+    # Many may ask at once.
+    request_queue_size = 64
 
 
 class ProtocolServer:
@@ -67,18 +92,25 @@ class ProtocolServer:
 
     Attributes:
         script: how the next requests are answered, in turn; a request beyond them is an error.
-        bodies: the JSON bodies of the requests so far.
+        paths: the paths of the requests so far.
+        bodies: their JSON bodies.
         headers: their headers, names in lower case.
+        times: when they came.
     """
 
     def __init__(self) -> None:
         self.script: list[Behaviour] = []
+        self.reset()
+        self._http = _Http(("127.0.0.1", 0), _handler(self))
+        self._thread = Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+
+    def reset(self) -> None:
+        """Forget all requests."""
+        self.script = []
+        self.paths: list[str] = []
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        # Not daemons: closing the server waits for them, so no socket outlives a test.
-        self._http.daemon_threads = False
-        self._thread = Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self.times: list[float] = []
 
     @property
     def url(self) -> str:
@@ -106,9 +138,11 @@ def _handler(server: ProtocolServer) -> type[BaseHTTPRequestHandler]:
         # HTTP/1.0, the default: one request for each connection, so nothing is left open.
 
         def do_POST(self) -> None:
-            server.bodies.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            server.times.append(time.monotonic())
+            server.paths.append(self.path)
             server.headers.append({name.lower(): value for name, value in self.headers.items()})
-            speak = {"/v1/chat/completions": _openai, "/v1/messages": _anthropic}.get(self.path)
+            server.bodies.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            speak = protocols.PATHS.get(self.path)
             behaviour = server.next() if speak else Behaviour(status=404)
             time.sleep(behaviour.delay)
             if behaviour.cut:
@@ -116,61 +150,32 @@ def _handler(server: ProtocolServer) -> type[BaseHTTPRequestHandler]:
             if behaviour.page is not None:
                 page = behaviour.page
             elif behaviour.status != 200 or speak is None:
-                page = json.dumps({"type": "error", "error": {"type": "some_error", "message": "said by the server"}})
+                page = json.dumps(protocols.error(self.path, behaviour.message))
             else:
-                page = json.dumps(speak(behaviour))
+                page = json.dumps({**speak(behaviour, server.bodies[-1]), **behaviour.changes})
+            body = page.encode() if isinstance(page, str) else page
             self.send_response(behaviour.status)
-            for name, value in {"content-type": "application/json", **behaviour.headers}.items():
+            length = {"content-length": str(len(body))}
+            for name, value in {"content-type": "application/json", **length, **behaviour.headers}.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(page.encode())
+            try:
+                self._write(body, behaviour)
+            except OSError:
+                # The client has gone; that is its right.
+                self.close_connection = True
+
+        def _write(self, body: bytes, behaviour: Behaviour) -> None:
+            if not behaviour.drip:
+                self.wfile.write(body[: behaviour.cut_body])
+                return
+            step = len(body) // 10 + 1
+            for start in range(0, len(body), step):
+                time.sleep(behaviour.drip)
+                self.wfile.write(body[start : start + step])
+                self.wfile.flush()
 
         def log_message(self, *args: Any) -> None:
             """Say nothing on stderr."""
 
     return Handler
-
-
-def _openai(behaviour: Behaviour) -> dict[str, Any]:
-    refused = behaviour.stop == "refusal"
-    finish_reason = {"truncated": "length", "filtered": "content_filter"}.get(behaviour.stop, "stop")
-    message = {
-        "role": "assistant",
-        "content": None if refused else behaviour.text,
-        "refusal": behaviour.text if refused else None,
-    }
-    return {
-        "id": "chatcmpl-1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "test-model",
-        "choices": [{"index": 0, "finish_reason": finish_reason, "message": message}],
-        "usage": {
-            "prompt_tokens": INPUT_TOKENS,
-            "completion_tokens": OUTPUT_TOKENS,
-            "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS,
-        },
-    }
-
-
-def _anthropic(behaviour: Behaviour) -> dict[str, Any]:
-    refused = behaviour.stop == "refusal"
-    thinking = {"type": "thinking", "thinking": "Is it 3?", "signature": "s"}
-    written = [{"type": "text", "text": behaviour.text}] if behaviour.text and not refused else []
-    return {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "model": "test-model",
-        "content": [thinking, *written],
-        "stop_reason": {"refusal": "refusal", "truncated": "max_tokens"}.get(behaviour.stop, "end_turn"),
-        "stop_details": {"type": "refusal", "category": None, "explanation": behaviour.text} if refused else None,
-        "stop_sequence": None,
-        # The same total of input tokens, some of them through the cache.
-        "usage": {
-            "input_tokens": INPUT_TOKENS - 30,
-            "cache_creation_input_tokens": 10,
-            "cache_read_input_tokens": 20,
-            "output_tokens": OUTPUT_TOKENS,
-        },
-    }

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import io
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
-from formal_llm import CFG, Answer, InvalidAnswer, LLMError, Planner, Question, RandomLLM, ScriptedLLM
+from formal_llm import (
+    CFG,
+    Answer,
+    AsyncFunctionLLM,
+    AsyncLLM,
+    FunctionLLM,
+    InvalidAnswer,
+    LLMError,
+    Planner,
+    Question,
+    RandomLLM,
+    ScriptedLLM,
+)
+from formal_llm.llms import resolve
 from formal_llm.llms.person import Person
 
 QUESTION = Question("Which?", ["a", "b", "c"])
@@ -52,3 +69,91 @@ def test_a_person_is_shown_the_question_and_asked_again() -> None:
 def test_the_end_of_the_input_is_told() -> None:
     with pytest.raises(LLMError, match="input ended"):
         Person(io.StringIO(""), io.StringIO()).choose(QUESTION)
+
+
+# -- async functions ---------------------------------------------------------------------------------------------------
+
+
+async def second(question: Question) -> int:
+    await asyncio.sleep(0)
+    return 2
+
+
+class Second:
+    async def __call__(self, question: Question) -> str:
+        return "Option 2"
+
+
+def test_an_async_function_can_be_awaited() -> None:
+    async def with_more(question: Question, number: int) -> Answer:
+        return Answer((number,))
+
+    for function in (second, Second(), partial(with_more, number=2)):
+        llm = resolve(function)
+        assert isinstance(llm, AsyncFunctionLLM)
+        assert isinstance(llm, AsyncLLM)
+        assert asyncio.run(llm.achoose(QUESTION)).number == 2
+        assert llm.choose(QUESTION).number == 2
+    assert not isinstance(resolve(lambda question: 1), AsyncLLM)
+    assert Planner(CFG.from_string("S -> a | b"), second).plan("t").word == ("b",)
+
+
+def test_many_questions_are_under_way_at_once() -> None:
+    async def main() -> None:
+        together = asyncio.Barrier(100)
+
+        async def wait_for_all(question: Question) -> int:
+            await together.wait()
+            return 1
+
+        llm = AsyncFunctionLLM(wait_for_all)
+        assert len(await asyncio.gather(*(llm.achoose(QUESTION) for _ in range(100)))) == 100
+        await llm.aclose()
+
+    asyncio.run(asyncio.wait_for(main(), 10))
+
+
+def test_what_an_async_function_opened_it_finds_again() -> None:
+    loops = set()
+
+    async def look(question: Question) -> int:
+        loops.add(asyncio.get_running_loop())
+        return 1
+
+    llm = AsyncFunctionLLM(look)
+    for _ in range(3):
+        llm.choose(QUESTION)
+    assert len(loops) == 1
+    with ThreadPoolExecutor(2) as pool:
+        assert [answer.number for answer in pool.map(llm.choose, [QUESTION] * 20)] == [1] * 20
+    assert len(loops) <= 3
+    del llm
+    gc.collect()
+    assert all(loop.is_closed() for loop in loops)
+
+
+def test_an_async_function_does_not_hold_up_a_running_loop() -> None:
+    async def main() -> None:
+        AsyncFunctionLLM(second).choose(QUESTION)
+
+    with pytest.raises(LLMError, match="await achoose"):
+        asyncio.run(main())
+
+
+def test_errors_and_bad_answers_of_an_async_function() -> None:
+    async def broken(question: Question) -> int:
+        raise RuntimeError("the stove is on fire")
+
+    async def bad(question: Question) -> str:
+        return "hm"
+
+    with pytest.raises(RuntimeError, match="stove"):
+        AsyncFunctionLLM(broken).choose(QUESTION)
+    with pytest.raises(InvalidAnswer, match="'hm' is not a number"):
+        AsyncFunctionLLM(bad).choose(QUESTION)
+
+
+def test_a_coroutine_is_no_answer() -> None:
+    for llm in (FunctionLLM(second), resolve(lambda question: second(question))):
+        with pytest.raises(TypeError, match="AsyncFunctionLLM"):
+            llm.choose(QUESTION)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
+from wandering import CHAIN
 
 from formal_llm import (
     CFG,
@@ -25,9 +28,7 @@ from formal_llm import (
     Wording,
 )
 from formal_llm.llms import TokenUsage
-from formal_llm.planning.events import Answered, Asked, Finished
-
-CHAIN = CFG.from_string("S -> a S | b S | c")
+from formal_llm.planning.events import Answered, Asked, Finished, Started
 
 
 def test_plan_with_each_kind_of_llm() -> None:
@@ -84,15 +85,15 @@ def test_usage_adds_up_over_questions_and_tries() -> None:
     answers = iter([Answer((1,), usage=TokenUsage(1, 10, 2)), Answer((9,), usage=TokenUsage(1, 10, 2)), Answer((3,))])
     usage = Planner(CHAIN, lambda question: next(answers)).plan("t").usage
     assert usage.questions == 2
-    assert usage.requests == 1
-    assert usage.input_tokens == 10
+    assert usage.requests == 2, "an answer that cannot be used costs what it costs"
+    assert usage.input_tokens == 20
     assert usage.seconds > 0
 
 
 def test_events_tell_what_happens() -> None:
     events: list[object] = []
     plan = Planner(CHAIN, "test:script=1,3", on_event=events.append).plan("t")
-    assert [type(event) for event in events] == [Asked, Answered, Asked, Answered, Finished]
+    assert [type(event) for event in events] == [Started, Asked, Answered, Asked, Answered, Finished]
     assert events[-1] == Finished(plan)
 
 
@@ -142,6 +143,32 @@ def test_constraints_hold_beside_the_grammar() -> None:
     assert seen == {("a", "b") * n + tail for n in range(4) for tail in ((("c",), ("a", "c")) if n < 3 else (("c",),))}
     with pytest.raises(AutomatonError, match="stack"):
         Planner(CHAIN, "test:first", constraints=[PDA.from_cfg(CHAIN)]).plan("t")
+
+
+def test_no_plan_names_the_constraints_that_clash() -> None:
+    def repeated(letters: str, name: str = "") -> PDA:
+        return PDA([("x", letter, None, "x") for letter in letters], start="x", accepting="x", name=name)
+
+    def never(question: Question) -> int:
+        raise AssertionError("nothing is asked where there is no plan")
+
+    with pytest.raises(NoValidPlan) as caught:
+        Planner(CHAIN, never, constraints=[repeated("abc"), repeated("ab", "no c")]).plan("t")
+    assert str(caught.value) == "no valid plan: these constraints clash: constraint 'no c'"
+    assert caught.value.constraints == caught.value.remedy == ("no c",)
+    assert caught.value.limits == caught.value.symbols == ()
+    # The limit is on a terminal that a constraint forbids.
+    planner = Planner(CHAIN, never, limits=Limits(at_least={"b": 1}), constraints=[repeated("abc"), repeated("ac")])
+    with pytest.raises(NoValidPlan, match="these rules clash: constraint 2; %require 1 b") as caught:
+        planner.plan("t")
+    assert caught.value.constraints == ("constraint 2",)
+    assert caught.value.limits == ("%require 1 b",)
+    assert len(caught.value.remedy) == 1
+    # Where the grammar has no plan, no rule is to blame.
+    with pytest.raises(NoValidPlan, match="no word can be derived from S") as caught:
+        Planner(CFG([("S", ("a", "S"))]), never, constraints=[repeated("b")]).plan("t")
+    assert caught.value.symbols == ("S",)
+    assert caught.value.constraints == caught.value.remedy == ()
 
 
 def test_an_automaton_of_ones_own() -> None:
@@ -208,6 +235,21 @@ def test_one_conversation_sends_what_came_before() -> None:
     assert "the task" in sent[0][-1][1]
     assert "the task" not in sent[1][-1][1]
     assert sent[2][:7] == [*sent[1], ("assistant", "1")]
+
+
+def test_the_solver_can_be_switched_off() -> None:
+    shifts = CFG.from_string(
+        """
+        %limit 1
+        Week -> Monday Tuesday Wednesday
+        Monday    -> ann bob | cat dan | ann fay
+        Tuesday   -> ann bob | cat eve | dan fay
+        Wednesday -> eve fay | ann cat | bob dan
+        """
+    )
+    known = [Planner(shifts, max_states=1, solver=on).table().lookahead.completable().value for on in (True, False)]
+    assert known[1] == "unknown"
+    assert known[0] == ("yes" if find_spec("ortools") else "unknown")
 
 
 def test_one_planner_serves_tasks_with_different_goals() -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import random
-from contextlib import suppress
 
 import oracles
-import pyformlang.cfg as pyformlang
 import pytest
 import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyformlang.cfg import Terminal
+from wandering import SEASONING, wander
 
 from formal_llm import (
     CFG,
@@ -56,18 +56,7 @@ def keeps(cfg: CFG, word: tuple[str, ...]) -> bool:
 
 def derives(cfg: CFG, word: tuple[str, ...]) -> bool:
     """Whether the grammar derives the word, as pyformlang has it."""
-    table = oracles.rules(cfg)
-
-    def symbol(name: str) -> object:
-        return pyformlang.Variable(name) if name in table else pyformlang.Terminal(name)
-
-    made = {
-        pyformlang.Production(pyformlang.Variable(head), [symbol(name) for name in body])
-        for head, bodies in table.items()
-        for body in bodies
-    }
-    grammar = pyformlang.CFG(start_symbol=pyformlang.Variable(cfg.start), productions=made)
-    return bool(grammar.contains([pyformlang.Terminal(name) for name in word]))
+    return bool(oracles.to_pyformlang(cfg).contains([Terminal(name) for name in word]))
 
 
 def drive(walk: Walk, rng: random.Random) -> Walk:
@@ -319,8 +308,6 @@ def test_a_backtrack_budget_can_be_raised() -> None:
 
 # -- selections -------------------------------------------------------------------------------------------------------
 
-SEASONING = CFG.from_string("S -> cook some(salt, pepper, chili) serve | raw")
-
 
 def test_a_selection_is_one_question_with_several_numbers() -> None:
     walk = Walk(SEASONING)
@@ -401,16 +388,7 @@ def test_a_snapshot_restores_the_walk_exactly(cfg: CFG, seed: int, lookahead: st
     settings = {"wording": Wording(conversation=conversation), "budget": Budget(steps=120, backtracks=500)}
     try:
         walk = Walk(cfg, "task", lookahead=lookahead, **settings)
-        for _ in range(rng.randrange(8)):
-            question = walk.question
-            if question is None:
-                break
-            walk.answer(RandomLLM(rng.randrange(99)).choose(question))
-            if rng.random() < 0.3:
-                with suppress(WalkError):  # a dead end may have undone the only answer
-                    walk.back()
-            elif rng.random() < 0.3:
-                walk.rule_out()
+        wander(walk, rng, 8)
         snapshot = walk.snapshot()
         copy = Walk.restore(json.dumps(snapshot), cfg, **settings)
         assert copy.word == walk.word

@@ -1,0 +1,202 @@
+"""``formal-llm plan --tasks``: many tasks, their results in a file, to be stopped and continued at any time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from formal_llm.automata import Limits
+from formal_llm.cli.console import err
+from formal_llm.cli.sources import Source
+from formal_llm.errors import FormalLLMError, NotationError, ResourceNotFound
+from formal_llm.planning import Budget, Planner, Task
+from formal_llm.planning.batch import Outcome
+from formal_llm.planning.results import Results, run_of
+
+#: After so many failures in a row that nobody's plan is to blame for, a run ends: the provider cannot be reached.
+_IN_A_ROW = 10
+#: Where no progress bar can be drawn, a line is printed every so many seconds.
+_EVERY = 30
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What the options for many tasks say.
+
+    Attributes:
+        out: the results file.
+        concurrency: see :meth:`Planner.plan_all`.
+        budget: what all plans together may use.
+        retry_failed: whether tasks that failed before are planned again.
+    """
+
+    out: Path
+    concurrency: int | None
+    budget: Budget | None
+    retry_failed: bool
+
+
+def read_tasks(name: str, source: Source) -> list[Task]:
+    """The tasks of a file, or of a pack's split.
+
+    A file has a task on each line: a sentence (of a pack also the number of a task), or a JSON object with the keys
+    ``task`` and, where wanted, ``goal``, ``inputs``, ``limit`` and ``require``. Empty lines and those that begin with
+    ``#`` are left out.
+
+    Raises:
+        ResourceNotFound: there is no such file or split.
+        NotationError: a line is no task; says which.
+    """
+    path = Path(name)
+    if not path.is_file():
+        if source.pack is not None and not path.suffix:
+            return list(source.pack.split(name))
+        raise ResourceNotFound("file of tasks", name)
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise NotationError("this is no text in UTF-8", file=name) from None
+    tasks = []
+    for number, line in enumerate(lines, 1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            try:
+                tasks.append(_task(line.strip(), source))
+            except (FormalLLMError, ValueError, TypeError) as error:
+                raise NotationError(str(error), file=name, line=number, source_line=line) from None
+    if not tasks:
+        raise NotationError("there is no task in it", file=name)
+    return tasks
+
+
+def _task(line: str, source: Source) -> Task:
+    if not line.startswith("{"):
+        return source.task(line)
+    data: dict[str, Any] = json.loads(line)
+    known = ("task", "goal", "inputs", "limit", "require")
+    for key in data:
+        if key not in known:
+            raise ValueError(f"unknown key {key!r}; there are: {', '.join(known)}")
+    if not isinstance(data.get("task"), str):
+        raise ValueError("the key 'task' with the text of the task is missing")
+    task = source.task(data["task"], inputs=data.get("inputs") or (), goal=data.get("goal"))
+    more = Limits(at_most=data.get("limit") or {}, at_least=data.get("require") or {})
+    return Task(task.description, task.goal, task.limits & more, task.inputs, task.group)
+
+
+def plan_tasks(planner: Planner, tasks: Sequence[Task], batch: Batch) -> None:
+    """Plan all tasks that the results file does not have yet, and write it.
+
+    Raises:
+        ResultsError: the file cannot be used.
+        LLMError: the provider failed many times in a row.
+        typer.Exit: 3 when some tasks are left over, 4 when the budget is used up.
+    """
+    console = err()
+    with Results(batch.out, run_of(planner)) as results:
+        if batch.retry_failed and (again := results.forget_failed()):
+            console.print(f"{again} failed before, and are planned again")
+        _check_tasks(results, tasks)
+        board = _Board(console, results, len(tasks))
+        with board.progress:
+            try:
+                planner.plan_all(
+                    tasks,
+                    concurrency=batch.concurrency,
+                    budget=batch.budget,
+                    skip=frozenset(results.done),
+                    on_outcome=board.note,
+                )
+            except BaseException:
+                board.progress.stop()
+                board.summary("stopped")
+                raise
+        board.summary("done" if board.left == 0 else "not all done")
+        if board.broke:
+            raise typer.Exit(4)
+        if board.left:
+            raise typer.Exit(3)
+
+
+def _check_tasks(results: Results, tasks: Sequence[Task]) -> None:
+    for index, line in results.done.items():
+        if index >= len(tasks) or tasks[index].description != line["task"] or tasks[index].goal != line.get("goal"):
+            raise FormalLLMError(
+                f"{results.path} has another task {index} than the tasks have now ({line['task']!r}); "
+                "tasks may be added at the end; for others give another file"
+            )
+
+
+class _Board:
+    """What a run shows of itself, on standard error."""
+
+    def __init__(self, console: Console, results: Results, count: int) -> None:
+        self.broke = False
+        self._console = console
+        self._results = results
+        self._count = count
+        self._before = len(results.done)
+        self._failed = len(results.failed)
+        self._passing = 0
+        self._in_a_row = 0
+        self._last: Exception | None = None
+        self._told = monotonic()
+        self._sum = results.usage
+        self.progress = Progress(
+            TextColumn("{task.fields[said]}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+            TimeRemainingColumn(), console=console, disable=not console.is_terminal,
+        )  # fmt: skip
+        self._bar = self.progress.add_task("", total=count, completed=self._before, said=self._said())
+
+    @property
+    def left(self) -> int:
+        """How many tasks are not in the file."""
+        return self._count - len(self._results.done)
+
+    def note(self, outcome: Outcome) -> None:
+        """Write an outcome and show it."""
+        self._sum += outcome.usage
+        if self._results.add(outcome):
+            self._in_a_row = 0
+            self._failed += outcome.plan is None
+            self.progress.advance(self._bar)
+        else:
+            self._passing += 1
+            self._last = outcome.error
+            if getattr(outcome.error, "shared", False):
+                self.broke = True
+            else:
+                self._in_a_row += 1
+                if self._in_a_row >= _IN_A_ROW and outcome.error is not None:
+                    raise outcome.error
+        self.progress.update(self._bar, said=self._said())
+        if self.progress.disable and monotonic() - self._told > _EVERY:
+            self._told = monotonic()
+            self._console.print(f"{len(self._results.done)} of {self._count}: {self._said()}")
+
+    def _said(self) -> str:
+        said = f"{len(self._results.done) - self._failed} plans, {self._failed} failed, {self._sum.questions} questions"
+        if self._sum.input_tokens:
+            said += f", {self._sum.input_tokens + self._sum.output_tokens:,} tokens"
+        return said if self._sum.cost is None else f"{said}, cost {self._sum.cost:.4f}"
+
+    def summary(self, how: str) -> None:
+        """The last word."""
+        console, path = self._console, self._results.path
+        done = f"{len(self._results.done)} of {self._count} tasks in {path}"
+        console.print(f"{how}: {done}: {self._said()}", markup=False)
+        if self._before:
+            console.print(f"{self._before} of them were there before")
+        if self._passing:
+            console.print(f"{self._passing} could not be planned now; the last one: {self._last}", markup=False)
+        if self.left:
+            console.print(f"{self.left} are left; the same command goes on with them")
+        if self._failed:
+            console.print(f"{self._failed} have no plan; --retry-failed plans them again")

@@ -1,0 +1,89 @@
+"""Answers as JSON data: how a cache and a transcript keep them.
+
+Reading trusts nothing: whatever does not have this form is a ``ValueError``, never another exception.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from formal_llm.llms.question import Answer, TokenUsage
+
+_COSTS = frozenset(part.name for part in fields(TokenUsage))
+
+
+def answer_to_data(answer: Answer) -> dict[str, Any]:
+    """An answer as JSON data, with what it cost."""
+    data: dict[str, Any] = {"numbers": [int(number) for number in answer.numbers]}
+    if answer.probabilities is not None:
+        # A model's own numbers may be of a type that JSON does not know, such as those of an array library.
+        data["probabilities"] = {str(int(number)): float(p) for number, p in answer.probabilities.items()}
+    return {**data, "text": answer.text, "usage": usage_to_data(answer.usage)}
+
+
+def answer_from_data(data: object) -> Answer:
+    """The answer in JSON data.
+
+    Raises:
+        ValueError: it is none.
+    """
+    fields = _mapping(data, "an answer")
+    numbers = fields.get("numbers")
+    if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
+        raise ValueError("the numbers of the answer are missing")
+    text = fields.get("text", "")
+    if not isinstance(text, str):
+        raise ValueError("the text of the answer is none")
+    return Answer(
+        tuple(numbers), _probabilities(fields.get("probabilities")), text, usage_from_data(fields.get("usage"))
+    )
+
+
+def usage_to_data(usage: TokenUsage | None) -> dict[str, int]:
+    """What answers cost, as JSON data; what is 0 is left out."""
+    return {} if usage is None else {name: int(count) for name, count in asdict(usage).items() if count}
+
+
+def usage_from_data(data: object) -> TokenUsage:
+    """What answers cost, from JSON data; nothing where it does not say.
+
+    Raises:
+        ValueError: it tells no such thing.
+    """
+    counts = _mapping({} if data is None else data, "the usage")
+    if not _COSTS.issuperset(counts) or not all(type(count) is int and count >= 0 for count in counts.values()):
+        raise ValueError(f"the usage is not made of {', '.join(sorted(_COSTS))}")
+    return TokenUsage(**counts)
+
+
+def read_json(text: str | bytes) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("the JSON text is nested too deeply") from None
+
+
+def _probabilities(data: object) -> dict[int, float] | None:
+    if data is None:
+        return None
+    likely = _mapping(data, "the probabilities")
+    if not all(isinstance(p, (int, float)) and not isinstance(p, bool) for p in likely.values()):
+        raise ValueError("a probability is no number")
+    try:
+        return {int(number): float(p) for number, p in likely.items()}
+    except OverflowError:
+        raise ValueError("a probability is no number") from None
+
+
+def _mapping(data: object, what: str) -> Mapping[str, Any]:
+    if not isinstance(data, dict):
+        raise ValueError(f"{what} is no JSON object")
+    return data

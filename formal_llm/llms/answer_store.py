@@ -1,0 +1,184 @@
+"""Texts under keys in an SQLite file, for many threads and processes at once.
+
+A text that was stored stays, whatever happens to the process: the write-ahead log holds whole transactions or nothing.
+(After a power failure the last few may be missing; nothing is damaged.)
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from formal_llm.errors import AnswerFileError
+
+if TYPE_CHECKING:
+    import sqlite3
+
+#: Written into the file's header: whose file it is ("fLLM"), and which version of the table below it has.
+_APPLICATION = 0x664C4C4D
+_VERSION = 1
+_TABLE = """
+    CREATE TABLE IF NOT EXISTS answers
+    (key TEXT PRIMARY KEY, llm TEXT, answer TEXT, stored TEXT DEFAULT CURRENT_TIMESTAMP) WITHOUT ROWID
+"""
+
+#: For how many seconds the lock of another process is waited for.
+_PATIENCE = 30.0
+
+#: What the codes of SQLite mean to a person.
+_PROBLEMS = {
+    "NOTADB": "this file is no SQLite database; give the cache another file",
+    "CORRUPT": "the database is damaged; delete it, and the answers are asked for again",
+    "CANTOPEN": "the file cannot be opened; its folder must exist, and both must be writable",
+    "READONLY": "the file cannot be written to; a cache needs a file and a folder that are writable",
+    "BUSY": f"another process kept the file locked for {_PATIENCE:.0f} seconds",
+    "FULL": "the disk is full",
+}
+
+#: Connections that a fork brought along. SQLite forbids to use them here, and closing them might end the parent's log.
+_inherited: list[sqlite3.Connection] = []
+
+
+class AnswerStore:
+    """Texts under keys in an SQLite file.
+
+    Args:
+        path: the file; made if it is not there.
+
+    Raises:
+        AnswerFileError: the file cannot be used: it is no database, or one of something else, or cannot be written to.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._open()
+
+    def get(self, key: str) -> bytes | None:
+        """The text under ``key``; None where there is none."""
+        with self._using() as connection:
+            row = connection.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
+        # Another program may have written anything: a number, a blob, nothing.
+        return row[0] if row is not None and isinstance(row[0], bytes) else None
+
+    def put(self, rows: Iterable[tuple[str, str, str]]) -> None:
+        """Store rows of key, name of the LLM, and text, all of them or none; what was there is replaced."""
+        with self._using() as connection, connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany("INSERT OR REPLACE INTO answers (key, llm, answer) VALUES (?, ?, ?)", rows)
+
+    def __len__(self) -> int:
+        with self._using() as connection:
+            count: int = connection.execute("SELECT count(*) FROM answers").fetchone()[0]
+        return count
+
+    def close(self) -> None:
+        """Close the file; it cannot be used any more."""
+        if self._process == os.getpid():
+            with self._lock:
+                self._closing()
+        else:
+            self._leave_to_parent()
+
+    # -- the connection -----------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _using(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for this thread alone."""
+        if not self._closing.alive:
+            raise AnswerFileError(str(self.path), "the cache is closed")
+        if self._process != os.getpid():
+            self._leave_to_parent()
+            self._open()
+        with self._lock, self._errors_told():
+            yield self._connection
+
+    def _open(self) -> None:
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        with self._errors_told():
+            self._connection = _connect(self.path)
+        # Also when it is forgotten, and at the end of the program.
+        self._closing = weakref.finalize(self, _close, self._connection, self._process)
+
+    def _leave_to_parent(self) -> None:
+        _inherited.append(self._connection)
+        self._closing.detach()
+
+    @contextmanager
+    def _errors_told(self) -> Iterator[None]:
+        """Errors of SQLite as errors that say what to do."""
+        import sqlite3
+
+        try:
+            yield
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorname", "").removeprefix("SQLITE_").partition("_")[0]
+            raise AnswerFileError(str(self.path), _PROBLEMS.get(code, f"SQLite failed: {error}")) from error
+        except _NotOurs as problem:
+            raise AnswerFileError(str(self.path), str(problem)) from None
+
+
+class _NotOurs(Exception):
+    """A database that is no store of answers; the text says what it is."""
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    import sqlite3
+
+    # Without an isolation level nothing is begun behind our back: a read is a transaction of its own.
+    connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+    try:
+        connection.text_factory = bytes
+        _check_owner(connection)  # before anything is changed
+        _use_log(connection)
+        connection.execute("PRAGMA synchronous = NORMAL")
+        with connection:
+            connection.execute("BEGIN IMMEDIATE")  # of several processes one makes the table; a read-only file is told
+            _check_owner(connection)
+            connection.execute(_TABLE)
+            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _check_owner(connection: sqlite3.Connection) -> None:
+    """Raise for a database of something else, or of a later version of this library."""
+    owner = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if owner != _APPLICATION and (owner or version or tables):
+        raise _NotOurs("this database belongs to something else; give the cache another file")
+    if owner == _APPLICATION and version != _VERSION:
+        raise _NotOurs(f"this cache has version {version}, not {_VERSION}; give another file, or delete this one")
+
+
+def _use_log(connection: sqlite3.Connection) -> None:
+    """Turn on the write-ahead log. While another process does the same, SQLite does not wait by itself."""
+    import sqlite3
+
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+def _close(connection: sqlite3.Connection, process: int) -> None:
+    if process == os.getpid():
+        connection.close()
+    else:
+        _inherited.append(connection)

@@ -1,0 +1,284 @@
+"""Models behind an HTTP interface: what all adapters share.
+
+An adapter says how a question is sent with its SDK's client, and how the response is read. Sending is written once for
+the client that waits and the one that is awaited, since both take the same call. Retries after passing failures, the
+waits between them, timeouts and connections are the SDK's work and the client's settings.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
+
+from formal_llm.errors import InvalidAnswer, ProviderError
+from formal_llm.llms.question import Answer, Question, TokenUsage
+
+#: Why an answer is none, in the words that the model reads when it is asked again.
+REFUSED = "it was refused"
+CUT_OFF = "it was cut off at the limit of tokens"
+FILTERED = "it was stopped by the content filter"
+
+
+class HostedLLM(ABC):
+    """A model behind an HTTP interface.
+
+    Args:
+        name: the provider string, ``provider:MODEL``.
+        client: the SDK's client that waits for an answer.
+        settings: what else decides about the answers, as JSON data: the address, sampling settings, limits.
+        async_client: a client of the user's to await; None: one is made for each event loop.
+        logprobs: whether token probabilities are asked for; None: until the server refuses them.
+
+    Attributes:
+        name: the provider string.
+        settings: those that are not None.
+        client: the SDK's client that waits for an answer.
+        asks_logprobs: whether the next request asks for token probabilities.
+    """
+
+    #: The environment variables with the key and the address, for messages; empty where there is none.
+    key_variable: ClassVar[str]
+    url_variable: ClassVar[str]
+    #: What a model must know to be asked by this adapter, for the message about a refused request.
+    needs: ClassVar[str] = "the model must know structured output"
+
+    def __init__(
+        self,
+        name: str,
+        client: Any,
+        settings: Mapping[str, object],
+        *,
+        async_client: Any = None,
+        logprobs: bool | None = False,
+    ) -> None:
+        self.name = name
+        self.client = client
+        self.settings = {key: value for key, value in settings.items() if value is not None}
+        self.asks_logprobs = logprobs is not False
+        self._may_drop_logprobs = logprobs is None
+        self._given_async_client = async_client
+        self._awaited: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+    @property
+    def identity(self) -> dict[str, object]:
+        """What the same question is answered alike by, as JSON data: the key of an answer cache."""
+        return {"llm": self.name, **self.settings}
+
+    # -- asking -------------------------------------------------------------------------------------------------
+
+    def choose(self, question: Question) -> Answer:
+        """Answer ``question`` with one request (the SDK repeats it by itself after passing failures).
+
+        Raises:
+            InvalidAnswer: the model answered something else, refused, or did not finish; with what it cost.
+            ProviderError: no answer came: no connection, a refused key, an unknown model, a rate limit.
+        """
+        _ = question.messages  # made here, outside of the try: what fails in the wording is no failure of the provider
+        while True:
+            asked_logprobs = self.asks_logprobs
+            try:
+                response = self._send(self.client, question)
+            except Exception as error:
+                self._failed(error, asked_logprobs)
+            else:
+                return self._answer(question, response)
+
+    async def achoose(self, question: Question) -> Answer:
+        """As :meth:`choose`, letting others go on in the meantime."""
+        _ = question.messages
+        client = self._async_client()
+        while True:
+            asked_logprobs = self.asks_logprobs
+            try:
+                response = await self._send(client, question)
+            except Exception as error:
+                self._failed(error, asked_logprobs)
+            else:
+                return self._answer(question, response)
+
+    async def aclose(self) -> None:
+        """Close the connections that were opened on the running event loop; a client of the user's stays open."""
+        import asyncio
+
+        client = self._awaited.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.close()
+
+    def _async_client(self) -> Any:
+        """The client for the running event loop: connections cannot be shared between loops."""
+        import asyncio
+
+        if self._given_async_client is not None:
+            return self._given_async_client
+        loop = asyncio.get_running_loop()
+        if loop not in self._awaited:
+            self._awaited[loop] = self._make_async_client()
+        return self._awaited[loop]
+
+    def _failed(self, error: Exception, asked_logprobs: bool) -> None:
+        """Raise what a failed request means; return if it is worth sending again without asking for probabilities."""
+        # A page that is no JSON, or that is nested too deeply, comes as one of the last two.
+        if not isinstance(error, (self._sdk_error(), ValueError, RecursionError)):
+            raise error
+        if not (asked_logprobs and self._may_drop_logprobs and refuses_logprobs(error)):
+            raise provider_error(self, error) from error
+        self.asks_logprobs = False
+
+    def _answer(self, question: Question, response: Any) -> Answer:
+        try:
+            return self._read(question, response)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            # The SDKs do not check a response: a page of HTML comes through as a string, missing fields stay missing.
+            raise provider_error(self, error) from error
+
+    # -- what an adapter knows ----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _send(self, client: Any, question: Question) -> Any:
+        """Make the request: the SDK's response, or from a client that is awaited its awaitable."""
+
+    @abstractmethod
+    def _read(self, question: Question, response: Any) -> Answer:
+        """The answer in the SDK's response.
+
+        Raises:
+            InvalidAnswer: there is none that is legal; with what it cost.
+        """
+
+    @abstractmethod
+    def _make_async_client(self) -> Any:
+        """A client that is awaited, with the settings of ``client``."""
+
+    @abstractmethod
+    def _sdk_error(self) -> type[Exception]:
+        """The base of the exceptions of the SDK."""
+
+
+# -- settings ---------------------------------------------------------------------------------------------------
+
+
+def from_environment(variable: str, default: str | None = None) -> str | None:
+    """The value of an environment variable; what is empty or blank counts as not set."""
+    return os.environ.get(variable, "").strip() or default
+
+
+def checked_address(name: str, url: str, variable: str) -> str:
+    """``url`` if it is the address of a server.
+
+    Raises:
+        ProviderError: it is not; the message says what one looks like.
+    """
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good or any(character.isspace() for character in url):
+        raise ProviderError(
+            f"{name}: {plain_address(url)!r} is no address of a server; "
+            f"give one like http://localhost:8000/v1 as base_url or in {variable}"
+        )
+    return url
+
+
+def plain_address(url: object) -> str:
+    """``url`` without user name, password, query and a slash at its end, as it may be shown and stored."""
+    shown = str(url).partition("?")[0].partition("#")[0]
+    scheme, separator, rest = shown.rpartition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}".rstrip("/")
+
+
+def given(**values: object) -> dict[str, Any]:
+    """The values that are not None, as arguments for a constructor."""
+    return {key: value for key, value in values.items() if value is not None}
+
+
+# -- reading ----------------------------------------------------------------------------------------------------
+
+
+def token_count(value: object) -> int:
+    """A number of tokens as a server reports it; what is none counts as 0 (not every server counts)."""
+    return value if type(value) is int and 0 <= value < 2**53 else 0
+
+
+def token_usage(read: object, written: object, cached: object = None, cache_written: object = None) -> TokenUsage:
+    """What one request cost, from what a server reports; ``read`` includes the other two."""
+    total = token_count(read)
+    from_cache = min(token_count(cached), total)
+    return TokenUsage(1, total, token_count(written), from_cache, min(token_count(cache_written), total - from_cache))
+
+
+def invalid(question: Question, problem: str, said: str, usage: TokenUsage) -> InvalidAnswer:
+    """The error for an answer that is none."""
+    return InvalidAnswer(problem, [(question.prompt, said)], usage)
+
+
+# -- failures ---------------------------------------------------------------------------------------------------
+
+
+def refuses_logprobs(error: Exception) -> bool:
+    """Whether a server refused a request because it asked for token probabilities.
+
+    Servers say so with different statuses: 400 and 403 are seen at hosted models, 500 at a local server that was
+    started without them. So what is looked at is what they say.
+    """
+    return isinstance(getattr(error, "status_code", None), int) and "logprob" in _said(error).casefold()
+
+
+def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
+    """The ``ProviderError`` for an exception of an SDK: what failed and what to do about it.
+
+    Args:
+        llm: the adapter.
+        error: an exception of the SDK (both SDKs name theirs alike), or one from reading what came back.
+    """
+    key, url = llm.key_variable, llm.url_variable
+    status = getattr(error, "status_code", None)
+    # A connection error's own words are left out: they may quote the request's headers, and the key with them.
+    kind = type(error).__name__
+    if kind == "APITimeoutError":
+        what = "no answer came in time; try again, or give a longer timeout"
+    elif kind == "APIConnectionError":
+        what = f"the server cannot be reached, or it hung up; check the network and {url}"
+    elif not isinstance(status, int) or status < 400:
+        # The SDKs say by a plain ValueError what they do not take.
+        detail = f"{kind}: {error}" if type(error) is ValueError else kind
+        what = f"the request could not be made, or what came back cannot be read ({detail}); check {url}"
+        what += f" and {key}" if key else ""
+    elif status in (401, 403):
+        what = f"the key was refused for this model; check {key}" if key else "the server refused the request"
+    elif status == 404:
+        what = f"there is no such model or no such address; check the name of the model and {url}"
+    elif status == 429:
+        what = "too many requests, or the quota is used up; wait, or give more max_retries"
+    elif status >= 500:
+        what = "the server failed, again and again; try again later"
+    else:
+        what = f"the request was refused; {llm.needs}"
+    said = f" (status {status}: {_hidden(_said(error), llm.client)[:300]})" if isinstance(status, int) else ""
+    return ProviderError(f"{llm.name}: {what}{said}", error)
+
+
+def _said(error: Exception) -> str:
+    """The server's own words, which stand in different places: one SDK has them as an attribute, others in the body."""
+    said: object = getattr(error, "api_message", None)
+    body = getattr(error, "body", None)
+    while not said and isinstance(body, dict):
+        said = body.get("message") or body.get("detail")
+        body = body.get("error")
+    said = said or (body if isinstance(body, str) else None)
+    return " ".join(str(said or error)[:5000].split())
+
+
+def _hidden(text: str, client: Any) -> str:
+    """``text`` without the key, should the server have repeated it."""
+    key = getattr(client, "api_key", None)
+    return text.replace(key, "***") if isinstance(key, str) and len(key) > 7 else text

@@ -1,0 +1,218 @@
+"""Probabilities of options from the token probabilities of a model that wrote the number of one.
+
+A server tells for each token that was written which others could have stood there, the most probable ones, with their
+log-probabilities. Where the number of an answer begins, these others are other numbers, and their shares are the
+probabilities of the options. The rules, all of them on the side of saying nothing:
+
+- A token counts for the option whose number it brings to its end. White space before and after, and the closing of the
+  JSON object, make no difference: variants of one number add up.
+- A token after which the number may still go on ("1" where there is an option 12) is resolved by the next token if it
+  is the one that was written. If it was not, nobody knows what would have followed: no probabilities.
+- Tokens that are no options (white space alone, words, quotation marks) are left out, and the rest is scaled to 1. This
+  is what a constrained decoder does, and many servers report the probabilities from before the constraint.
+- Only the most probable tokens are listed. An option that is not among them gets 0 if what is not listed is at most
+  a thousandth (:data:`CUT_OFF`) of what the listed options have together, so that it can have no more than that.
+  Otherwise: no probabilities.
+- What is no log-probability (not a number, above 0), or lists that sum to more than 1: no probabilities.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+#: The share of an option that is not listed, relative to those that are, below which it counts as 0.
+CUT_OFF = 0.001
+#: How many alternatives are asked for: the most that servers give.
+TOP = 20
+#: By how much rounding may bring a probability, or a sum of some, above 1.
+_ROUNDING = 0.01
+
+_DIGITS = re.compile(r"[0-9]*")
+#: How servers write the token that ends a text, where they list it: ``</s>``, ``<|im_end|>``; or as an empty text.
+_END = re.compile(r"(?:<[^<>\s]+>)?")
+
+
+class Token(NamedTuple):
+    """A token that was written.
+
+    Attributes:
+        text: its text.
+        alternatives: what could have stood there: texts with their log-probabilities, itself included.
+    """
+
+    text: str
+    alternatives: tuple[tuple[str, float], ...]
+
+
+def read_tokens(entries: Any) -> list[Token] | None:
+    """The tokens in the form of OpenAI's chat completions, as plain data; None if they are not in that form.
+
+    Args:
+        entries: dictionaries with ``token``, ``logprob`` and ``top_logprobs`` (those of the same form).
+    """
+    if not isinstance(entries, list) or not entries:
+        return None
+    tokens = []
+    for entry in entries:
+        top = entry.get("top_logprobs") if isinstance(entry, dict) else None
+        listed = [_pair(one) for one in top] if isinstance(top, list) else []
+        written = _pair(entry)
+        if written is None or None in listed:
+            return None
+        # A dictionary, since some servers list a token twice.
+        pairs = dict.fromkeys(pair for pair in listed if pair is not None)
+        # The token that was written is among them, unless it was not one of the most probable.
+        if all(text != written[0] for text, _ in pairs):
+            pairs[written] = None
+        tokens.append(Token(written[0], tuple(pairs)))
+    return tokens
+
+
+def _pair(entry: Any) -> tuple[str, float] | None:
+    text, logprob = (entry.get("token"), entry.get("logprob")) if isinstance(entry, dict) else (None, None)
+    if not isinstance(text, str) or isinstance(logprob, bool) or not isinstance(logprob, (int, float)):
+        return None
+    try:
+        return text, float(logprob)
+    except OverflowError:
+        return None
+
+
+def option_probabilities(tokens: Sequence[Token], count: int, text: str) -> dict[int, float] | None:
+    """The probabilities of the options 1 to ``count``, after an answer that chose one of them.
+
+    Args:
+        tokens: the tokens that were written, in order; what stands before the answer (thoughts) may be among them.
+        count: how many options there are.
+        text: the answer: its only digits are those of the number.
+
+    Returns:
+        For each option its probability; None where that cannot be known.
+    """
+    number = re.search("[0-9]+", text)
+    place = None if number is None else _place(tokens, text.strip(), number.start() - (len(text) - len(text.lstrip())))
+    if number is None or place is None:
+        return None
+    index, within = place
+    lead = "".join(tokens[index].text[:within].split())
+    after = "".join(text[number.end() :].split())
+    shares = _Shares(tokens, [str(option) for option in range(1, count + 1)], after).from_token(index, lead, "")
+    total = math.fsum(shares.values()) if shares else 0.0
+    if shares is None or not 0 < total < math.inf:
+        return None
+    return {option: shares.get(str(option), 0.0) / total for option in range(1, count + 1)}
+
+
+def _place(tokens: Sequence[Token], text: str, offset: int) -> tuple[int, int] | None:
+    """The token in which the character of ``text`` at ``offset`` stands, and where in it."""
+    written = "".join(token.text for token in tokens)
+    # The last tokens may be those that end the text, which are no part of it.
+    ends = [len(written)]
+    for token in reversed(tokens[-2:]):
+        ends.append(ends[-1] - len(token.text))
+    for end in ends:
+        kept = written[:end].rstrip()
+        if kept.endswith(text):
+            position = len(kept) - len(text) + offset
+            break
+    else:
+        return None
+    for index, token in enumerate(tokens):
+        if position < len(token.text):
+            return index, position
+        position -= len(token.text)
+    return None
+
+
+class _Shares:
+    """The shares of numbers, from the alternatives to one token after the other along what was written."""
+
+    def __init__(self, tokens: Sequence[Token], numbers: list[str], after: str) -> None:
+        self.tokens = tokens
+        self.numbers = numbers
+        self.known = frozenset(numbers)
+        self.after = after
+
+    def from_token(self, index: int, lead: str, done: str) -> dict[str, float] | None:
+        """The shares of the numbers that begin with ``done``, from the alternatives of one token.
+
+        Args:
+            index: the token.
+            lead: what stands in it before the number, without white space.
+            done: the digits of the number that earlier tokens brought.
+        """
+        if index >= len(self.tokens):
+            return None
+        token = self.tokens[index]
+        found = _probabilities(token.alternatives)
+        if found is None:
+            return None
+        shares: dict[str, float] = {}
+        written, written_share, listed = "", 0.0, 0.0
+        for text, probability in found:
+            listed += probability
+            digits, ended = self.read(text, lead, done)
+            if digits is None:
+                continue
+            number = done + digits
+            if number in self.known and (ended or not self.goes_on(number)):
+                shares[number] = shares.get(number, 0.0) + probability
+            elif digits and not ended and self.goes_on(number):
+                if text == token.text:
+                    written, written_share = number, written_share + probability
+                elif probability > 0:
+                    return None
+        # The end of the text is not always listed in a form that can be recognised.
+        if done in self.known and not self.after and done not in shares:
+            return None
+        covered = set(shares)
+        total = math.fsum(shares.values()) + written_share
+        if written:
+            further = self.from_token(index + 1, "", written)
+            scale = math.fsum(further.values()) if further else 0.0
+            if further is None or not scale > 0:
+                return None
+            for longer, part in further.items():
+                shares[longer] = shares.get(longer, 0.0) + written_share * part / scale
+            covered |= {number for number in self.numbers if number.startswith(written)}
+        missing = any(number.startswith(done) and number not in covered for number in self.numbers)
+        return None if missing and 1.0 - listed > CUT_OFF * total else shares
+
+    def goes_on(self, number: str) -> bool:
+        """Whether there is an option whose number is longer and begins so."""
+        return any(other != number and other.startswith(number) for other in self.numbers)
+
+    def read(self, text: str, lead: str, done: str) -> tuple[str | None, bool]:
+        """The digits that a token brings, and whether it also ends the number; None for one that is no option."""
+        rest = text
+        for character in lead:
+            rest = rest.lstrip()
+            if not rest.startswith(character):
+                return None, False
+            rest = rest[1:]
+        if not done:
+            rest = rest.lstrip()
+        digits = _DIGITS.match(rest).group()  # type: ignore[union-attr]  # the pattern matches every text
+        tail = rest[len(digits) :]
+        if not digits and not done:
+            return None, False
+        # At the end of the answer stands its own end, or white space, or the token that ends every text.
+        ended = "".join(tail.split())
+        if not tail:
+            return (digits, False) if digits else ("", not self.after)
+        if self.after.startswith(ended) if self.after else (not ended or (not digits and _END.fullmatch(tail))):
+            return digits, True
+        return None, False
+
+
+def _probabilities(alternatives: Iterable[tuple[str, float]]) -> list[tuple[str, float]] | None:
+    """The alternatives with probabilities instead of their logarithms; None if these cannot be ones."""
+    found = []
+    for text, logprob in alternatives:
+        if math.isnan(logprob) or logprob > _ROUNDING:
+            return None
+        found.append((text, math.exp(min(logprob, 0.0))))
+    return found if found and math.fsum(share for _, share in found) <= 1 + _ROUNDING else None

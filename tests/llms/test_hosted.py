@@ -1,0 +1,517 @@
+"""What all adapters to models behind an HTTP interface have in common, waiting and awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import protocol_server as ps
+import pytest
+from adapters import ADAPTERS, Adapter
+
+from formal_llm.errors import InvalidAnswer, MissingKey, ProviderError
+from formal_llm.llms.hosted import checked_address, plain_address
+from formal_llm.llms.llm import ask, resolve
+from formal_llm.llms.question import Question
+
+MakeQuestion = Callable[..., Question]
+Choose = Callable[[Any, Question], Any]
+Made = Callable[..., Any]
+
+WRITERS = pytest.mark.parametrize(
+    "adapter", [adapter for adapter in ADAPTERS if adapter.writes], ids=str, indirect=True
+)
+
+
+# -- answers ---------------------------------------------------------------------------------------------------
+
+
+def test_a_right_answer(
+    adapter: Adapter, choose: Choose, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.ok(2)]
+    answer = choose(made(adapter), make_question())
+    assert answer.numbers == (2,)
+    assert answer.usage == adapter.one
+    assert "2" in answer.text
+    assert server.paths == [adapter.path]
+    assert server.bodies[0]["model"] == "test-model"
+
+
+def test_several(
+    adapter: Adapter, choose: Choose, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.ok(1, 3)]
+    answer = choose(made(adapter), make_question(several=True))
+    assert answer.numbers == (1, 3)
+    assert answer.usage == adapter.one
+    assert len(server.bodies) == 1
+
+
+@WRITERS
+@pytest.mark.parametrize("written", ["2", " Option 2.", '\n{ "choice" : 2 }\n', "2: green"])
+def test_what_is_read_as_an_answer(
+    written: str, adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    # A server that does not keep to its guarantee may still answer.
+    server.script = [ps.text(written)]
+    assert made(adapter).choose(make_question()).numbers == (2,)
+
+
+NO_ANSWERS = [
+    '{"choice": 0}', '{"choice": 4}', '{"choice": "2"}', '{"choice": 2.0}', '{"choice": true}', '{"choice": null}',
+    '{"choice": [2]}', '{"choice": 1, "choice": 2}', '{"choice": 2, "other": 3}', '{"choices": [2]}',
+    '[["choice", 2]]', "{}", '{"choice": 2', '{"choice": NaN}', "NaN", "-1", "0", "4",
+    '{"choice": ' + "9" * 5000 + "}", "[" * 9_000, "I would take 2, or perhaps 3", "   ",
+]  # fmt: skip
+
+
+@WRITERS
+def test_what_is_no_answer(
+    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    for written in NO_ANSWERS:
+        server.script = [ps.text(written)]
+        with pytest.raises(InvalidAnswer) as caught:
+            made(adapter).choose(make_question())
+        assert caught.value.transcript == (("Which one?", written),)
+        assert caught.value.usage == adapter.one
+
+
+@WRITERS
+def test_what_is_no_answer_where_several_may_be_chosen(
+    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    for written in ['{"choices": []}', '{"choices": [1, 1]}', '{"choices": [1, 4]}', '{"choices": 1}', "1,1", "3 5"]:
+        server.script = [ps.text(written)]
+        with pytest.raises(InvalidAnswer) as caught:
+            made(adapter).choose(make_question(several=True))
+        assert caught.value.usage == adapter.one
+
+
+def test_a_number_that_is_no_option(
+    adapter: Adapter, choose: Choose, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.ok(4)]
+    with pytest.raises(InvalidAnswer) as caught:
+        choose(made(adapter), make_question())
+    assert caught.value.usage == adapter.one
+    assert "4" in caught.value.transcript[0][1]
+
+
+@WRITERS
+@pytest.mark.parametrize(
+    ("behaviour", "problem", "said"),
+    [
+        (ps.TRUNCATED, "it was cut off at the limit of tokens", '{"choi'),
+        (ps.EMPTY, "it was empty", ""),
+    ],
+    ids=["truncated", "empty"],
+)
+def test_an_answer_that_did_not_come_to_its_end(
+    behaviour: ps.Behaviour,
+    problem: str,
+    said: str,
+    adapter: Adapter,
+    choose: Choose,
+    made: Made,
+    server: ps.ProtocolServer,
+    make_question: MakeQuestion,
+) -> None:
+    server.script = [behaviour]
+    with pytest.raises(InvalidAnswer) as caught:
+        choose(made(adapter), make_question())
+    assert caught.value.problem == problem
+    assert caught.value.transcript == (("Which one?", said),)
+    assert caught.value.usage == adapter.one
+
+
+@pytest.mark.parametrize("adapter", [a for a in ADAPTERS if a.module in ("openai", "anthropic", "vllm")], ids=str)
+@pytest.mark.parametrize("several", [False, True])
+def test_a_refusal(
+    several: bool, adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.REFUSAL]
+    with pytest.raises(InvalidAnswer, match="it was refused") as caught:
+        made(adapter).choose(make_question(several=several))
+    assert caught.value.transcript == (("Which one?", "I can't help with that." if adapter.writes else ""),)
+    assert caught.value.usage == adapter.one
+
+
+@pytest.mark.parametrize("adapter", [a for a in ADAPTERS if a.path == "/v1/chat/completions"], ids=str)
+def test_a_content_filter(adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion) -> None:
+    server.script = [ps.FILTERED]
+    with pytest.raises(InvalidAnswer, match="content filter"):
+        made(adapter).choose(make_question())
+
+
+def test_a_bad_answer_is_asked_again_with_the_complaint(
+    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.ok(7), ps.ok(9), ps.ok(3)]
+    answer = ask(made(adapter), make_question())
+    assert answer.number == 3
+    assert answer.usage == adapter.one + adapter.one + adapter.one
+    asked = [json.dumps(body) for body in server.bodies]
+    assert ["Your last answer" in body for body in asked] == [False, True, True]
+    assert "9" in asked[2]
+
+
+def test_asking_again_is_bounded(
+    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.ok(7), ps.ok(8), ps.ok(1)]
+    with pytest.raises(InvalidAnswer) as caught:
+        ask(made(adapter), make_question(), tries=2)
+    assert len(caught.value.transcript) == 2
+    assert caught.value.usage == adapter.one + adapter.one
+    assert len(server.bodies) == 2
+
+
+def test_a_server_that_counts_nonsense(
+    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    wrong = {"input_tokens": "many", "prompt_tokens": -5, "output_tokens": True, "completion_tokens": 1.5}
+    counts = {"prompt_eval_count": None, "eval_count": [1]} if adapter.module == "ollama" else {"usage": wrong}
+    server.script = [ps.ok(2, changes=counts)]
+    usage = made(adapter).choose(make_question()).usage
+    assert (usage.requests, usage.input_tokens, usage.output_tokens) == (1, 0, 0)
+
+
+# -- failures --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "failure", [ps.failing(500), ps.failing(429), ps.CUT, ps.CUT_BODY], ids=["500", "429", "cut", "cut body"]
+)
+def test_a_passing_failure_is_retried_by_the_sdk(
+    failure: ps.Behaviour,
+    adapter: Adapter,
+    choose: Choose,
+    made: Made,
+    server: ps.ProtocolServer,
+    make_question: MakeQuestion,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # What the SDK waits where the server does not say how long.
+    monkeypatch.setattr(importlib.import_module(f"{adapter.sdk}._base_client"), "INITIAL_RETRY_DELAY", 0.01)
+    server.script = [failure, ps.ok(2)]
+    answer = choose(made(adapter, max_retries=1), make_question())
+    assert answer.number == 2
+    assert answer.usage == adapter.one
+    assert len(server.bodies) == 2
+
+
+def test_a_server_that_says_how_long_to_wait(
+    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.Behaviour(status=429, headers={"retry-after": "0.2"}), ps.ok(2)]
+    made(adapter, max_retries=1).choose(make_question())
+    assert server.times[1] - server.times[0] >= 0.2
+
+
+def test_retries_are_bounded(
+    adapter: Adapter, choose: Choose, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.failing(503), ps.failing(503), ps.ok(1)]
+    with pytest.raises(ProviderError, match=r"server failed.*status 503: said by the server"):
+        choose(made(adapter, max_retries=1), make_question())
+    assert len(server.bodies) == 2
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "words", "cause"),
+    [
+        (ps.failing(400), "request was refused; the .* must .*status 400: said by the server", "BadRequestError"),
+        (ps.failing(401), "key was refused.*KEY.*status 401: said by the server", "AuthenticationError"),
+        (ps.failing(403), "key was refused.*KEY.*status 403: said by the server", "PermissionDeniedError"),
+        (ps.failing(404), "no such model.*URL.*status 404: said by the server", "NotFoundError"),
+        (ps.failing(422), "request was refused.*status 422: said by the server", "UnprocessableEntityError"),
+        (ps.failing(429), "too many requests.*max_retries.*status 429: said by the server", "RateLimitError"),
+        (ps.failing(500), "server failed.*status 500: said by the server", "InternalServerError"),
+        (ps.Behaviour(status=502, page="<html>Bad gateway"), "server failed.*status 502", None),
+        (ps.Behaviour(status=500, page="[1]"), "server failed.*status 500", None),
+        (ps.failing(401, message="wrong: dummy-key"), r"status 401: wrong: \*\*\*", None),
+        (ps.CUT, "cannot be reached.*URL", "APIConnectionError"),
+        (ps.CUT_BODY, "cannot be reached.*URL", "APIConnectionError"),
+        (ps.HTML, "cannot be read.*URL", None),
+        (ps.BROKEN_JSON, "cannot be read.*URL", "JSONDecodeError"),
+        (ps.DEEP_JSON, "cannot be read.*URL", "RecursionError"),
+        (ps.HUGE_NUMBER, "cannot be read.*URL", "ValueError"),
+        (ps.NO_UNICODE, "cannot be read.*URL", None),
+    ],
+)
+def test_a_lasting_failure_is_a_provider_error(
+    behaviour: ps.Behaviour,
+    words: str,
+    cause: str | None,
+    adapter: Adapter,
+    choose: Choose,
+    made: Made,
+    server: ps.ProtocolServer,
+    make_question: MakeQuestion,
+) -> None:
+    server.script = [behaviour]
+    words = words.replace("URL", adapter.url).replace("KEY", adapter.key)
+    with pytest.raises(ProviderError, match=f"^{adapter.provider}: .*{words}") as caught:
+        choose(made(adapter), make_question())
+    assert cause is None or type(caught.value.cause).__name__ == cause
+    assert caught.value.__cause__ is caught.value.cause
+    # A failure of the provider is no bad answer: it is not asked again.
+    assert len(server.bodies) == 1
+
+
+def test_json_of_another_kind(
+    adapter: Adapter, choose: Choose, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    for several in (False, True):
+        for page in ps.OTHER_JSON:
+            server.script = [ps.Behaviour(page=page)]
+            with pytest.raises(ProviderError, match=f"cannot be read.*{adapter.url}"):
+                choose(made(adapter), make_question(several=several))
+
+
+def test_a_failure_of_the_provider_is_not_asked_again(
+    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.failing(500), ps.ok(1)]
+    with pytest.raises(ProviderError):
+        ask(made(adapter), make_question(), tries=3)
+    assert len(server.bodies) == 1
+
+
+# One of each SDK, and one without typed responses.
+FLOODED = [adapter for adapter in ADAPTERS if adapter.name in ("openai-chat", "anthropic-schema", "ollama")]
+
+
+@pytest.mark.parametrize("adapter", FLOODED, ids=str)
+def test_a_flood(adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion) -> None:
+    garbage = b"garbage " * 6_250_000
+    server.script = [ps.Behaviour(page=garbage), ps.Behaviour(page=garbage, headers=ps.HTML.headers)]
+    for _ in range(2):
+        with pytest.raises(ProviderError, match="cannot be read") as caught:
+            made(adapter, timeout=30).choose(make_question())
+        assert len(str(caught.value)) < 500
+    server.script = [ps.text("x" * 50_000_000)]
+    with pytest.raises(InvalidAnswer, match="it was far longer than an answer") as said:
+        made(adapter, timeout=30).choose(make_question())
+    assert said.value.transcript == (("Which one?", "x" * 1000 + "..."),)
+    assert len(server.bodies) == 3
+
+
+def test_an_answer_in_drips(
+    adapter: Adapter, choose: Choose, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    # The timeout is for each wait, not for all of them together.
+    server.script = [ps.ok(2, drip=0.02)]
+    assert choose(made(adapter, timeout=0.15), make_question()).number == 2
+    assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize("behaviour", [ps.SLOW, ps.ok(2, drip=0.3)], ids=["silent", "drips too slowly"])
+def test_a_slow_server(
+    behaviour: ps.Behaviour,
+    adapter: Adapter,
+    made: Made,
+    server: ps.ProtocolServer,
+    make_question: MakeQuestion,
+) -> None:
+    server.script = [behaviour]
+    with pytest.raises(ProviderError, match="no answer came in time"):
+        made(adapter, timeout=0.1).choose(make_question())
+    assert len(server.bodies) == 1
+
+
+def test_nobody_listens(adapter: Adapter, choose: Choose, made: Made, make_question: MakeQuestion) -> None:
+    # Port 9 is that of the discard service, which nobody runs.
+    llm = made(adapter, base_url="http://127.0.0.1:9" + adapter.prefix)
+    with pytest.raises(ProviderError, match=f"cannot be reached.*{adapter.url}"):
+        choose(llm, make_question())
+
+
+def test_an_error_of_ours_stays_one(adapter: Adapter, choose: Choose, made: Made) -> None:
+    def broken() -> str:
+        raise ValueError("in the wording")
+
+    with pytest.raises(ValueError, match="in the wording"):
+        choose(made(adapter), Question(broken, ["a", "b"]))
+
+
+# -- many at once ----------------------------------------------------------------------------------------------
+
+
+def test_many_questions_wait_together(
+    adapter: Adapter, made: Made, loop: asyncio.Runner, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.ok(2, delay=0.1)] * 8
+    llm = made(adapter)
+
+    async def all_of_them() -> list[Any]:
+        return await asyncio.gather(*(llm.achoose(make_question()) for _ in range(8)))
+
+    assert [answer.number for answer in loop.run(all_of_them())] == [2] * 8
+    # All came before the first was answered, on a machine that is not too busy.
+    assert server.times[-1] - server.times[0] < 0.7
+
+
+def test_each_event_loop_has_its_own_client(
+    adapter: Adapter, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    llm = adapter.make(server.url)
+    clients = []
+
+    async def use() -> None:
+        assert (await llm.achoose(make_question())).number == 2
+        clients.append(llm._async_client())
+        assert llm._async_client() is clients[-1]
+        await llm.aclose()
+        await llm.aclose()
+
+    server.script = [ps.ok(2)] * 3
+    asyncio.run(use())
+    thread = threading.Thread(target=lambda: asyncio.run(use()))
+    thread.start()
+    thread.join()
+    assert clients[0] is not clients[1]
+    assert all(client.is_closed() for client in clients)
+    assert llm.choose(make_question()).number == 2
+    llm.client.close()
+
+
+# -- clients, keys, addresses ----------------------------------------------------------------------------------
+
+
+def sdk_client(adapter: Adapter, server: ps.ProtocolServer, *, awaited: bool = False, **more: Any) -> Any:
+    sdk = importlib.import_module(adapter.sdk)
+    name = {"openai": "OpenAI", "anthropic": "Anthropic"}[adapter.sdk]
+    kind = getattr(sdk, f"Async{name}" if awaited else name)
+    settings = {"base_url": server.url + adapter.prefix, "api_key": "of-the-user", "max_retries": 0, "timeout": 7}
+    return kind(**{**settings, **more})
+
+
+def test_a_client_of_the_users_is_mirrored(
+    adapter: Adapter, choose: Choose, server: ps.ProtocolServer, make_question: MakeQuestion, loop: asyncio.Runner
+) -> None:
+    with sdk_client(adapter, server, default_headers={"x-team": "blue"}) as client:
+        llm = adapter.type("test-model", client=client, **adapter.arguments)
+        assert llm.client is client
+        server.script = [ps.failing(500), ps.ok(2)]
+        with pytest.raises(ProviderError):
+            choose(llm, make_question())
+        assert choose(llm, make_question()).number == 2
+        loop.run(llm.aclose())
+    assert server.headers[1]["authorization"] == "Bearer of-the-user"
+    assert server.headers[1]["x-team"] == "blue"
+    assert server.headers[1]["x-stainless-read-timeout"] == "7"
+
+
+def test_an_async_client_of_the_users_is_used_and_left_open(
+    adapter: Adapter, server: ps.ProtocolServer, make_question: MakeQuestion, loop: asyncio.Runner
+) -> None:
+    async def use() -> None:
+        async with sdk_client(adapter, server, awaited=True) as client:
+            llm = adapter.type("test-model", async_client=client, **adapter.arguments)
+            assert (await llm.achoose(make_question())).number == 2
+            await llm.aclose()
+            assert not client.is_closed()
+            # And mirrored for those who wait.
+            assert llm.choose(make_question()).number == 2
+            llm.client.close()
+
+    server.script = [ps.ok(2), ps.ok(2)]
+    loop.run(use())
+    assert [headers["authorization"] for headers in server.headers] == ["Bearer of-the-user"] * 2
+
+
+def test_a_client_that_cannot_be_mirrored_says_so(
+    adapter: Adapter, server: ps.ProtocolServer, make_question: MakeQuestion, loop: asyncio.Runner
+) -> None:
+    sdk = importlib.import_module(adapter.sdk)
+    with sdk_client(adapter, server, http_client=sdk.DefaultHttpxClient()) as client:
+        llm = adapter.type("test-model", client=client, **adapter.arguments)
+        server.script = [ps.ok(2)]
+        assert llm.choose(make_question()).number == 2
+        with pytest.raises(TypeError, match="give both client and async_client"):
+            loop.run(llm.achoose(make_question()))
+
+
+@pytest.mark.usefixtures("no_credentials")
+@pytest.mark.parametrize("key", [None, "", "  "])
+@pytest.mark.parametrize("adapter", [adapter for adapter in ADAPTERS if adapter.needs_key], ids=str)
+def test_a_missing_key(key: str | None, adapter: Adapter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_ADMIN_KEY", "not for this")
+    if key is not None:
+        monkeypatch.setenv(adapter.key, key)
+    with pytest.raises(MissingKey, match=f"{adapter.provider}.*{adapter.key}.*'builtin'") as caught:
+        resolve(adapter.provider)
+    assert caught.value.variable == adapter.key
+
+
+@pytest.mark.usefixtures("no_credentials")
+def test_key_and_address_from_the_environment(
+    adapter: Adapter, monkeypatch: pytest.MonkeyPatch, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    monkeypatch.setenv(adapter.key, "from-the-environment")
+    monkeypatch.setenv(adapter.url, server.url + adapter.prefix)
+    server.script = [ps.ok(3)]
+    llm: Any = resolve(adapter.provider) if not adapter.arguments else adapter.type("test-model", **adapter.arguments)
+    assert isinstance(llm, adapter.type)
+    with llm.client:
+        assert llm.choose(make_question()).number == 3
+    assert server.headers[0]["authorization"] == "Bearer from-the-environment"
+
+
+@pytest.mark.usefixtures("no_credentials")
+@pytest.mark.parametrize("adapter", [adapter for adapter in ADAPTERS if not adapter.needs_key], ids=str)
+def test_a_local_server_needs_no_key_and_gets_none(
+    adapter: Adapter,
+    choose: Choose,
+    monkeypatch: pytest.MonkeyPatch,
+    server: ps.ProtocolServer,
+    make_question: MakeQuestion,
+    loop: asyncio.Runner,
+) -> None:
+    # Nothing that is meant for OpenAI goes to somebody else's server.
+    for name in ("API_KEY", "ADMIN_KEY", "ORG_ID", "PROJECT_ID"):
+        monkeypatch.setenv(f"OPENAI_{name}", f"secret {name}")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "x-secret: secret\nAuthorization: Bearer secret")
+    server.script = [ps.ok(3)]
+    llm: Any = adapter.type("test-model", base_url=server.url + adapter.prefix)
+    assert choose(llm, make_question()).number == 3
+    loop.run(llm.aclose())
+    llm.client.close()
+    assert "authorization" not in server.headers[0]
+    assert not [name for name, value in server.headers[0].items() if "secret" in value]
+
+
+def test_an_address_that_is_none(adapter: Adapter) -> None:
+    for url in ["ftp://x/y", "http://", "http://a b", "http://h:port", "http://[::1", "local host"]:
+        with pytest.raises(ProviderError, match=f"{adapter.provider}: .* is no address of a server.*{adapter.url}"):
+            adapter.make(url, base_url=url)
+
+
+def test_addresses() -> None:
+    assert checked_address("x", "http://[::1]:80/v1", "X") == "http://[::1]:80/v1"
+    assert plain_address("https://me:secret@host:1/v1/?key=1#x") == "https://host:1/v1"
+    assert plain_address("http://host/") == "http://host"
+
+
+def test_the_identity_tells_settings_and_no_secrets(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:
+    identity = made(adapter).identity
+    assert identity["llm"] == adapter.provider
+    assert identity["address"] == server.url + adapter.prefix
+    assert json.loads(json.dumps(identity)) == identity
+    assert "dummy-key" not in json.dumps(identity)
+    assert repr(made(adapter)) == f"<{adapter.kind} {adapter.provider}>"
+
+
+def test_no_sdk_is_imported_before_it_is_needed() -> None:
+    modules = ", ".join(f"formal_llm.llms.{adapter.module}" for adapter in ADAPTERS)
+    code = f"import sys, {modules}; assert not {{'openai', 'anthropic', 'httpx', 'httpx2'}} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
