@@ -7,7 +7,7 @@ TASK ?= Given blurry grayscale image, how to return the object names in German s
 # Models and BLAS on a small machine: one thread each, or they get in each other's way.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test lint types imports docs wheel check bench pictures clean
+.PHONY: help demo test lint types imports docs wheel check bench llamacpp pictures clean
 
 help:            ## show the targets
 	@grep -hE '^[a-z]+: .*##|^[a-z]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -61,6 +61,18 @@ bench: $(VENV)/.installed-dev   ## the benchmarks' tables
 	$(BIN)/python benchmarks/lookahead_tools.py
 	$(BIN)/python benchmarks/verify.py
 	$(BIN)/python benchmarks/best_first.py
+	$(BIN)/python benchmarks/throughput.py
+	$(BIN)/python benchmarks/kill.py
+
+# The server is compiled from source: some minutes, once.
+build/llamacpp/.installed: | $(BIN)/python
+	@echo "building a llama.cpp server into build/llamacpp ..."
+	@$(PYTHON) -m venv build/llamacpp
+	@CMAKE_ARGS="-DLLAVA_BUILD=OFF -DMTMD_BUILD=OFF" build/llamacpp/bin/pip install --quiet 'llama-cpp-python[server]' gguf
+	@touch $@
+
+llamacpp: build/llamacpp/.installed $(VENV)/.installed   ## plan through a real llama.cpp server with a tiny random model
+	$(BIN)/python benchmarks/llamacpp.py --python build/llamacpp/bin/python
 
 pictures: $(VENV)/.installed   ## draw the README's pictures again (needs Graphviz)
 	$(BIN)/python docs/draw_pictures.py

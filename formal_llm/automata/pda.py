@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from formal_llm.automata.automaton import EMPTY, Configuration, Stack, State, fingerprint
 from formal_llm.automata.cfg import CFG, Production, Symbol, members
 from formal_llm.automata.drawable import Drawable, Picture
+from formal_llm.automata.limits import Limits
 from formal_llm.errors import AutomatonError, did_you_mean
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class Transition:
         push: what it puts on the stack, the first symbol on top.
         text: what an option that shows this transition says; where empty, it is made from the labels.
         production: the grammar's production that it expands, if it comes from one.
+        question: what is asked where this can be chosen; where empty, the wording's own words for the next part.
+        decision: whether it only answers its question: the progress of a plan shows it, but it is no step of the plan.
     """
 
     state: State
@@ -49,6 +52,8 @@ class Transition:
     push: tuple[str, ...] = ()
     text: str = ""
     production: Production | None = None
+    question: str = ""
+    decision: bool = False
 
     def parts(self) -> tuple[object, ...]:
         """What makes it the transition it is, as a comparable tuple."""
@@ -79,6 +84,7 @@ class PDA(Drawable):
         cfg: the grammar it was made from, if it was.
         name: what messages call it, for instance where a constraint is to blame.
         factors: for a product, the automata it was made of: the base first, then the constraints.
+        limits: the bounds that belong to it, as those of a grammar do: planning and lookahead keep them.
         check: whether to raise for what contradicts itself; automata that are made by a construction are not checked.
 
     Raises:
@@ -95,6 +101,7 @@ class PDA(Drawable):
     cfg: CFG | None = None
     name: str = ""
     factors: tuple[PDA, ...] = ()
+    limits: Limits = field(default_factory=Limits)
 
     def __init__(
         self,
@@ -108,6 +115,7 @@ class PDA(Drawable):
         cfg: CFG | None = None,
         name: str = "",
         factors: Iterable[PDA] = (),
+        limits: Limits | None = None,
         check: bool = True,
     ) -> None:
         made = tuple(dict.fromkeys(t if isinstance(t, Transition) else _transition(t) for t in transitions))
@@ -120,6 +128,7 @@ class PDA(Drawable):
         object.__setattr__(self, "cfg", cfg)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "factors", tuple(factors))
+        object.__setattr__(self, "limits", limits or Limits())
         if check:
             self._check()
 

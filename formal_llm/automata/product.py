@@ -8,6 +8,7 @@ membership and drawing work on it as on any other.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import reduce
 
 from formal_llm.automata.automaton import State
@@ -60,7 +61,7 @@ def product(pda: PDA, finite: PDA) -> PDA:
                 )
         for other in second.get(pair[1], ()):
             if other.read is None:
-                made.append(Transition(pair, None, None, (pair[0], other.target), (), other.text))
+                made.append(_moved(other, pair, (pair[0], other.target)))
         for transition in made:
             if transition.target not in pairs:
                 pairs[transition.target] = None  # type: ignore[index]  # targets made here are pairs
@@ -77,14 +78,13 @@ def product(pda: PDA, finite: PDA) -> PDA:
         classes=pda.classes,
         cfg=pda.cfg,
         factors=factors,
+        limits=pda.limits & finite.limits,
         check=False,
     )
 
 
 def _moved(transition: Transition, state: State, target: State) -> Transition:
-    return Transition(
-        state, transition.read, transition.pop, target, transition.push, transition.text, transition.production
-    )
+    return replace(transition, state=state, target=target)
 
 
 def constrained(pda: PDA, constraints: Iterable[PDA]) -> PDA:

@@ -134,6 +134,8 @@ def plan(
         words = Wording(**{**vars(words), "conversation": True})
     if rules:
         words = words.with_rules()
+    if max_cost is not None and prices is None:
+        raise FormalLLMError("--max-cost needs --prices, or nobody knows what a token costs")
     with answerer(llm, cache, record) as who:
         planner = Planner(
             loaded.cfg,

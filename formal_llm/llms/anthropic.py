@@ -12,6 +12,7 @@ from formal_llm.llms.hosted import (
     REFUSED,
     HostedLLM,
     checked_address,
+    either_client_or,
     from_environment,
     given,
     invalid,
@@ -84,6 +85,9 @@ class AnthropicLLM(HostedLLM):
 
         if method not in ("schema", "tool") or cache not in self._KEPT:
             raise ValueError(f"method is 'schema' or 'tool', cache '5m', '1h' or None; not {method!r} and {cache!r}")
+        either_client_or(
+            (client, async_client), base_url=base_url, api_key=api_key, timeout=timeout, max_retries=max_retries
+        )
         name = f"anthropic:{model}"
         self.model = model
         self.method = method

@@ -196,6 +196,13 @@ def plain_address(url: object) -> str:
     return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}".rstrip("/")
 
 
+def either_client_or(clients: tuple[object, ...], **settings: object) -> None:
+    """Raise ``ValueError`` if a client is given and one of the settings that it has already."""
+    names = [name for name, value in settings.items() if value is not None]
+    if names and any(client is not None for client in clients):
+        raise ValueError(f"a client brings its own {', '.join(names)}; give one or the other")
+
+
 def given(**values: object) -> dict[str, Any]:
     """The values that are not None, as arguments for a constructor."""
     return {key: value for key, value in values.items() if value is not None}

@@ -7,7 +7,9 @@ probabilities of the options. The rules, all of them on the side of saying nothi
 - A token counts for the option whose number it brings to its end. White space before and after, and the closing of the
   JSON object, make no difference: variants of one number add up.
 - A token after which the number may still go on ("1" where there is an option 12) is resolved by the next token if it
-  is the one that was written. If it was not, nobody knows what would have followed: no probabilities.
+  is the one that was written. If it was not, nobody knows what would have followed: no probabilities. It does not go on
+  where every longer number that begins so ("10", "11", "12") is listed as a token of its own beside it: a tokenizer
+  that has these tokens writes those numbers with them.
 - Tokens that are no options (white space alone, words, quotation marks) are left out, and the rest is scaled to 1. This
   is what a constrained decoder does, and many servers report the probabilities from before the constraint.
 - Only the most probable tokens are listed. An option that is not among them gets 0 if what is not listed is at most
@@ -152,15 +154,18 @@ class _Shares:
             return None
         shares: dict[str, float] = {}
         written, written_share, listed = "", 0.0, 0.0
-        for text, probability in found:
+        read = [(text, probability, *self.read(text, lead, done)) for text, probability in found]
+        whole = {done + digits for _, _, digits, _ in read if digits}
+        for text, probability, digits, ended in read:
             listed += probability
-            digits, ended = self.read(text, lead, done)
             if digits is None:
                 continue
             number = done + digits
-            if number in self.known and (ended or not self.goes_on(number)):
+            # A model that has just written the number on, token by token, has shown that it does.
+            goes_on = text == token.text and self.next_is_digit(index)
+            if number in self.known and (ended or (self.longer(number) <= whole and not goes_on)):
                 shares[number] = shares.get(number, 0.0) + probability
-            elif digits and not ended and self.goes_on(number):
+            elif digits and not ended and self.longer(number):
                 if text == token.text:
                     written, written_share = number, written_share + probability
                 elif probability > 0:
@@ -181,9 +186,13 @@ class _Shares:
         missing = any(number.startswith(done) and number not in covered for number in self.numbers)
         return None if missing and 1.0 - listed > CUT_OFF * total else shares
 
-    def goes_on(self, number: str) -> bool:
-        """Whether there is an option whose number is longer and begins so."""
-        return any(other != number and other.startswith(number) for other in self.numbers)
+    def next_is_digit(self, index: int) -> bool:
+        """Whether the token after the one at ``index`` begins with a digit."""
+        return index + 1 < len(self.tokens) and self.tokens[index + 1].text[:1] in tuple("0123456789")
+
+    def longer(self, number: str) -> set[str]:
+        """The options whose number is longer and begins so."""
+        return {other for other in self.numbers if other != number and other.startswith(number)}
 
     def read(self, text: str, lead: str, done: str) -> tuple[str | None, bool]:
         """The digits that a token brings, and whether it also ends the number; None for one that is no option."""

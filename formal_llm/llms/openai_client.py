@@ -20,6 +20,7 @@ from formal_llm.llms.hosted import (
     REFUSED,
     HostedLLM,
     checked_address,
+    either_client_or,
     from_environment,
     given,
     plain_address,
@@ -73,6 +74,9 @@ class OpenAIClientLLM(HostedLLM):
         # Imported here: the SDK takes longer to import than the rest of the library.
         import openai
 
+        either_client_or(
+            (client, async_client), base_url=base_url, api_key=api_key, timeout=timeout, max_retries=max_retries
+        )
         name = f"{self.provider}:{model}"
         self.model = model
         #: Headers beyond those of the client.

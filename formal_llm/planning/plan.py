@@ -241,7 +241,7 @@ def read_steps(tree: Node, order: Order) -> tuple[Step, ...]:
     """The steps of a tree, first to last.
 
     A production with a text is a step. Of the other terminals, those of a backward plan are steps that are applied to
-    something; in a forward plan, and where the tree is no nesting of calls, all are.
+    something; in a forward plan, and where the tree is no nesting of calls, all are. A decision is none.
     """
     nested = order == "backward" and is_nested(tree)
     rows: list[tuple[int, str, str, int, list[Node]]] = []
@@ -250,6 +250,8 @@ def read_steps(tree: Node, order: Order) -> tuple[Step, ...]:
     for node in tree.walk():
         if node.terminal:
             position += 1
+        if node.question is not None:
+            continue
         if node.text and not node.terminal:
             # The text speaks for the terminals of the production itself, and for a class at its head.
             heads = [only_terminal(child) if place == 0 else child for place, child in enumerate(node.children)]

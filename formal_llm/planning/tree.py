@@ -24,6 +24,7 @@ class Node:
         terminal: whether it is a terminal of the word.
         open: whether its production has not been chosen yet (in the tree of an unfinished plan).
         text: the text of its production, where it has one.
+        question: for a decision, the question that it answers: the progress shows both, and the plan has no such step.
     """
 
     symbol: str
@@ -32,6 +33,7 @@ class Node:
     terminal: bool = False
     open: bool = False
     text: str | None = None
+    question: str | None = None
 
     def walk(self) -> Iterator[Node]:
         """The nodes in preorder: a node, then its children from left to right."""
@@ -48,15 +50,18 @@ class Node:
 
     def flat(self) -> list[list[Any]]:
         """The tree as a flat list in preorder, for JSON: nesting would limit its depth."""
-        return [[n.symbol, n.label, len(n.children), n.terminal, n.open, n.text] for n in self.walk()]
+        return [
+            [n.symbol, n.label, len(n.children), n.terminal, n.open, n.text, *([] if n.question is None else [n.question])]
+            for n in self.walk()
+        ]
 
     @classmethod
     def from_flat(cls, rows: Iterable[list[Any]]) -> Node:
         """The tree that :meth:`flat` wrote."""
         root: Node | None = None
         missing: list[tuple[Node, int]] = []
-        for symbol, label, count, terminal, is_open, text in rows:
-            node = cls(symbol, label, [], terminal, is_open, text)
+        for symbol, label, count, terminal, is_open, *texts in rows:
+            node = cls(symbol, label, [], terminal, is_open, *texts)
             if root is None:
                 root = node
             else:
@@ -87,10 +92,12 @@ def build_tree(moves: Iterable[Any], label: Callable[[str], str], start: str | N
     if start is None:
         root = Node("plan", "plan")
         for move in moves:
+            question = move.question if move.decision else None
             if move.read is not None:
-                root.children.append(Node(move.read, label(move.read), terminal=True, text=move.text or None))
+                text = move.text or None
+                root.children.append(Node(move.read, label(move.read), terminal=True, text=text, question=question))
             elif move.text:
-                root.children.append(Node("", move.text, text=move.text))
+                root.children.append(Node("", move.text, text=move.text, question=question))
         return root
     root = Node(start, label(start), open=True)
     waiting = [root]

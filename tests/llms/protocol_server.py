@@ -96,6 +96,7 @@ class ProtocolServer:
         bodies: their JSON bodies.
         headers: their headers, names in lower case.
         times: when they came.
+        most_at_once: how many were being answered together, at most.
     """
 
     def __init__(self) -> None:
@@ -111,6 +112,7 @@ class ProtocolServer:
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.times: list[float] = []
+        self.most_at_once = self.open = 0
 
     @property
     def url(self) -> str:
@@ -144,7 +146,10 @@ def _handler(server: ProtocolServer) -> type[BaseHTTPRequestHandler]:
             server.bodies.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
             speak = protocols.PATHS.get(self.path)
             behaviour = server.next() if speak else Behaviour(status=404)
+            server.open += 1
+            server.most_at_once = max(server.most_at_once, server.open)
             time.sleep(behaviour.delay)
+            server.open -= 1
             if behaviour.cut:
                 return
             if behaviour.page is not None:

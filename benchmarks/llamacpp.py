@@ -1,0 +1,80 @@
+"""A real peer: all 17 test tasks of OpenAGI through ``llamacpp:``, with a real llama.cpp server and a random model.
+
+Run: make llamacpp   (builds the server in an environment of its own, some minutes the first time)
+or:  python benchmarks/llamacpp.py --python PYTHON, where PYTHON has llama-cpp-python[server] and gguf.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from formal_llm import Lookahead, Planner, TaskPack
+
+
+@contextmanager
+def llamacpp_server(python: str, folder: Path) -> Iterator[str]:
+    """The address of a server with a tiny random model; it ends with the block."""
+    model = folder / "tiny.gguf"
+    subprocess.run([python, str(Path(__file__).with_name("tiny_gguf.py")), str(model)], check=True)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    options = ["--host", "127.0.0.1", "--port", str(port), "--n_ctx", "8192", "--logits_all", "true"]
+    log = folder / "server.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [python, "-m", "llama_cpp.server", "--model", str(model), *options], stdout=output, stderr=output
+        )
+    try:
+        for _ in range(300):
+            if process.poll() is not None:
+                raise RuntimeError(f"the server ended:\n{log.read_text(errors='replace')[-2000:]}")
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=1).close()
+                break
+            except OSError:
+                time.sleep(0.2)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--python", default=sys.executable)
+    python = parser.parse_args().python
+    pack = TaskPack.load("openagi")
+    with tempfile.TemporaryDirectory() as folder, llamacpp_server(python, Path(folder)) as url:
+        os.environ["LLAMACPP_BASE_URL"] = url
+        planner = Planner(pack.cfg, "llamacpp:tiny", wording=pack.wording)
+        begun = time.perf_counter()
+        outcomes = planner.plan_all(pack.split("test"), concurrency=2)
+        seconds = time.perf_counter() - begun
+    valid = questions = likely = 0
+    for outcome in outcomes:
+        plan, task = outcome.unwrap(), outcome.task
+        cfg = pack.cfg if task.goal is None else pack.cfg.with_start(task.goal)
+        valid += Lookahead(cfg, task.limits).automaton.accepts(plan.word)
+        questions += plan.usage.questions
+        likely += plan.probability is not None
+    print(
+        f"{valid} of {len(outcomes)} plans valid, {likely} with a probability, "
+        f"{questions} questions, {outcomes[0].usage.input_tokens} tokens read for the first plan, {seconds:.1f} s"
+    )
+    if valid < len(outcomes) or likely < len(outcomes):
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""What all adapters make of servers that fail or misbehave: the right answer or a clear error, no request too many."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import protocol_server as ps
+import pytest
+from adapters import ADAPTERS, Adapter
+
+from formal_llm.errors import InvalidAnswer, ProviderError
+from formal_llm.llms.llm import ask
+from formal_llm.llms.question import Question
+
+MakeQuestion = Callable[..., Question]
+Choose = Callable[[Any, Question], Any]
+Made = Callable[..., Any]
+
+# One of each SDK, and one without typed responses.
+OF_EACH_SDK = [adapter for adapter in ADAPTERS if adapter.name in ("openai-chat", "anthropic-schema", "ollama")]
+
+
+@pytest.mark.parametrize(
+    "failure", [ps.failing(500), ps.failing(429), ps.CUT, ps.CUT_BODY], ids=["500", "429", "cut", "cut body"]
+)
+def test_a_passing_failure_is_retried_by_the_sdk(
+    failure: ps.Behaviour,
+    adapter: Adapter,
+    choose: Choose,
+    made: Made,
+    server: ps.ProtocolServer,
+    make_question: MakeQuestion,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # What the SDK waits where the server does not say how long.
+    monkeypatch.setattr(importlib.import_module(f"{adapter.sdk}._base_client"), "INITIAL_RETRY_DELAY", 0.01)
+    server.script = [failure, ps.ok(2)]
+    answer = choose(made(adapter, max_retries=1), make_question())
+    assert answer.number == 2
+    assert answer.usage == adapter.one
+    assert len(server.bodies) == 2
+
+
+@pytest.mark.parametrize("adapter", OF_EACH_SDK, ids=str)
+def test_a_server_that_says_how_long_to_wait(
+    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.Behaviour(status=429, headers={"retry-after": "0.2"}), ps.ok(2)]
+    made(adapter, max_retries=1).choose(make_question())
+    assert server.times[1] - server.times[0] >= 0.2
+
+
+def test_retries_are_bounded(
+    adapter: Adapter, choose: Choose, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.failing(503), ps.failing(503), ps.ok(1)]
+    with pytest.raises(ProviderError, match=r"server failed.*status 503: said by the server"):
+        choose(made(adapter, max_retries=1), make_question())
+    assert len(server.bodies) == 2
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "words", "cause"),
+    [
+        (ps.failing(400), "request was refused; the .* must .*status 400: said by the server", "BadRequestError"),
+        (ps.failing(401), "key was refused.*KEY.*status 401: said by the server", "AuthenticationError"),
+        (ps.failing(403), "key was refused.*KEY.*status 403: said by the server", "PermissionDeniedError"),
+        (ps.failing(404), "no such model.*URL.*status 404: said by the server", "NotFoundError"),
+        (ps.failing(422), "request was refused.*status 422: said by the server", "UnprocessableEntityError"),
+        (ps.failing(429), "too many requests.*max_retries.*status 429: said by the server", "RateLimitError"),
+        (ps.failing(500), "server failed.*status 500: said by the server", "InternalServerError"),
+        (ps.Behaviour(status=502, page="<html>Bad gateway"), "server failed.*status 502", None),
+        (ps.Behaviour(status=500, page="[1]"), "server failed.*status 500", None),
+        (ps.failing(401, message="wrong: dummy-key"), r"status 401: wrong: \*\*\*", None),
+        (ps.CUT, "cannot be reached.*URL", "APIConnectionError"),
+        (ps.CUT_BODY, "cannot be reached.*URL", "APIConnectionError"),
+        (ps.HTML, "cannot be read.*URL", None),
+        (ps.BROKEN_JSON, "cannot be read.*URL", "JSONDecodeError"),
+        (ps.DEEP_JSON, "cannot be read.*URL", "RecursionError"),
+        (ps.HUGE_NUMBER, "cannot be read.*URL", "ValueError"),
+        (ps.NO_UNICODE, "cannot be read.*URL", None),
+    ],
+)
+def test_a_lasting_failure_is_a_provider_error(
+    behaviour: ps.Behaviour,
+    words: str,
+    cause: str | None,
+    adapter: Adapter,
+    choose: Choose,
+    made: Made,
+    server: ps.ProtocolServer,
+    make_question: MakeQuestion,
+) -> None:
+    server.script = [behaviour]
+    words = words.replace("URL", adapter.url).replace("KEY", adapter.key)
+    with pytest.raises(ProviderError, match=f"^{adapter.provider}: .*{words}") as caught:
+        choose(made(adapter), make_question())
+    assert cause is None or type(caught.value.cause).__name__ == cause
+    assert caught.value.__cause__ is caught.value.cause
+    # A failure of the provider is no bad answer: it is not asked again.
+    assert len(server.bodies) == 1
+
+
+def test_json_of_another_kind(
+    adapter: Adapter, choose: Choose, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    for several in (False, True):
+        for page in ps.OTHER_JSON:
+            server.script = [ps.Behaviour(page=page)]
+            with pytest.raises(ProviderError, match=f"cannot be read.*{adapter.url}"):
+                choose(made(adapter), make_question(several=several))
+
+
+def test_a_failure_of_the_provider_is_not_asked_again(
+    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.failing(500), ps.ok(1)]
+    with pytest.raises(ProviderError):
+        ask(made(adapter), make_question(), tries=3)
+    assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize("adapter", OF_EACH_SDK, ids=str)
+def test_a_flood(adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion) -> None:
+    garbage = b"garbage " * 6_250_000
+    server.script = [ps.Behaviour(page=garbage), ps.Behaviour(page=garbage, headers=ps.HTML.headers)]
+    for _ in range(2):
+        with pytest.raises(ProviderError, match="cannot be read") as caught:
+            made(adapter, timeout=30).choose(make_question())
+        assert len(str(caught.value)) < 500
+    server.script = [ps.text("x" * 50_000_000)]
+    with pytest.raises(InvalidAnswer, match="it was far longer than an answer") as said:
+        made(adapter, timeout=30).choose(make_question())
+    assert said.value.transcript == (("Which one?", "x" * 1000 + "..."),)
+    assert len(server.bodies) == 3
+
+
+@pytest.mark.parametrize("adapter", OF_EACH_SDK[:2], ids=str)
+def test_an_answer_in_drips(
+    adapter: Adapter, choose: Choose, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    # The timeout is for each wait, not for all of them together.
+    server.script = [ps.ok(2, drip=0.05)]
+    assert choose(made(adapter, timeout=0.4), make_question()).number == 2
+    assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize("behaviour", [ps.SLOW, ps.ok(2, drip=0.3)], ids=["silent", "drips too slowly"])
+def test_a_slow_server(
+    behaviour: ps.Behaviour,
+    adapter: Adapter,
+    made: Made,
+    server: ps.ProtocolServer,
+    make_question: MakeQuestion,
+) -> None:
+    server.script = [behaviour]
+    with pytest.raises(ProviderError, match="no answer came in time"):
+        made(adapter, timeout=0.1).choose(make_question())
+    assert len(server.bodies) == 1
+
+
+def test_nobody_listens(adapter: Adapter, choose: Choose, made: Made, make_question: MakeQuestion) -> None:
+    # Port 9 is that of the discard service, which nobody runs.
+    llm = made(adapter, base_url="http://127.0.0.1:9" + adapter.prefix)
+    with pytest.raises(ProviderError, match=f"cannot be reached.*{adapter.url}"):
+        choose(llm, make_question())
+
+
+def test_an_error_of_ours_stays_one(adapter: Adapter, choose: Choose, made: Made) -> None:
+    def broken() -> str:
+        raise ValueError("in the wording")
+
+    with pytest.raises(ValueError, match="in the wording"):
+        choose(made(adapter), Question(broken, ["a", "b"]))
