@@ -23,6 +23,20 @@ CUT_OFF = "it was cut off at the limit of tokens"
 FILTERED = "it was stopped by the content filter"
 
 
+#: How many requests are in flight through one client that is awaited, before another is made.
+_PER_CLIENT = 32
+
+
+class _Lane:
+    """A client that is awaited, and how many requests are in flight through it."""
+
+    __slots__ = ("client", "in_flight")
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.in_flight = 0
+
+
 class HostedLLM(ABC):
     """A model behind an HTTP interface.
 
@@ -61,7 +75,7 @@ class HostedLLM(ABC):
         self.asks_logprobs = logprobs is not False
         self._may_drop_logprobs = logprobs is None
         self._given_async_client = async_client
-        self._awaited: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+        self._lanes: WeakKeyDictionary[Any, list[_Lane]] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
@@ -93,34 +107,42 @@ class HostedLLM(ABC):
     async def achoose(self, question: Question) -> Answer:
         """As :meth:`choose`, letting others go on in the meantime."""
         _ = question.messages
-        client = self._async_client()
-        while True:
-            asked_logprobs = self.asks_logprobs
-            try:
-                response = await self._send(client, question)
-            except Exception as error:
-                self._failed(error, asked_logprobs)
-            else:
-                return self._answer(question, response)
+        lane = self._lane()
+        lane.in_flight += 1
+        try:
+            while True:
+                asked_logprobs = self.asks_logprobs
+                try:
+                    response = await self._send(lane.client, question)
+                except Exception as error:
+                    self._failed(error, asked_logprobs)
+                else:
+                    return self._answer(question, response)
+        finally:
+            lane.in_flight -= 1
 
     async def aclose(self) -> None:
         """Close the connections that were opened on the running event loop; a client of the user's stays open."""
         import asyncio
 
-        client = self._awaited.pop(asyncio.get_running_loop(), None)
-        if client is not None:
-            await client.close()
+        for lane in self._lanes.pop(asyncio.get_running_loop(), ()):
+            if lane.client is not self._given_async_client:
+                await lane.client.close()
 
-    def _async_client(self) -> Any:
-        """The client for the running event loop: connections cannot be shared between loops."""
+    def _lane(self) -> _Lane:
+        """The client for the next request: the least busy one of the running event loop, or a new one.
+
+        Connections cannot be shared between loops. Within one loop there is more than one client where many requests
+        are in flight: an SDK's client keeps few connections open, and looks through all of them at each request.
+        """
         import asyncio
 
-        if self._given_async_client is not None:
-            return self._given_async_client
-        loop = asyncio.get_running_loop()
-        if loop not in self._awaited:
-            self._awaited[loop] = self._make_async_client()
-        return self._awaited[loop]
+        lanes = self._lanes.setdefault(asyncio.get_running_loop(), [])
+        lane = min(lanes, key=lambda one: one.in_flight, default=None)
+        if lane is None or (lane.in_flight >= _PER_CLIENT and self._given_async_client is None):
+            lane = _Lane(self._given_async_client or self._make_async_client())
+            lanes.append(lane)
+        return lane
 
     def _failed(self, error: Exception, asked_logprobs: bool) -> None:
         """Raise what a failed request means; return if it is worth sending again without asking for probabilities."""

@@ -50,8 +50,8 @@ def test_each_event_loop_has_its_own_client(
 
     async def use() -> None:
         assert (await llm.achoose(make_question())).number == 2
-        clients.append(llm._async_client())
-        assert llm._async_client() is clients[-1]
+        clients.append(llm._lane().client)
+        assert llm._lane().client is clients[-1]
         await llm.aclose()
         await llm.aclose()
 
@@ -64,6 +64,23 @@ def test_each_event_loop_has_its_own_client(
     assert all(client.is_closed() for client in clients)
     assert llm.choose(make_question()).number == 2
     llm.client.close()
+
+
+def test_many_requests_in_flight_are_spread_over_clients(
+    adapter: Adapter, made: Made, loop: asyncio.Runner, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.ok(2, delay=0.2)] * 40
+    llm = made(adapter)
+
+    async def all_of_them() -> list[int]:
+        answers = [asyncio.ensure_future(llm.achoose(make_question())) for _ in range(40)]
+        await asyncio.sleep(0)
+        busy = [lane.in_flight for lane in llm._lanes[asyncio.get_running_loop()]]
+        assert [answer.number for answer in await asyncio.gather(*answers)] == [2] * 40
+        assert all(lane.in_flight == 0 for lane in llm._lanes[asyncio.get_running_loop()])
+        return busy
+
+    assert loop.run(all_of_them()) == [32, 8]
 
 
 # -- clients, keys, addresses ----------------------------------------------------------------------------------
