@@ -1,4 +1,4 @@
-"""Where the authored files are: grammars, task packs and training recipes.
+"""Where the authored files are: grammars, behaviours, task packs and training recipes.
 
 They live in top-level folders of the repository and travel in the wheel as data. A name is looked up the same way in a
 checkout and in an installed package, after a path that the user gave.
@@ -11,10 +11,13 @@ from pathlib import Path
 from formal_llm.errors import ResourceNotFound
 
 _PACKAGE = Path(__file__).parent
+_CALLED = {"grammars": "grammar", "agents": "behaviour", "tasks": "task pack", "training": "recipe"}
 
 
 def _root(kind: str) -> Path:
     """The folder of ``kind``: beside the package in a checkout, inside it when installed."""
+    if kind == "agents":
+        return _root("grammars") / kind
     installed = _PACKAGE / "_authored" / kind
     return installed if installed.is_dir() else _PACKAGE.parent / kind
 
@@ -23,13 +26,18 @@ def names(kind: str) -> list[str]:
     """The names there are: files by their stem, folders by their name.
 
     Args:
-        kind: ``"grammars"``, ``"tasks"`` or ``"training"``.
+        kind: ``"grammars"``, ``"agents"``, ``"tasks"`` or ``"training"``.
     """
     root = _root(kind)
     if not root.is_dir():
         return []
     return sorted(
-        {path.stem if path.is_file() else path.name for path in root.iterdir() if not path.name.startswith((".", "_"))}
+        {
+            path.stem if path.is_file() else path.name
+            for path in root.iterdir()
+            # The folder of the behaviours lies among the grammars, and is none.
+            if not path.name.startswith((".", "_")) and path.name != "agents"
+        }
     )
 
 
@@ -37,7 +45,7 @@ def find(kind: str, name: str, suffixes: tuple[str, ...] = ()) -> Path:
     """The file or folder that ``name`` means: a path if there is one, else the shipped one of that name.
 
     Args:
-        kind: ``"grammars"``, ``"tasks"`` or ``"training"``.
+        kind: ``"grammars"``, ``"agents"``, ``"tasks"`` or ``"training"``.
         name: a path, or a name without suffix.
         suffixes: the suffixes of files to look for; none to look for a folder.
 
@@ -51,4 +59,4 @@ def find(kind: str, name: str, suffixes: tuple[str, ...] = ()) -> Path:
     for candidate in [shipped, *(shipped.with_name(shipped.name + suffix) for suffix in suffixes)]:
         if candidate.is_file() if suffixes else candidate.is_dir():
             return candidate
-    raise ResourceNotFound({"grammars": "grammar", "tasks": "task pack", "training": "recipe"}[kind], name, names(kind))
+    raise ResourceNotFound(_CALLED[kind], name, names(kind))

@@ -45,7 +45,7 @@ class FormalLLMError(Exception):
 
 
 class GrammarWarning(UserWarning):
-    """A grammar that can be used, but in which something is probably not what its author meant."""
+    """A grammar, formula or behaviour that can be used, but probably says something else than its author meant."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:

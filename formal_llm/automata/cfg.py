@@ -18,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from formal_llm.automata.automaton import Intersectable
 from formal_llm.automata.closures import closure, reach
 from formal_llm.automata.drawable import Drawable, Picture
 from formal_llm.automata.limits import Limits
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from formal_llm.automata.checks import Diagnostic
 
 _SUBSET = re.compile(r"(some|any)\((.*)\)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)")
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,11 @@ def quote(text: str) -> str:
     return f'"{escaped}"'
 
 
+def unquote(literal: str) -> str:
+    """The text of a string literal of the notation."""
+    return _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), literal[1:-1])
+
+
 def selection(*terminals: str) -> str:
     """The body symbol for any non-empty subset of ``terminals``, kept in this order."""
     return f"some({', '.join(terminals)})"
@@ -89,7 +97,7 @@ def _subset_productions(symbol: str) -> list[Production]:
 
 
 @dataclass(frozen=True, eq=False)
-class CFG(Drawable):
+class CFG(Drawable, Intersectable):
     """A context-free grammar with labels and limits.
 
     Args:

@@ -16,8 +16,9 @@ from typing import Literal, NamedTuple
 from formal_llm.errors import FormalLLMError, MissingDependency
 
 Kind = Literal[
-    "start", "nonterminal", "class", "terminal", "state", "accepting", "point", "tool", "input", "result", "open"
-]
+    "start", "nonterminal", "class", "terminal", "state", "accepting", "point", "tool", "input", "result", "open",
+    "decision",
+]  # fmt: skip
 Direction = Literal["LR", "TB"]
 
 
@@ -52,6 +53,7 @@ _LOOKS: dict[Kind, _Look] = {
     "tool": _Look("box", "filled", '["', '"]', *_BLUE),
     "input": _Look("box", "rounded,filled", '(["', '"])', *_SAND),
     "result": _Look("box", "rounded,filled", '(["', '"])', *_GREEN, 2.4),
+    "decision": _Look("diamond", "filled", '{"', '"}', *_GREEN),
     "open": _Look("box", "rounded,filled,dashed", '(["', '"])', *_GREY),
 }
 _FONT = "Helvetica,Arial,sans-serif"

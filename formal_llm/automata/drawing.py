@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from formal_llm.automata.automaton import State
 from formal_llm.automata.cfg import CFG, Production, members
 from formal_llm.automata.drawable import Arrow, Box, Drawable, Kind, Picture, printable
 from formal_llm.automata.pda import PDA, Transition
@@ -118,10 +119,10 @@ def cfg_graph(cfg: CFG) -> networkx.MultiDiGraph:
 def pda_picture(pda: PDA, *, most: int = 12) -> Picture:
     """An automaton: states as circles, final ones doubled, an arrow from a point to the initial state.
 
-    The transitions from one state to another share an arrow, labelled ``read, pop → push`` one to a line. Where that
-    would be more than ``most`` lines, as at the middle state of the automaton of a grammar, transitions that differ
-    only in what they push share a line, ``ε, S → a S b | ε``, and so do those that match the input with the stack; if
-    there still are too many, the rest is counted.
+    The transitions from one state to another share an arrow, labelled ``read, pop → push`` one to a line, or only with
+    what is read where the automaton uses no stack. Where that would be more than ``most`` lines, as at the middle state
+    of the automaton of a grammar, transitions that differ only in what they push share a line, ``ε, S → a S b | ε``,
+    and so do those that match the input with the stack; if there still are too many, the rest is counted.
 
     Args:
         pda: the automaton.
@@ -131,17 +132,22 @@ def pda_picture(pda: PDA, *, most: int = 12) -> Picture:
     boxes = [Box("start", "", "point")]
     for state, name in ids.items():
         kind: Kind = "accepting" if state in pda.accepting_states else "state"
-        boxes.append(Box(name, shorten(str(state), 24), kind))
+        boxes.append(Box(name, shorten(_called(state) if pda.factors else str(state), 24), kind))
     arrows = [Arrow("start", ids[pda.start_state])]
     between: dict[tuple[str, str], list[Transition]] = {}
     for transition in pda.transitions:
         between.setdefault((ids[transition.state], ids[transition.target]), []).append(transition)
     for (source, target), group in between.items():
-        lines = [shorten(_notation(transition)) for transition in group]
-        if len(lines) > most:
+        lines = [shorten(_notation(t) if pda.uses_stack else printable(t.read or "ε")) for t in group]
+        if len(lines) > most and pda.uses_stack:
             lines = [*_folded(group)]
         arrows.append(Arrow(source, target, "\n".join(_cut(lines, most))))
     return Picture(tuple(boxes), tuple(arrows), "LR")
+
+
+def _called(state: State) -> str:
+    """A state's name; a product's state is a pair, and pairs of pairs are one list."""
+    return ", ".join(map(_called, state)) if isinstance(state, tuple) else str(state)
 
 
 def _word(names: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from formal_llm.automata.automaton import fingerprint
+from formal_llm.automata.automaton import Intersectable, fingerprint
 from formal_llm.automata.limits import Bound, Limits
 from formal_llm.automata.pda import PDA
 
@@ -108,7 +108,7 @@ class LimitedConfiguration(NamedTuple):
     needed: int
 
 
-class LimitedAutomaton:
+class LimitedAutomaton(Intersectable):
     """An automaton whose words must also keep ``limits``.
 
     Args:

@@ -59,8 +59,8 @@ def as_automaton(source: CFG | Any, limits: Limits | None = None) -> Any:
     """A grammar as its PDA under its limits, an automaton as it is; ``limits`` come on top."""
     if isinstance(source, CFG):
         return limited(limited(PDA.from_cfg(source), source.limits), limits)
-    if isinstance(source, PDA):
-        source = limited(source, source.limits)
+    if isinstance(source, PDA) and source.limits:
+        source = limited(source.without_limits, source.limits)
     return limited(source, limits)
 
 

@@ -7,12 +7,11 @@ grammar.
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn, cast
 
-from formal_llm.automata.cfg import CFG, Production, Symbol, members, quote, selection
+from formal_llm.automata.cfg import CFG, Production, Symbol, members, quote, selection, unquote
 from formal_llm.automata.limits import Limits, SumLimit
 from formal_llm.automata.source import Place, Source
 from formal_llm.automata.syntax import parse
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 
 #: Longer numbers are refused: no limit means that many.
 _DIGITS = 100
-_ESCAPE = re.compile(r"\\(.)")
-_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def read_grammar(text: str, *, file: str | None = None) -> CFG:
@@ -104,7 +101,7 @@ class _Reader:
             items = list(cast("Tree[Token]", alternative).children)
             text = None
             if items and getattr(items[-1], "type", "") == "STRING":
-                text = _unquote(cast("Token", items.pop()))
+                text = unquote(cast("Token", items.pop()))
             if cast("Tree[Token]", alternative).data == "empty":
                 items = []
             self.productions.append(Production(name, tuple(self._item(item) for item in items), text))
@@ -137,7 +134,7 @@ class _Reader:
 
     def _describe(self, name: Token, text: Tree[Token]) -> None:
         self.named.append(("symbol", name))
-        label, *more = (_unquote(cast("Token", part)) for part in text.children)
+        label, *more = (unquote(cast("Token", part)) for part in text.children)
         old = self.symbols.get(str(name), Symbol())
         new = Symbol(label, more[0] if more else "", old.numbers)
         if old.label and (old.label, old.description) != (new.label, new.description):
@@ -227,10 +224,6 @@ class _Reader:
             return CFG(self.productions, str(self.start or ""), self.symbols, limits)
         except GrammarError as error:
             self.source.fail(error.problem, None, suggestion=error.suggestion)
-
-
-def _unquote(token: Token) -> str:
-    return _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), token[1:-1])
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------

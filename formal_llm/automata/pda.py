@@ -11,16 +11,18 @@ and matches a terminal with the input. A PDA written by hand is used in just the
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from formal_llm.automata.automaton import EMPTY, Configuration, Stack, State, fingerprint
+from formal_llm.automata.automaton import EMPTY, Configuration, Intersectable, Stack, State, fingerprint
 from formal_llm.automata.cfg import CFG, Production, Symbol, members
 from formal_llm.automata.drawable import Drawable, Picture
 from formal_llm.automata.limits import Limits
-from formal_llm.errors import AutomatonError, did_you_mean
+from formal_llm.errors import AutomatonError, NotationError
 
 if TYPE_CHECKING:
     import networkx
@@ -70,7 +72,7 @@ class Transition:
 
 
 @dataclass(frozen=True, eq=False)
-class PDA(Drawable):
+class PDA(Drawable, Intersectable):
     """A pushdown automaton.
 
     Args:
@@ -130,30 +132,35 @@ class PDA(Drawable):
         object.__setattr__(self, "factors", tuple(factors))
         object.__setattr__(self, "limits", limits or Limits())
         if check:
-            self._check()
+            from formal_llm.automata.pda_checks import find_problem
 
-    def _check(self) -> None:
-        if not self.accepting_states:
-            raise AutomatonError("no final state: no run can accept; name at least one in accepting=")
-        named = {self.start_state, *(t.state for t in self.transitions), *(t.target for t in self.transitions)}
-        for state in self.accepting_states - named:
-            raise AutomatonError(f"final state {state!r} is in no transition" + _near(state, named))
-        reached = {self.start_state}
-        while more := {t.target for t in self.transitions if t.state in reached} - reached:
-            reached |= more
-        for transition in self.transitions:
-            if transition.state not in reached:
-                raise AutomatonError(
-                    f"state {transition.state!r} cannot be reached from {self.start_state!r}: {transition}"
-                    + _near(transition.state, reached)
-                )
-        pushed = {*self.start_stack, *(name for t in self.transitions for name in t.push)}
-        for transition in self.transitions:
-            if transition.pop is not None and transition.pop not in pushed:
-                raise AutomatonError(
-                    f"stack symbol {transition.pop!r} is popped but never pushed: {transition}"
-                    + _near(transition.pop, pushed)
-                )
+            problem = find_problem(self)
+            if problem is not None:
+                raise AutomatonError(problem.message)
+
+    @classmethod
+    def from_string(cls, text: str, *, file: str | None = None) -> PDA:
+        """Read the notation of hand-written automata.
+
+        Raises:
+            NotationError: it cannot be read, contradicts itself, or accepts nothing; with line, column and a caret.
+        """
+        from formal_llm.automata.pda_notation import read_pda
+
+        return read_pda(text, file=file)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> PDA:
+        """Read a ``.pda`` file (UTF-8, with or without a byte order mark)."""
+        from formal_llm.automata.pda_notation import read_pda
+        from formal_llm.automata.source import read_file
+
+        return read_pda(read_file(path, NotationError), file=str(path))
+
+    def __str__(self) -> str:
+        from formal_llm.automata.pda_writing import write_pda
+
+        return write_pda(self)
 
     @classmethod
     def from_cfg(cls, cfg: CFG) -> PDA:
@@ -217,6 +224,15 @@ class PDA(Drawable):
     def is_of_cfg(self) -> bool:
         """Whether this is the automaton of its grammar that :meth:`from_cfg` made, and so has the grammar's words."""
         return self.cfg is not None and self.cfg.__dict__.get("_pda") is self
+
+    @cached_property
+    def without_limits(self) -> PDA:
+        """The same automaton less its limits, for those who keep them themselves."""
+        if not self.limits:
+            return self
+        bare = copy(self)
+        object.__setattr__(bare, "limits", Limits())
+        return bare
 
     @cached_property
     def fingerprint(self) -> str:
@@ -315,8 +331,3 @@ def _transition(parts: Sequence[Any]) -> Transition:
     state, read, pop, target, *more = parts
     push = more[0] if more else ()
     return Transition(state, read or None, pop or None, target, tuple(push), *more[1:])
-
-
-def _near(name: object, known: Iterable[object]) -> str:
-    near = did_you_mean(str(name), map(str, known))
-    return f"; did you mean {near!r}?" if near and near != str(name) else ""

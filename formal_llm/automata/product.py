@@ -10,8 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import reduce
+from typing import Any
 
 from formal_llm.automata.automaton import State
+from formal_llm.automata.cfg import CFG, Symbol
+from formal_llm.automata.limited import LimitedAutomaton, split
+from formal_llm.automata.limits import Limits
 from formal_llm.automata.pda import PDA, Transition
 from formal_llm.errors import AutomatonError
 
@@ -68,7 +72,8 @@ def product(pda: PDA, finite: PDA) -> PDA:
                 todo.append(transition.target)  # type: ignore[arg-type]
         transitions += made
     accepting = [p for p in pairs if p[0] in pda.accepting_states and p[1] in finite.accepting_states]
-    symbols = {**finite.symbols, **pda.symbols}
+    names = dict.fromkeys((*pda.symbols, *finite.symbols))
+    symbols = {name: _merged(pda.symbols.get(name), finite.symbols.get(name)) for name in names}
     return PDA(
         transitions,
         start=start,
@@ -87,6 +92,55 @@ def _moved(transition: Transition, state: State, target: State) -> Transition:
     return replace(transition, state=state, target=target)
 
 
+def _merged(one: Symbol | None, other: Symbol | None) -> Symbol:
+    """What is known of a symbol on either side; the first has the last word."""
+    one, other = one or Symbol(), other or Symbol()
+    return Symbol(one.label or other.label, one.description or other.description, {**other.numbers, **one.numbers})
+
+
 def constrained(pda: PDA, constraints: Iterable[PDA]) -> PDA:
     """``pda`` with every constraint on top."""
     return reduce(product, constraints, pda)
+
+
+def intersection(one: Any, other: Any) -> Any:
+    """``one & other``: the words that both allow, under the limits of both.
+
+    Each side is a grammar, a :class:`PDA`, one under limits, or a behaviour. The side that needs a stack, as a grammar
+    does, is the base, wherever it stands, and the other side is a constraint on it. A terminal that one side does not
+    know is forbidden by it.
+
+    Returns:
+        A :class:`PDA`, or where there are limits a :class:`LimitedAutomaton` around one. Both can be planned with.
+
+    Raises:
+        AutomatonError: both sides need a stack, or a terminal has two numbers for one quantity.
+    """
+    left, right = _parts(one), _parts(other)
+    if left is None or right is None:
+        return NotImplemented
+    (base, limits), (constraint, more) = left, right
+    if constraint.uses_stack and not base.uses_stack:
+        base, constraint = constraint, base
+    for name, symbol in constraint.symbols.items():
+        known = base.symbols.get(name, Symbol()).numbers
+        for quantity, number in symbol.numbers.items():
+            if known.get(quantity, number) != number:
+                raise AutomatonError(f"{name} has {quantity}={known[quantity]} and {quantity}={number}")
+    # A product is taken apart again, so that messages can name each of the constraints, however they were bracketed.
+    factors = [factor.without_limits for factor in constraint.factors]
+    if not factors or any(factor.uses_stack for factor in factors):
+        factors = [constraint]
+    both = constrained(base, factors)
+    limits &= more
+    return LimitedAutomaton(both, limits, tuple({**base.terminals, **constraint.terminals})) if limits else both
+
+
+def _parts(source: Any) -> tuple[PDA, Limits] | None:
+    """A source as an automaton without limits, and its limits; None for what is no source."""
+    inner, limits = split(source)
+    if isinstance(inner, CFG):
+        return PDA.from_cfg(inner), limits & inner.limits
+    if not isinstance(inner, PDA):
+        inner = getattr(inner, "pda", None)
+    return (inner.without_limits, limits & inner.limits) if isinstance(inner, PDA) else None

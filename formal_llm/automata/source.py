@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from formal_llm.errors import GrammarError
+from formal_llm.errors import GrammarError, NotationError
 
 
 class Place(NamedTuple):
@@ -24,6 +24,24 @@ class Source:
     text: str
     file: str | None
     places: dict[str, Place] = field(default_factory=dict)
+    error: type[NotationError] = GrammarError
+
+    @classmethod
+    def of(cls, text: str, file: str | None, error: type[NotationError] = GrammarError) -> Source:
+        """A text without byte order mark and with plain line ends; a zero byte shows that it is none.
+
+        Raises:
+            NotationError: the text holds a zero byte.
+        """
+        text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+        source = cls(text, file, error=error)
+        if "\0" in text:
+            source.fail(f"this is not a text (zero byte at {text.index(chr(0))})", None)
+        return source
+
+    def at(self, offset: int) -> Place:
+        """The place of the character at ``offset``."""
+        return Place(self.text.count("\n", 0, offset) + 1, offset - self.text.rfind("\n", 0, offset))
 
     def fail(
         self, problem: str, place: Place | None, *, expected: Sequence[str] = (), suggestion: str | None = None
@@ -31,10 +49,10 @@ class Source:
         """Raise for a problem at a place of the text.
 
         Raises:
-            GrammarError: always.
+            NotationError: always; of the class that this source's notation has.
         """
         lines = self.text.split("\n")
-        raise GrammarError(
+        raise self.error(
             problem,
             file=self.file,
             line=place.line if place else None,
@@ -45,27 +63,27 @@ class Source:
         ) from None
 
 
-def read_file(path: str | Path) -> str:
+def read_file(path: str | Path, error: type[NotationError] = GrammarError) -> str:
     """The text of an authored file.
 
     Raises:
-        GrammarError: the file is missing, a folder, or not UTF-8 text; the message says which.
+        NotationError: the file is missing, a folder, or not UTF-8 text; the message says which.
     """
     name = str(path)
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError:
-        raise GrammarError("there is no such file", file=name) from None
-    except OSError as error:
-        raise GrammarError(f"the file cannot be read: {error.strerror}", file=name) from None
+        raise error("there is no such file", file=name) from None
+    except OSError as trouble:
+        raise error(f"the file cannot be read: {trouble.strerror}", file=name) from None
     try:
         text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise GrammarError(
-            f"this is not a text file in UTF-8 (byte {error.start} cannot be read)",
+    except UnicodeDecodeError as trouble:
+        raise error(
+            f"this is not a text file in UTF-8 (byte {trouble.start} cannot be read)",
             file=name,
             suggestion="save it as UTF-8 text",
         ) from None
     if "\0" in text:
-        raise GrammarError(f"this is not a text file (zero byte at {text.index(chr(0))})", file=name)
+        raise error(f"this is not a text file (zero byte at {text.index(chr(0))})", file=name)
     return text

@@ -64,7 +64,8 @@ def said_of(error: Exception) -> str:
     if isinstance(error, (InfiniteLanguage, Undecided)):
         for argument in ("max_length", "max_states"):
             said = said.replace(argument, f"--{argument.replace('_', '-')}")
-        said = said.replace("count words instead", "count words instead (--of words)")
+        for what in ("words", "derivations"):
+            said = said.replace(f"count {what} instead", f"count {what} instead (--of {what})")
     return said
 
 

@@ -17,6 +17,7 @@ from formal_llm.cli.options import (
     JsonOption,
     LimitOption,
     RequireOption,
+    SetOption,
     SourceArgument,
     TaskArgument,
 )
@@ -68,13 +69,14 @@ def count(
     require: RequireOption = None,
     input_: InputOption = None,
     goal: GoalOption = None,
+    set_: SetOption = None,
     max_length: _MaxLength = None,
     max_states: _MaxStates = 100_000,
     of: Annotated[Of, typer.Option(help="Distinct words, or derivations.")] = Of.words,
     as_json: JsonOption = False,
 ) -> None:
     """Count the valid plans."""
-    cfg, limits = load(source).language(task, inputs=input_, goal=goal, limit=limit, require=require)
+    cfg, limits = load(source, set_).language(task, inputs=input_, goal=goal, limit=limit, require=require)
     number = Lookahead(cfg, limits, max_states=max_states).count(of=of.value, max_length=max_length)
     print_text(json.dumps({"count": number, "of": of.value, "max_length": max_length}) if as_json else str(number))
 
@@ -89,13 +91,14 @@ def sample(
     require: RequireOption = None,
     input_: InputOption = None,
     goal: GoalOption = None,
+    set_: SetOption = None,
     max_length: _MaxLength = None,
     max_states: _MaxStates = 100_000,
     of: Annotated[Of, typer.Option(help="What is equally likely: words, or derivations.")] = Of.words,
     as_json: JsonOption = False,
 ) -> None:
     """Draw valid plans at random."""
-    cfg, limits = load(source).language(task, inputs=input_, goal=goal, limit=limit, require=require)
+    cfg, limits = load(source, set_).language(task, inputs=input_, goal=goal, limit=limit, require=require)
     lookahead = Lookahead(cfg, limits, max_states=max_states)
     rng = random.Random(seed)
     words = [lookahead.sample(rng, of=of.value, max_length=max_length) for _ in range(number)]

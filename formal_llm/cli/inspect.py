@@ -1,131 +1,32 @@
-"""``formal-llm check``, ``draw``, ``tasks`` and ``llms``."""
+"""``formal-llm draw``, ``tasks`` and ``llms``."""
 
 from __future__ import annotations
 
 import json
 import os
-import random
+import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from formal_llm import authored
-from formal_llm.automata import PDA, Lookahead
-from formal_llm.cli.console import EXIT_CODES_HELP, command, err, out, print_text, said_of
-from formal_llm.cli.options import JsonOption, MaxStatesOption, SourceArgument
+from formal_llm.automata.limited import split
+from formal_llm.automata.lookahead import as_automaton
+from formal_llm.cli.console import EXIT_CODES_HELP, command, out, print_text
+from formal_llm.cli.options import JsonOption, SetOption, SourceArgument
 from formal_llm.cli.sources import load
-from formal_llm.errors import FormalLLMError, InfiniteLanguage, Undecided
+from formal_llm.errors import FormalLLMError
 from formal_llm.llms import PROVIDERS
 from formal_llm.planning import TaskPack
-
-CHECK_HELP = f"""Check a grammar: errors with their place, warnings, and what it describes.
-
-Examples:
-
-  formal-llm check my.cfg
-
-  formal-llm check openagi --strict
-
-{EXIT_CODES_HELP}
-"""
-
-
-@command
-def check(
-    source: SourceArgument,
-    strict: Annotated[bool, typer.Option("--strict", help="End with exit code 1 when there are warnings.")] = False,
-    max_states: MaxStatesOption = 20_000,
-    as_json: JsonOption = False,
-) -> None:
-    """Check a grammar."""
-    loaded = load(source)
-    cfg = loaded.cfg
-    automaton = PDA.from_cfg(cfg)
-    found: dict[str, object] = (
-        {} if loaded.pack is None else {"task pack": f"{loaded.pack.title}; {len(loaded.pack.tasks)} tasks"}
-    )
-    found |= {
-        "start symbol": cfg.start,
-        "grammar": f"{len(cfg.nonterminals)} nonterminals, {len(cfg.terminals)} terminals, "
-        f"{len(cfg.productions)} productions",
-        "automaton": f"{len(automaton.states)} states, {len(automaton.transitions)} transitions",
-        "classes": ", ".join(sorted(cfg.classes)) or "none",
-        "limits": "; ".join(line.lstrip("%") for line in cfg.limits.lines()) or "none",
-        **_language(Lookahead(cfg, max_states=max_states)),
-    }
-    if as_json:
-        print_text(json.dumps({**found, "warnings": list(map(str, cfg.warnings))}, indent=2, ensure_ascii=False))
-    else:
-        for warning in cfg.warnings:
-            err().print(f"warning: {warning}", style="yellow", markup=False)
-        for name, said in found.items():
-            for line in said if isinstance(said, list) else [said]:
-                print_text(f"{name:<15}{line}")
-    if strict and cfg.warnings:
-        raise typer.Exit(1)
-
-
-def _language(lookahead: Lookahead) -> dict[str, object]:
-    """What the language is: how many plans, the shortest, the longest, three at random; as far as budgets reach."""
-    found: dict[str, object] = {}
-    try:
-        shortest = lookahead.shortest_word()
-        if shortest is None:
-            return {}
-        bound = None
-        if (number := _finite_count(lookahead)) is not None:
-            found["plans"] = f"{number:,}"
-        else:
-            bound = len(shortest) + _FURTHER
-            some = lookahead.count(max_length=bound)
-            found["plans"] = f"infinitely many; {some:,} of at most {bound} terminals"
-        found["shortest plan"] = _shown(shortest)
-        if number is not None:
-            found["longest plan"] = f"{_longest(lookahead, number, len(shortest))} terminals"
-        rng = random.Random(0)
-        found["at random"] = [_shown(lookahead.sample(rng, max_length=bound)) for _ in range(3)]
-    except Undecided as error:
-        found["not decided"] = said_of(error)
-    return found
-
-
-def _finite_count(lookahead: Lookahead) -> int | None:
-    """The number of plans; None for infinitely many."""
-    try:
-        return lookahead.count()
-    except InfiniteLanguage:
-        return None
-
-
-#: Of an infinite language the plans are counted that are at most so much longer than the shortest.
-_FURTHER = 4
-
-
-def _longest(lookahead: Lookahead, number: int, at_least: int) -> int:
-    """The length of the longest of ``number`` plans: the least bound that leaves none out."""
-    low, high = at_least, max(1, 2 * at_least)
-    while lookahead.count(max_length=high) < number:
-        low, high = high + 1, 2 * high
-    while low < high:
-        middle = (low + high) // 2
-        if lookahead.count(max_length=middle) < number:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-def _shown(word: tuple[str, ...] | None) -> str:
-    return " ".join(word or ()) or "ε (the empty plan)"
 
 
 class What(StrEnum):
     """What there is to draw."""
 
-    grammar = "grammar"
+    rules = "rules"
     pda = "pda"
 
 
@@ -135,9 +36,10 @@ class Format(StrEnum):
     mermaid = "mermaid"
     dot = "dot"
     svg = "svg"
+    png = "png"
 
 
-DRAW_HELP = f"""Draw a grammar or its pushdown automaton.
+DRAW_HELP = f"""Draw rules, or their automaton.
 
 Examples:
 
@@ -145,32 +47,44 @@ Examples:
 
   formal-llm draw my.cfg --what pda --out my.svg
 
-SVG needs Graphviz; Mermaid and DOT need nothing. {EXIT_CODES_HELP}
+  formal-llm draw daily --what pda --out day.png
+
+SVG and PNG need Graphviz; Mermaid and DOT need nothing. {EXIT_CODES_HELP}
 """
 
 
 @command
 def draw(
     source: SourceArgument,
-    what: Annotated[What, typer.Option(help="What to draw.")] = What.grammar,
+    what: Annotated[
+        What, typer.Option(help="The rules as they are written, or their automaton with all constraints.")
+    ] = What.rules,
     format_: Annotated[
         Format | None, typer.Option("--format", help="Else told from the ending of --out; Mermaid where there is none.")
     ] = None,
     to: Annotated[Path | None, typer.Option("--out", help="The file to write; standard output where left out.")] = None,
+    set_: SetOption = None,
 ) -> None:
-    """Draw a grammar or its automaton."""
-    cfg = load(source).cfg
-    drawable = PDA.from_cfg(cfg) if what is What.pda else cfg
+    """Draw rules or their automaton."""
+    loaded = load(source, set_)
+    drawable: Any = loaded.rules
+    if what is What.pda:
+        drawable, _ = loaded.language("", inputs=None, goal=None, limit=None, require=None, whole=True)
+        drawable = split(as_automaton(drawable))[0]
     if format_ is None:
-        endings = {".svg": Format.svg, ".dot": Format.dot, ".gv": Format.dot, ".mmd": Format.mermaid}
+        endings = {
+            ".svg": Format.svg, ".dot": Format.dot, ".gv": Format.dot, ".mmd": Format.mermaid, ".png": Format.png,
+        }  # fmt: skip
         if to is not None and to.suffix not in endings:
             raise FormalLLMError(f"the ending of {to} names no format; give --format, or one of {', '.join(endings)}")
         format_ = endings[to.suffix] if to is not None else Format.mermaid
-    text: str = getattr(drawable, f"to_{format_.value}")()
-    if to is None:
-        print_text(text)
+    picture: str | bytes = getattr(drawable, f"to_{format_.value}")()
+    if to is not None:
+        to.write_bytes(picture if isinstance(picture, bytes) else picture.encode())
+    elif isinstance(picture, bytes):
+        sys.stdout.buffer.write(picture)
     else:
-        to.write_text(text, encoding="utf-8")
+        print_text(picture)
 
 
 TASKS_HELP = f"""List the task packs, or the tasks of one.

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from formal_llm.cli import check as checking
 from formal_llm.cli import count as counting
 from formal_llm.cli import inspect as inspecting
 from formal_llm.cli import plan as planning
@@ -43,7 +44,7 @@ def _before(
 
 app.command(help=planning.HELP)(planning.plan)
 app.command(help=verifying.HELP)(verifying.verify)
-app.command(help=inspecting.CHECK_HELP)(inspecting.check)
+app.command(help=checking.HELP)(checking.check)
 app.command(help=inspecting.DRAW_HELP)(inspecting.draw)
 app.command(help=inspecting.TASKS_HELP)(inspecting.tasks)
 app.command()(inspecting.llms)

@@ -6,7 +6,10 @@ from typing import Annotated
 
 import typer
 
-SourceArgument = Annotated[str, typer.Argument(help="A task pack or grammar: its name, or a path.")]
+SourceArgument = Annotated[
+    str,
+    typer.Argument(help="A task pack, or rules (.cfg grammar, .mmd flowchart, .pda automaton, .agent): name or path."),
+]
 TaskArgument = Annotated[str, typer.Argument(help="The task: a sentence, or the number of a task of the pack.")]
 InputOption = Annotated[
     list[str] | None,
@@ -18,4 +21,8 @@ RequireOption = Annotated[
     list[str] | None, typer.Option(metavar="NAME=N", help="Use NAME at least N times. Repeatable.")
 ]
 MaxStatesOption = Annotated[int, typer.Option(min=1, help="How many states one query of the lookahead may visit.")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="What stands for a {NAME} in the pack's texts. Repeatable."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]

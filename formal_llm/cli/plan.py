@@ -20,6 +20,7 @@ from formal_llm.cli.options import (
     LimitOption,
     MaxStatesOption,
     RequireOption,
+    SetOption,
     SourceArgument,
     TaskArgument,
 )
@@ -72,6 +73,7 @@ def plan(
     require: RequireOption = None,
     input_: InputOption = None,
     goal: GoalOption = None,
+    set_: SetOption = None,
     lookahead: Annotated[
         LookaheadMode, typer.Option(help="on: no dead ends are offered; off: dead ends are left by backtracking.")
     ] = LookaheadMode.on,
@@ -128,7 +130,7 @@ def plan(
         raise FormalLLMError("--length-penalty is for --search best-first")
     if not math.isfinite(length_penalty):
         raise FormalLLMError(f"--length-penalty is a number from 0, not {length_penalty}")
-    loaded = load(source)
+    loaded = load(source, set_)
     words = Wording.from_file(wording) if wording is not None else loaded.wording
     if conversation:
         words = Wording(**{**vars(words), "conversation": True})
@@ -138,8 +140,9 @@ def plan(
         raise FormalLLMError("--max-cost needs --prices, or nobody knows what a token costs")
     with answerer(llm, cache, record) as who:
         planner = Planner(
-            loaded.cfg,
+            loaded.source,
             who,
+            constraints=loaded.constraints,
             limits=read_limits(limit or (), require or ()),
             lookahead=lookahead.value,
             search=search.value,

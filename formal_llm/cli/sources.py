@@ -1,42 +1,61 @@
-"""What the commands' SOURCE argument means: a task pack, or a grammar."""
+"""What the commands' SOURCE argument means: a task pack, or a file with rules."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from warnings import catch_warnings
 
 from formal_llm import authored
-from formal_llm.automata import CFG, Limits
+from formal_llm.automata import CFG, PDA, Limits
+from formal_llm.automata.flowchart import Flowchart
+from formal_llm.automata.rules import ENDINGS, Rules, automaton_of, read_rules
 from formal_llm.errors import FormalLLMError, ResourceNotFound
 from formal_llm.planning import Task, TaskPack, Wording
 
 
 @dataclass(frozen=True)
 class Source:
-    """A grammar, and the task pack it comes from, if it does."""
+    """Rules, and the task pack they come from, if they do.
 
-    cfg: CFG
+    Attributes:
+        rules: as they are written.
+        source: what a planner walks.
+        pack: the task pack.
+    """
+
+    rules: Rules
+    source: CFG | PDA
     pack: TaskPack | None = None
 
     @property
     def wording(self) -> Wording:
-        """The wording of the pack, or the default one."""
-        return self.pack.wording if self.pack is not None else Wording()
+        """The wording of the pack, or the default one: a flowchart and an automaton run from the first step on."""
+        if self.pack is not None:
+            return self.pack.wording
+        return Wording() if isinstance(self.source, CFG) else Wording(order="forward")
+
+    @property
+    def constraints(self) -> tuple[PDA, ...]:
+        """The constraints of the pack."""
+        return self.pack.constraints if self.pack is not None else ()
 
     def task(self, which: str, *, inputs: Sequence[str] = (), goal: str | None = None) -> Task:
         """The task that the command line names."""
         if self.pack is not None:
-            if which.strip().isdecimal() and not inputs and goal is None:
+            if (not which or which.strip().isdecimal()) and not inputs and goal is None:
                 return self.pack.task(which)
             return self.pack.read(self.pack.task(which).description, inputs=inputs or None, goal=goal)
         if inputs:
             raise FormalLLMError(
-                "--input is for task packs, and SOURCE is a grammar; --limit NAME=0 leaves a terminal out"
+                "--input is for task packs, and SOURCE is a file with rules; --limit NAME=0 leaves a terminal out"
             )
-        if goal is not None and goal not in self.cfg.nonterminals:
-            raise ResourceNotFound("goal", goal, self.cfg.nonterminals)
+        if goal is not None:
+            known = self.source.nonterminals if isinstance(self.source, CFG) else ()
+            if goal not in known:
+                raise ResourceNotFound("goal", goal, known)
         return Task(which, goal=goal)
 
     def language(
@@ -47,32 +66,76 @@ class Source:
         goal: str | None,
         limit: Sequence[str] | None,
         require: Sequence[str] | None,
-    ) -> tuple[CFG, Limits]:
-        """The grammar of the plans for the task that the command line names, and the limits besides the grammar's."""
-        task = self.task(which, inputs=inputs or (), goal=goal)
-        cfg = self.cfg if task.goal is None else self.cfg.with_start(task.goal)
-        return cfg, task.limits & read_limits(limit or (), require or ())
+        whole: bool = False,
+    ) -> tuple[Any, Limits]:
+        """The plans for the task that the command line names: a grammar or automaton, and the limits besides its own.
+
+        Args:
+            which: the task.
+            inputs: its inputs, where they are not told from the task.
+            goal: its goal, likewise.
+            limit: limits, as :func:`read_limits` takes them.
+            require: required uses, likewise.
+            whole: whether all plans are meant, whatever the task.
+        """
+        task = Task("") if whole else self.task(which, inputs=inputs or (), goal=goal)
+        source: Any = self.source
+        if isinstance(source, CFG) and task.goal is not None:
+            source = source.with_start(task.goal)
+        for one in self.constraints:
+            source = source & one
+        return source, task.limits & read_limits(limit or (), require or ())
 
 
-def load(name: str) -> Source:
-    """The pack or grammar of that name or path; warnings about a grammar are left to ``check``.
+def load(name: str, facts: Sequence[str] | None = None) -> Source:
+    """The pack or the rules of that name or path; warnings about a grammar are left to ``check``.
+
+    Args:
+        name: the name or path.
+        facts: what stands for placeholders, each as ``NAME=VALUE``.
 
     Raises:
         ResourceNotFound: there is nothing of that name.
-        GrammarError, NotationError: a file cannot be read.
+        NotationError: a file cannot be read.
     """
+    known = read_facts(facts or ())
     with catch_warnings(action="ignore"):
         path = Path(name)
-        if path.is_file() or (path.suffix and not path.is_dir()):
-            return Source(CFG.from_file(path))
-        if path.is_dir() or name in authored.names("tasks"):
-            pack = TaskPack.load(name)
-            return Source(pack.cfg, pack)
-        if name in authored.names("grammars"):
-            return Source(CFG.from_file(authored.find("grammars", name, (".cfg",))))
-    raise ResourceNotFound(
-        "task pack, grammar or file", name, dict.fromkeys([*authored.names("tasks"), *authored.names("grammars")])
-    )
+        if path.is_dir() or (name in authored.names("tasks") and not path.is_file()):
+            pack = TaskPack.load(name, known)
+            return Source(pack.rules, pack.source, pack)
+        if path.is_file() or path.suffix:
+            return _read(path, known)
+        for kind in ("grammars", "agents"):
+            if name in authored.names(kind):
+                return _read(authored.find(kind, name, ENDINGS), known)
+    there = dict.fromkeys([*authored.names("tasks"), *authored.names("grammars"), *authored.names("agents")])
+    raise ResourceNotFound("task pack, rules or file", name, there)
+
+
+def _read(path: Path, facts: dict[str, str]) -> Source:
+    rules = read_rules(path)
+    names = rules.placeholders if isinstance(rules, Flowchart) else ()
+    for fact in facts:
+        if fact not in names:
+            raise ResourceNotFound("fact", fact, names)
+    # Without facts a chart is shown as it is written, its placeholders in braces.
+    return Source(rules, automaton_of(rules, {name: facts.get(name, f"{{{name}}}") for name in names}))
+
+
+def read_facts(pairs: Sequence[str]) -> dict[str, str]:
+    """The facts that ``--set NAME=VALUE`` gives.
+
+    Raises:
+        FormalLLMError: one is not of that form.
+    """
+    facts = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise FormalLLMError(f"--set takes NAME=VALUE, as in --set buyer=Microsoft; not {pair!r}")
+        facts[name.strip()] = value
+    return facts
 
 
 def read_limits(limit: Sequence[str], require: Sequence[str]) -> Limits:

@@ -18,6 +18,7 @@ from formal_llm.cli.options import (
     LimitOption,
     MaxStatesOption,
     RequireOption,
+    SetOption,
     SourceArgument,
     TaskArgument,
 )
@@ -51,11 +52,12 @@ def verify(
     require: RequireOption = None,
     input_: InputOption = None,
     goal: GoalOption = None,
+    set_: SetOption = None,
     max_states: MaxStatesOption = 50_000,
     as_json: JsonOption = False,
 ) -> None:
     """Verify a plan."""
-    cfg, limits = load(source).language(task, inputs=input_, goal=goal, limit=limit, require=require)
+    cfg, limits = load(source, set_).language(task, inputs=input_, goal=goal, limit=limit, require=require)
     verifier = Verifier(cfg, limits, max_states=max_states)
     text = sys.stdin.read() if plan == "-" else read_file(Path(plan))
     verdict = verifier.verify(read_plan_text(text, cfg))

@@ -54,7 +54,14 @@ class Asker:
         def prompt() -> str:
             texts = [option.text for option in options]
             shown = self._tree(before[: earlier[-1].moves]) if earlier else None
-            return wording.ask(self._task, self._tree(before), texts, several=entry.fork.several, shown=shown)
+            return wording.ask(
+                self._task,
+                self._tree(before),
+                texts,
+                several=entry.fork.several,
+                shown=shown,
+                question=_asked(entry.offered),
+            )
 
         def messages() -> tuple[Message, ...]:
             talk = ((e.question.prompt, e.said) for e in earlier if e.question is not None)
@@ -123,6 +130,12 @@ class Asker:
         symbols: Mapping[str, Any] = getattr(self._table.automaton, "symbols", {})
         description = symbols[name].description if name in symbols else ""
         return Term(name, self._table.automaton.label(name), description)
+
+
+def _asked(choices: Sequence[Choice]) -> str:
+    """The question that the automaton asks where these can be chosen; empty where it has none, or several."""
+    questions = {getattr(choice.moves[0], "question", "") for choice in choices if choice.moves}
+    return questions.pop() if len(questions) == 1 else ""
 
 
 def _numbered(texts: Sequence[str]) -> tuple[Option, ...]:

@@ -159,6 +159,8 @@ class ChoiceTable:
             if not isinstance(inner, PDA):
                 raise AutomatonError("constraints need a grammar or a PDA to be combined with")
             combined = constrained(inner, constraints)
+            own &= combined.limits
+            combined = combined.without_limits
             automaton = LimitedAutomaton(combined, own, tuple(automaton.terminals)) if own else combined
         return cls(Lookahead(automaton, max_states=max_states, solver=solver), look=lookahead == "on")
 
@@ -259,12 +261,16 @@ class ChoiceTable:
         if below is None or below.least_steps == INFINITE:
             return template.fork(0), 0.0
         counters, guard = completion.counters, completion.counters.guard
+        still_needed = needed
         pending, spine, reach, kept = below.pending, below.spine, 0.0, 0
         remaining -= below.promised
         if needed and below.paid:
             needed = counters.less(needed, below.paid)
         left = completion.profiles.resources.of(remaining)
         for number, (choice, need, promised, take, added) in enumerate(template.rows):
+            if not choice.moves:  # to stop here: what could be done instead does not count
+                kept |= (not still_needed) << number
+                continue
             if (remaining - need) & guard != guard or (remaining - need - promised) & guard != guard:
                 continue
             due = needed
@@ -288,7 +294,9 @@ class ChoiceTable:
         for choice, after in self._candidates(self._pda, start):
             total += 1
             pushed = tuple(after.stack)
-            added = completion.profiles.delta(after.state, pushed)
+            # On an empty stack nothing lies below: what comes after the choice is all that is left to do.
+            profiles = completion.profiles
+            added = profiles.delta(after.state, pushed) if top is not None else profiles.profile(*after)
             need = sum(completion.counters.need.get(name, 0) for name in choice.reads)
             if added.least_steps < INFINITE:
                 if choice.moves and top is not None:

@@ -1,7 +1,8 @@
 """Task packs: a folder of tasks with their automaton and wording.
 
-``pack.toml`` names the grammar, says how the inputs and the goal of a task are told from its sentence, and composes the
-tasks; ``wording.toml``, if there is one, replaces templates. A pack holds no code.
+``pack.toml`` names the rules (a grammar, a flowchart, an automaton), adds constraints, says how the inputs and the goal
+of a task are told from its sentence, and composes the tasks; ``wording.toml``, if there is one, replaces templates. A
+pack holds no code.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from formal_llm import authored
-from formal_llm.automata import CFG, Limits
-from formal_llm.errors import NotationError, ResourceNotFound
+from formal_llm.automata import CFG, PDA, Limits
+from formal_llm.automata.formula_notation import constraint
+from formal_llm.automata.rules import ENDINGS, Rules, automaton_of, read_rules
+from formal_llm.errors import AutomatonError, NotationError, ResourceNotFound
+from formal_llm.planning.planner import Planner
 from formal_llm.planning.task import Task
 from formal_llm.planning.wording import Wording, fill, read_toml
 
@@ -28,44 +32,83 @@ class TaskPack:
     Attributes:
         name: its name.
         title: what it is, in a few words.
-        cfg: its grammar.
+        rules: its rules, as they are written.
+        source: what a planner walks: its grammar, or the automaton of its rules.
+        constraints: what a plan must satisfy besides, each with its name.
         wording: how its questions are put.
         folder: where it is.
         data: the contents of ``pack.toml``.
+        facts: what its placeholders stand for.
     """
 
     name: str
     title: str
-    cfg: CFG
+    rules: Rules
+    source: CFG | PDA
+    constraints: tuple[PDA, ...]
     wording: Wording
     folder: Path
     data: Mapping[str, Any]
+    facts: Mapping[str, str]
 
     @classmethod
-    def load(cls, name: str) -> TaskPack:
+    def load(cls, name: str, facts: Mapping[str, str] | None = None) -> TaskPack:
         """The pack at a path, or the shipped pack of that name.
 
+        Args:
+            name: the path or the name.
+            facts: what stands for the placeholders of the pack, where it is not what the pack itself says.
+
         Raises:
-            ResourceNotFound: there is no such pack.
+            ResourceNotFound: there is no such pack, or it has no such placeholder.
             NotationError: one of its files cannot be read; says which and where.
         """
         folder = authored.find("tasks", name)
         file = folder / "pack.toml"
         data = read_toml(file)
-        for key in ("title", "grammar"):
+        for key in ("title", "rules"):
             if not isinstance(data.get(key), str):
                 raise NotationError(f"the key {key!r} is missing", file=str(file))
-        beside = folder / data["grammar"]
-        path = beside if beside.is_file() else authored.find("grammars", data["grammar"], (".cfg",))
-        wording = folder / "wording.toml"
-        cfg = CFG.from_file(path)
+        beside = folder / data["rules"]
+        rules = read_rules(beside if beside.is_file() else authored.find("grammars", data["rules"], ENDINGS))
+        known = {key: str(value) for key, value in data.get("facts", {}).items()}
+        for fact in facts or {}:
+            if fact not in known:
+                raise ResourceNotFound("fact", fact, known)
+        known |= facts or {}
         try:
-            _check(data, cfg)
+            source = automaton_of(rules, known)
+            constraints = tuple(_constraints(data, source))
+            _check(data, source)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
+            if isinstance(error, NotationError) and error.file:
+                raise
             problem = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
             raise NotationError(problem, file=str(file)) from None
+        wording = folder / "wording.toml"
         words = Wording.from_file(wording) if wording.is_file() else Wording()
-        return cls(folder.name, data["title"], cfg, words, folder, data)
+        return cls(folder.name, data["title"], rules, source, constraints, words, folder, data, known)
+
+    @property
+    def cfg(self) -> CFG:
+        """The grammar.
+
+        Raises:
+            AutomatonError: its rules are no grammar.
+        """
+        if not isinstance(self.source, CFG):
+            raise AutomatonError(f"the rules of {self.name} are no grammar but {self.data['rules']}; see pack.source")
+        return self.source
+
+    def planner(self, llm: Any = "builtin", **settings: Any) -> Planner:
+        """A planner for the tasks of this pack: its rules, constraints and wording.
+
+        Args:
+            llm: who answers.
+            **settings: the other settings of :class:`Planner`; constraints come on top of those of the pack.
+        """
+        constraints = (*self.constraints, *settings.pop("constraints", ()))
+        return Planner(self.source, llm, **{"constraints": constraints, "wording": self.wording, **settings})
 
     # -- tasks --------------------------------------------------------------------------------------------------
 
@@ -97,11 +140,13 @@ class TaskPack:
         return tuple(self.tasks[number] for number in self.splits[name])
 
     def task(self, which: str | int) -> Task:
-        """A task by its number from 0, or by a sentence that describes it.
+        """A task by its number from 0, or by a sentence that describes it; empty for the one that the pack is about.
 
         Raises:
             ResourceNotFound: the pack has no task of that number.
         """
+        if which == "" and "task" in self.data:
+            return self.read(fill(self.data["task"], self.facts))
         if isinstance(which, int) or which.strip().isdecimal():
             number = int(which)
             if not 0 <= number < len(self.tasks):
@@ -151,8 +196,28 @@ class TaskPack:
         )
 
 
-def _check(data: Mapping[str, Any], cfg: CFG) -> None:
+def _constraints(data: Mapping[str, Any], source: CFG | PDA) -> Iterator[PDA]:
+    """The constraints: formulas in which ``{names}`` stand for formulas of the table ``names``."""
+    names: dict[str, str] = {}
+    for name, formula in data.get("names", {}).items():
+        names[name] = fill(formula, names)
+    for entry in data.get("constraints", ()):
+        try:
+            yield constraint(fill(entry["formula"], names), source, name=entry["name"])
+        except ValueError as error:
+            raise ValueError(f"constraint {entry['name']!r}: {error}") from None
+
+
+def _check(data: Mapping[str, Any], source: CFG | PDA) -> None:
     """Raise for what cannot work, before anybody asks for a task."""
+    if "task" in data:
+        fill(data["task"], data.get("facts", {}))
+    if not isinstance(source, CFG):
+        for key in ("inputs", "goals", "sentence"):
+            if key in data:
+                raise ValueError(f"{key} are for packs whose rules are a grammar")
+        return _check_groups(data)
+    cfg = source
     for name, entry in data.get("inputs", {}).items():
         if entry["terminal"] not in cfg.terminals:
             raise ValueError(f"input {name}: {CFG.unknown('terminal', entry['terminal'], cfg.terminals)}")
@@ -167,6 +232,10 @@ def _check(data: Mapping[str, Any], cfg: CFG) -> None:
         for group in ("given", "wanted"):
             if group not in known:
                 raise ValueError(f"sentence: the pattern has no group (?P<{group}>...)")
+    return _check_groups(data)
+
+
+def _check_groups(data: Mapping[str, Any]) -> None:
     slots = data.get("slots", {})
     for group in data.get("groups", ()):
         for slot in group.get("slots", ()):

@@ -51,7 +51,15 @@ class Node:
     def flat(self) -> list[list[Any]]:
         """The tree as a flat list in preorder, for JSON: nesting would limit its depth."""
         return [
-            [n.symbol, n.label, len(n.children), n.terminal, n.open, n.text, *([] if n.question is None else [n.question])]
+            [
+                n.symbol,
+                n.label,
+                len(n.children),
+                n.terminal,
+                n.open,
+                n.text,
+                *([] if n.question is None else [n.question]),
+            ]
             for n in self.walk()
         ]
 
@@ -92,7 +100,7 @@ def build_tree(moves: Iterable[Any], label: Callable[[str], str], start: str | N
     if start is None:
         root = Node("plan", "plan")
         for move in moves:
-            question = move.question if move.decision else None
+            question = move.question if getattr(move, "decision", False) else None
             if move.read is not None:
                 text = move.text or None
                 root.children.append(Node(move.read, label(move.read), terminal=True, text=text, question=question))

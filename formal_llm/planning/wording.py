@@ -22,6 +22,8 @@ from formal_llm.planning.plan import Order, read_steps
 from formal_llm.planning.tree import Node, is_nested, only_terminal
 
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
+#: How a question ends that needs no colon after it.
+_ASKING = ("?", ":", "!", ".", "…", "？", "؟")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 
 #: What :meth:`Wording.with_rules` adds to the system message.
@@ -66,6 +68,10 @@ class Wording:
         tool_option: an option that begins with a tool; may use ``{label}``.
         stop_option: the option to stop here.
         step: a step in the progress; may use ``{text}``.
+        question_target: what is to be got where the automaton asks a question of its own (a decision of a flowchart);
+            may use ``{question}``.
+        decision: a decision in the progress; may use ``{question}`` and ``{answer}``. A question that ends like none
+            gets a colon.
     """
 
     order: Order = "backward"
@@ -87,6 +93,8 @@ class Wording:
     tool_option: str = 'the output of "{label}"'
     stop_option: str = "nothing more: the plan is finished"
     step: str = "{text};"
+    question_target: str = 'the answer to "{question}"'
+    decision: str = "{question} {answer};"
 
     def __post_init__(self) -> None:
         if self.order not in ("backward", "forward"):
@@ -98,6 +106,7 @@ class Wording:
             ("instruction", {"count": 1}), ("instruction_several", {"count": 1}),
             ("target", {"label": "", "tool": "", "ordinal": ""}), ("first_target", {"label": ""}),
             ("next_target", {"label": ""}), ("tool_option", {"label": ""}), ("step", {"text": ""}),
+            ("question_target", {"question": ""}), ("decision", {"question": "", "answer": ""}),
         ):  # fmt: skip
             try:
                 fill(getattr(self, name), known)
@@ -130,7 +139,16 @@ class Wording:
 
     # -- the parts of a question --------------------------------------------------------------------------------
 
-    def ask(self, task: str, tree: Node, options: Sequence[str], *, several: bool, shown: Node | None = None) -> str:
+    def ask(
+        self,
+        task: str,
+        tree: Node,
+        options: Sequence[str],
+        *,
+        several: bool,
+        shown: Node | None = None,
+        question: str = "",
+    ) -> str:
         """The text of a question.
 
         Args:
@@ -140,12 +158,13 @@ class Wording:
             several: whether several may be chosen.
             shown: in a conversation the tree at the question before, whose steps were shown there; None when the
                 question stands alone.
+            question: the question that the automaton itself asks here; empty for none.
         """
         instruction = self.instruction_several if several else self.instruction
         values = {
             "task": task,
-            "progress": self.progress(tree, 0 if shown is None else len(read_steps(shown, self.order))),
-            "target": self.goal(tree),
+            "progress": self.progress(tree, 0 if shown is None else len(self._chosen(shown))),
+            "target": fill(self.question_target, {"question": question}) if question else self.goal(tree),
             "options": "\n".join(f"{number}: {text}" for number, text in enumerate(options, 1)),
             "instruction": fill(instruction, {"count": len(options)}),
         }
@@ -176,14 +195,30 @@ class Wording:
 
     def progress(self, tree: Node, skip: int = 0) -> str:
         """The steps so far, in the order in which they were chosen, and the one to choose now."""
+        lines = self._chosen(tree)
+        return "\n".join([*lines[skip:], f"{self._step_name(len(read_steps(tree, self.order)))}: ?"])
+
+    def _step_name(self, place: int) -> str:
+        if self.order == "forward":
+            return f"Step {place + 1}"
+        return f"Step n-{place}" if place else "Step n"
+
+    def _chosen(self, tree: Node) -> list[str]:
+        """The lines of the progress: the steps so far, numbered, and the decisions between them."""
         steps = read_steps(tree, self.order)
-        chosen = [step.text for step in (reversed(steps) if self.order == "backward" else steps)]
         if self.order == "backward":
-            names = ["Step n", *(f"Step n-{place}" for place in range(1, len(chosen) + 1))]
-        else:
-            names = [f"Step {place}" for place in range(1, len(chosen) + 2)]
-        lines = [f"{name}: {fill(self.step, {'text': text})}" for name, text in zip(names, chosen, strict=False)]
-        return "\n".join([*lines[skip:], f"{names[-1]}: ?"])
+            steps = steps[::-1]
+        lines = [f"{self._step_name(n)}: {fill(self.step, {'text': step.text})}" for n, step in enumerate(steps)]
+        if tree.symbol != "plan" or all(node.question is None for node in tree.children):
+            return lines
+        # Decisions are made in flat trees only, where every other node is a step.
+        numbered = iter(lines)
+        return [next(numbered) if node.question is None else self._decided(node) for node in tree.children]
+
+    def _decided(self, node: Node) -> str:
+        question = node.question or ""
+        colon = "" if question.endswith(_ASKING) else ":"
+        return fill(self.decision, {"question": f"{question}{colon}", "answer": node.text or node.label})
 
     def goal(self, tree: Node) -> str:
         """What is to be got now: the leftmost symbol whose production is not chosen yet."""

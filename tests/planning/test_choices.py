@@ -8,7 +8,7 @@ import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formal_llm import CFG, Limits, Lookahead
+from formal_llm import CFG, PDA, Budget, BudgetExceeded, Limits, Lookahead, NoValidPlan, Planner, RandomLLM
 from formal_llm.automata.exploration import Exploration
 from formal_llm.planning import ChoiceTable
 
@@ -87,3 +87,28 @@ def test_near_the_end_of_the_step_budget_only_what_fits_is_offered(cfg: CFG, ste
     for choice in table.at(start, steps).choices:
         least = plain.steps(table.after(start, choice))
         assert least < 0 or len(choice.moves) + least <= steps
+
+
+@strategies.examples(300)
+@given(
+    strategies.limited_automata() | strategies.limited_automata(finite=True),
+    st.sampled_from(["on", "off"]),
+    st.integers(0, 1 << 30),
+)
+def test_plans_of_automata_by_hand_keep_their_limits(made: tuple[PDA, Limits], look: str, seed: int) -> None:
+    pda, limits = made
+    # Required uses matter most here: a plan may not end before them, and no option may make them impossible.
+    both = limits & Limits(at_least={name: 1 for name in list(pda.terminals)[seed % 3 : seed % 3 + 1]})
+    lookahead = Lookahead(pda, both)
+    budget = Budget(steps=30, backtracks=60, questions=60)
+    try:
+        planner = Planner(pda, RandomLLM(seed), limits=both, lookahead=look, budget=budget)  # type: ignore[arg-type]
+        plan = planner.plan("t")
+    except NoValidPlan:
+        assert lookahead.completable().value == "no"
+        return
+    except BudgetExceeded:
+        return
+    assert lookahead.automaton.accepts(plan.word)
+    if look == "on":
+        assert plan.usage.backtracks == 0

@@ -105,7 +105,7 @@ def write_pack(folder: Path, pack: str, grammar: str = "S -> a | b") -> Path:
 def test_a_pack_of_ones_own(tmp_path: Path) -> None:
     folder = write_pack(
         tmp_path / "mine",
-        'title = "Mine"\ngrammar = "g.cfg"\n[slots]\nx = ["one", "two"]\ny = {subsets = ["p", "q"]}\n'
+        'title = "Mine"\nrules = "g.cfg"\n[slots]\nx = ["one", "two"]\ny = {subsets = ["p", "q"]}\n'
         '[[groups]]\nname = "G"\ntext = "Do {x} with {y}"\nslots = ["x", "y"]\n',
     )
     (folder / "wording.toml").write_text('order = "forward"', encoding="utf-8")
@@ -121,12 +121,12 @@ def test_a_pack_of_ones_own(tmp_path: Path) -> None:
 def test_what_is_wrong_with_a_pack_is_told_with_the_file(tmp_path: Path) -> None:
     with pytest.raises(ResourceNotFound, match="Did you mean 'openagi'"):
         TaskPack.load("openagy")
-    with pytest.raises(NotationError, match="grammar"):
+    with pytest.raises(NotationError, match="rules"):
         TaskPack.load(str(write_pack(tmp_path / "a", 'title = "A"')))
     with pytest.raises(NotationError, match="not TOML"):
         TaskPack.load(str(write_pack(tmp_path / "b", "title =")))
     with pytest.raises(GrammarError, match=r"g\.cfg"):
-        TaskPack.load(str(write_pack(tmp_path / "c", 'title = "C"\ngrammar = "g.cfg"', "S = a")))
+        TaskPack.load(str(write_pack(tmp_path / "c", 'title = "C"\nrules = "g.cfg"', "S = a")))
     empty = tmp_path / "d"
     empty.mkdir()
     with pytest.raises(NotationError, match="cannot be read"):
@@ -149,7 +149,7 @@ def test_what_is_wrong_with_a_pack_is_told_with_the_file(tmp_path: Path) -> None
 )
 def test_what_cannot_work_in_a_pack_is_told_when_it_is_loaded(more: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(NotationError) as caught:
-        folder = write_pack(tmp_path / "p", f'title = "P"\ngrammar = "g.cfg"\n{more}\n')
+        folder = write_pack(tmp_path / "p", f'title = "P"\nrules = "g.cfg"\n{more}\n')
         TaskPack.load(str(folder))
     assert said in str(caught.value)
     assert "pack.toml" in str(caught.value)

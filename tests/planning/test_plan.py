@@ -87,9 +87,12 @@ def test_productions_with_a_text_are_the_steps() -> None:
     plan = plan_of(cfg, "1")
     assert plan.word == ("mix", "sauce", "fry", "beef")
     assert [str(step) for step in plan.steps] == [
-        "Step 1: Fry the beef on beef",
-        "Step 2: Pour the sauce over the beef on sauce and the result of step 1",
+        "Step 1: Fry the beef",
+        "Step 2: Pour the sauce over the beef: sauce",
     ]
+    assert [step.inputs for step in plan.steps] == [("beef",), ("sauce", 1)]
+    several = CFG.from_string('D -> Tool some(salt, pepper, oil) "Season"\nTool -> spoon | hand "By hand"')
+    assert [str(step) for step in plan_of(several, "1,1+3").steps] == ["Step 1: Season: spoon, salt, oil"]
 
 
 def test_a_forward_plan_is_a_list_of_its_terminals() -> None:

@@ -117,9 +117,9 @@ def test_selections_texts_and_empty_arguments() -> None:
         ("rice", "1 pot", ""),
         ("1 pot", "2 Stir twice", ""),
         ("2 Stir twice", "3 Combine", ""),
-        ("3 Combine", "4 Season it", "1st"),
-        ("salt", "4 Season it", "2nd"),
-        ("4 Season it", "dish", ""),
+        ("3 Combine", "4 Season it: salt", "1st"),
+        ("salt", "4 Season it: salt", "2nd"),
+        ("4 Season it: salt", "dish", ""),
     }
 
 

@@ -1,0 +1,186 @@
+"""``formal-llm check``: what is wrong with rules, and what they describe."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import typer
+
+from formal_llm.automata import CFG, PDA, Limits, Lookahead
+from formal_llm.automata.behaviour import Behaviour
+from formal_llm.automata.explain import why_empty
+from formal_llm.automata.flowchart import Flowchart
+from formal_llm.cli.console import EXIT_CODES_HELP, command, err, print_text, said_of
+from formal_llm.cli.options import JsonOption, MaxStatesOption, SetOption, SourceArgument
+from formal_llm.cli.sources import Source, load
+from formal_llm.errors import InfiniteLanguage, Undecided
+
+HELP = f"""Check rules: errors with their place, warnings, and what they describe.
+
+Rules are a task pack, or a file: a grammar (.cfg), a flowchart (.mmd), an automaton (.pda), a behaviour (.agent).
+
+Examples:
+
+  formal-llm check my.cfg
+
+  formal-llm check daily --strict
+
+{EXIT_CODES_HELP}
+"""
+
+Of = Literal["words", "derivations"]
+
+#: With so many terminals it is asked of each whether a plan can use it.
+_MANY = 100
+#: Of an infinite language the plans are counted that are at most so much longer than the shortest.
+_FURTHER = 4
+
+
+@command
+def check(
+    source: SourceArgument,
+    strict: Annotated[bool, typer.Option("--strict", help="End with exit code 1 when there are warnings.")] = False,
+    set_: SetOption = None,
+    max_states: MaxStatesOption = 20_000,
+    as_json: JsonOption = False,
+) -> None:
+    """Check rules."""
+    loaded = load(source, set_)
+    warnings = list(map(str, getattr(loaded.rules, "warnings", ())))
+    found = _written(loaded)
+    rules, _ = loaded.language("", inputs=None, goal=None, limit=None, require=None, whole=True)
+    lookahead = Lookahead(rules, max_states=max_states)
+    readable = not isinstance(loaded.source, CFG)
+    told = _language(lookahead, readable)
+    if "plans" not in told and lookahead.completable().value == "no":
+        why = why_empty(lookahead.automaton, max_states=max_states)
+        told["no valid plan"] = why.reason
+    else:
+        if unused := _unused(lookahead, max_states):
+            told["in no plan"] = ", ".join(unused)
+    found |= told
+    if as_json:
+        print_text(json.dumps({**found, "warnings": warnings}, indent=2, ensure_ascii=False))
+    else:
+        for warning in warnings:
+            err().print(f"warning: {warning}", style="yellow", markup=False)
+        for name, said in found.items():
+            for line in said if isinstance(said, list) else [said]:
+                print_text(f"{name:<15}{line}")
+    if strict and warnings:
+        raise typer.Exit(1)
+
+
+def _unused(lookahead: Lookahead, max_states: int) -> list[str]:
+    """The terminals that no plan uses, as far as the lookahead can tell."""
+    usable = lookahead.detours(lookahead.automaton.start())
+    terminals = list(lookahead.automaton.terminals)
+    if len(terminals) > _MANY:
+        return [name for name in terminals if name not in usable]
+
+    def none_with(name: str) -> bool:
+        required = Lookahead(lookahead.automaton, Limits(at_least={name: 1}), max_states=max_states)
+        return required.completable().value == "no"
+
+    return [name for name in terminals if name not in usable or none_with(name)]
+
+
+def _written(loaded: Source) -> dict[str, object]:
+    """What the rules are, as they are written."""
+    found: dict[str, object] = {}
+    if loaded.pack is not None:
+        count = len(loaded.pack.tasks)
+        found["task pack"] = f"{loaded.pack.title}; {count} tasks" if count else loaded.pack.title
+        if loaded.pack.facts:
+            found["facts"] = [f"{name} = {value}" for name, value in loaded.pack.facts.items()]
+    rules, source = loaded.rules, loaded.source
+    if isinstance(source, CFG):
+        automaton = PDA.from_cfg(source)
+        found |= {
+            "start symbol": source.start,
+            "grammar": f"{len(source.nonterminals)} nonterminals, {len(source.terminals)} terminals, "
+            f"{len(source.productions)} productions",
+            "automaton": _size(automaton),
+            "classes": ", ".join(sorted(source.classes)) or "none",
+        }
+    else:
+        if isinstance(rules, Flowchart):
+            kinds = [rules.kind(node.id) for node in rules.nodes]
+            found["flowchart"] = f"{kinds.count('decision')} decisions, {kinds.count('step')} steps"
+        elif isinstance(rules, Behaviour):
+            found["behaviour"] = f"{len(rules.states)} states: {', '.join(rules.terminals)}"
+        found["automaton"] = _size(source)
+    found["limits"] = "; ".join(line.lstrip("%") for line in source.limits.lines()) or "none"
+    if loaded.constraints:
+        found["constraints"] = [one.name for one in loaded.constraints]
+    return found
+
+
+def _size(automaton: PDA) -> str:
+    return f"{len(automaton.states)} states, {len(automaton.transitions)} transitions"
+
+
+def _language(lookahead: Lookahead, readable: bool) -> dict[str, object]:
+    """What the language is: how many plans, the shortest, the longest, three at random; as far as budgets reach."""
+    found: dict[str, object] = {}
+    try:
+        shortest = lookahead.shortest_word()
+        if shortest is None:
+            return {}
+        bound: int | None = None
+        of: Of = "words"
+        try:
+            number = _finite_count(lookahead, of)
+        except Undecided:
+            # Words that may have several derivations have to be held one by one; derivations are counted without.
+            of = "derivations"
+            number = _finite_count(lookahead, of)
+        what = "" if of == "words" else " derivations (a plan may have several)"
+        if number is not None:
+            found["plans"] = f"{number:,}{what}"
+        else:
+            bound = len(shortest) + _FURTHER
+            some = lookahead.count(of=of, max_length=bound)
+            found["plans"] = f"infinitely many; {some:,}{what} of at most {bound} terminals"
+        found["shortest plan"] = _shown(lookahead, shortest, readable)
+        if number is not None:
+            found["longest plan"] = f"{_longest(lookahead, number, len(shortest), of)} terminals"
+        rng = random.Random(0)
+        drawn = [lookahead.sample(rng, of=of, max_length=bound) for _ in range(3)]
+        found["at random"] = [_shown(lookahead, word, readable) for word in drawn]
+    except Undecided as error:
+        found["not decided"] = said_of(error)
+    return found
+
+
+def _finite_count(lookahead: Lookahead, of: Of) -> int | None:
+    """The number of plans; None for infinitely many."""
+    try:
+        return lookahead.count(of=of)
+    except InfiniteLanguage:
+        return None
+
+
+def _longest(lookahead: Lookahead, number: int, at_least: int, of: Of) -> int:
+    """The length of the longest of ``number`` plans: the least bound that leaves none out."""
+    low, high = at_least, max(1, 2 * at_least)
+    while lookahead.count(of=of, max_length=high) < number:
+        low, high = high + 1, 2 * high
+    while low < high:
+        middle = (low + high) // 2
+        if lookahead.count(of=of, max_length=middle) < number:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _shown(lookahead: Lookahead, word: Sequence[str] | None, readable: bool) -> str:
+    """A word by its terminals' names, or by their labels where the rules are steps in words."""
+    if not word:
+        return "ε (the empty plan)"
+    label: Any = lookahead.automaton.label
+    return " / ".join(map(label, word)) if readable else " ".join(word)
