@@ -22,7 +22,6 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from benchmarks.slow_server import slow_server
-
 from formal_llm import TaskPack
 
 

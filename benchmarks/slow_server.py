@@ -43,13 +43,14 @@ async def serve(latency: float) -> None:
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while head := (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower():
-                length = next(int(line.split(":")[1]) for line in head.splitlines() if line.startswith("content-length"))
+                length = next(
+                    int(line.split(":")[1]) for line in head.splitlines() if line.startswith("content-length")
+                )
                 body = json.loads(await reader.readexactly(length))
                 await asyncio.sleep(latency)
                 page = answer(body)
-                writer.write(
-                    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(page) + page
-                )
+                head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(page)}\r\n\r\n"
+                writer.write(head.encode() + page)
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass

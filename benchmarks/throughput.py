@@ -13,10 +13,10 @@ import os
 from itertools import cycle, islice
 from time import perf_counter, process_time
 
-from benchmarks.slow_server import answer, slow_server
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.slow_server import slow_server
 from formal_llm import Planner, Question, TaskPack
 
 LATENCY = 0.05

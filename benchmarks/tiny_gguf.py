@@ -2,10 +2,10 @@
 
 Run: python benchmarks/tiny_gguf.py FILE
 
-The vocabulary is that of bytes, ASCII characters, numbers of two digits and a few words: enough for a server to tokenize
-any prompt and to answer with a number. The model is random but for one thing: it would rather write a number, or end,
-than anything else, as a trained model does when it is asked for a number. So the numbers are among the most probable
-tokens, whose probabilities the server tells.
+The vocabulary is that of bytes, ASCII characters, numbers of two digits and a few words: enough for a server to
+tokenize any prompt and to answer with a number. The model is random but for one thing: it would rather write a number,
+or end, than anything else, as a trained model does when it is asked for a number. So the numbers are among the most
+probable tokens, whose probabilities the server tells.
 """
 
 from __future__ import annotations
