@@ -52,5 +52,26 @@ class GrammarLexer(RegexLexer):
     }
 
 
+class FlowchartLexer(RegexLexer):
+    """Colours for Mermaid, which Pygments does not know."""
+
+    name = "Mermaid flowchart"
+    aliases = ["mermaid"]  # noqa: RUF012
+    tokens = {  # noqa: RUF012
+        "root": [
+            (r"%%[^\n]*", Comment),
+            (r'"[^"]*"?|(?<=\|)[^|\n]+(?=\|)', String),
+            (r"\b(?:flowchart|graph|subgraph|end|direction)\b", Keyword),
+            (r"--+[->xo]?|==+>?|-\.+->?|[|&;]", Operator),
+            (r"[\[\](){}]+", Punctuation),
+            (r"\w+", Name),
+            (r"\s+", Punctuation),
+            (r".", Name),
+        ]
+    }
+
+
 def setup(app: Sphinx) -> None:
     app.add_lexer("cfg", GrammarLexer)
+    app.add_lexer("pda", GrammarLexer)
+    app.add_lexer("mermaid", FlowchartLexer)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pytest
 
 from formal_llm import CFG, ResourceNotFound, authored
+from formal_llm.automata.rules import ENDINGS, read_rules
 
 
 def test_names_and_paths(tmp_path: Path) -> None:
@@ -26,6 +28,9 @@ def test_what_is_not_there_is_told_with_what_is() -> None:
     assert "openagi" in caught.value.known
 
 
-def test_every_shipped_grammar_is_read_without_a_warning() -> None:
-    for name in authored.names("grammars"):
-        assert not CFG.from_file(authored.find("grammars", name, (".cfg",))).warnings
+def test_all_shipped_rules_are_read_without_a_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for kind in ("grammars", "agents"):
+            for name in authored.names(kind):
+                assert not getattr(read_rules(authored.find(kind, name, ENDINGS)), "warnings", ())

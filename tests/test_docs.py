@@ -7,9 +7,11 @@ What a block is, the first word behind its fence says:
 - ``console``: each ``$ formal-llm ...`` is run, and its output is compared; ``...`` stands for anything. ``$ echo $?``
   shows the exit code, a line ``> 2`` is what a person types.
 - ``cfg``: a grammar; ``cfg wrong`` must be refused, ``cfg warns`` must warn, ``cfg part`` is a line or two of one.
+- ``mermaid``: a flowchart, ``pda``: an automaton; with ``wrong`` it must be refused.
 - ``toml``: must parse. ``bash``: installing and setting keys, not run. ``text``: for the eye.
 
-A block whose first line is ``# file: NAME`` is written to a temporary folder, where all blocks after it find it.
+A block whose first line is ``# file: NAME`` (``%% file: NAME`` in a flowchart) is written to a temporary folder,
+where all blocks after it find it.
 """
 
 from __future__ import annotations
@@ -27,14 +29,14 @@ from pathlib import Path
 import pytest
 from pytest_examples import CodeExample, EvalExample, find_examples
 
-from formal_llm import CFG, GrammarError, GrammarWarning
+from formal_llm import CFG, PDA, Flowchart, GrammarError, GrammarWarning, NotationError
 from formal_llm.cli.main import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts)]
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-FILE = re.compile(r"^# file: (\S+)$", re.MULTILINE)
-KINDS = {"python", "console", "cfg", "toml", "bash", "text"}
+FILE = re.compile(r"^(?:#|%%) file: (\S+)$", re.MULTILINE)
+KINDS = {"python", "console", "cfg", "mermaid", "pda", "toml", "bash", "text"}
 BASH = re.compile(r"(pip install formal-llm|export [A-Z_]+=|make )")
 #: What an example must not see of the machine it runs on; and a fixed width of the terminal.
 ENVIRONMENT = {
@@ -152,6 +154,19 @@ def test_grammar(block: Block) -> None:
     elif "part" not in block.tags:
         cfg = CFG.from_string(block.text)
         assert CFG.from_string(str(cfg)) == cfg
+
+
+@pytest.mark.parametrize("block", of_kind("mermaid", "pda"))
+def test_chart_or_automaton(block: Block) -> None:
+    read = Flowchart.from_mermaid if block.kind == "mermaid" else PDA.from_string
+    if "wrong" in block.tags:
+        with pytest.raises(NotationError):
+            read(block.text)
+    elif "warns" in block.tags:
+        with pytest.warns(GrammarWarning):
+            read(block.text)
+    else:
+        assert str(read(str(read(block.text)))) == str(read(block.text))
 
 
 @pytest.mark.parametrize("block", of_kind("toml"))

@@ -9,6 +9,8 @@ under limits keeps them.
 from __future__ import annotations
 
 import heapq
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -21,7 +23,7 @@ from formal_llm.automata.pda import PDA
 
 __all__ = [
     "Ambiguity", "Derivations", "ambiguity_witness", "derivations", "difference", "is_finite", "longest_length",
-    "shortest_length", "words",
+    "shortest_length", "side_by_side", "words",
 ]  # fmt: skip
 
 
@@ -104,16 +106,27 @@ def difference(one: CFG | PDA | LimitedAutomaton, other: CFG | PDA | LimitedAuto
 
     The words are listed side by side until two differ, so a large language in common takes long.
     """
+    return next((word for word, ours, theirs in side_by_side(one, other, max_length) if ours != theirs), None)
+
+
+def side_by_side(
+    one: CFG | PDA | LimitedAutomaton, other: CFG | PDA | LimitedAutomaton, max_length: int
+) -> Iterator[tuple[Word, bool, bool]]:
+    """The words of two languages, each once: the shorter before the longer; with whether either has it."""
     order = tuple(dict.fromkeys((*one.terminals, *other.terminals)))
     ranks = {name: rank for rank, name in enumerate(order)}
+
+    def place(word: Word | None) -> tuple[float, list[int]]:
+        return (math.inf, []) if word is None else (len(word), [ranks[name] for name in word])
+
     ours, theirs = words(one, max_length, order=order), words(other, max_length, order=order)
-    while True:
-        mine, yours = next(ours, None), next(theirs, None)
-        if mine != yours:
-            apart = [word for word in (mine, yours) if word is not None]
-            return min(apart, key=lambda word: (len(word), [ranks[name] for name in word]))
-        if mine is None:
-            return None
+    mine, yours = next(ours, None), next(theirs, None)
+    while (first := min(mine, yours, key=place)) is not None:
+        yield first, mine == first, yours == first
+        mine, yours = (
+            next(ours, None) if mine == first else mine,
+            next(theirs, None) if yours == first else yours,
+        )
 
 
 # -- how words come about ---------------------------------------------------------------------------------------------

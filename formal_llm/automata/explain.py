@@ -52,7 +52,7 @@ def clash(automaton: Any, *, max_states: int = 20_000) -> list[str]:
         Constraints by name (``"constraint 2"``, by its place, for one without a name) and limits as lines of the
         grammar notation; empty where the grammar or automaton has no word even without these rules.
     """
-    rules = _Rules(automaton, max_states)
+    rules = RuleSet(automaton, max_states)
     return rules.called(rules.clash())
 
 
@@ -71,13 +71,13 @@ def remedy(automaton: Any, *, max_states: int = 20_000, max_tries: int = 60) -> 
     Returns:
         The rules, as :func:`clash` calls them; empty where no set is known to leave a word.
     """
-    rules = _Rules(automaton, max_states)
+    rules = RuleSet(automaton, max_states)
     return rules.called(rules.remedy(rules.clash(), max_tries))
 
 
 def why_empty(automaton: Any, *, max_states: int = 20_000) -> WhyEmpty:
     """Why an automaton without any word has none."""
-    rules = _Rules(automaton, max_states)
+    rules = RuleSet(automaton, max_states)
     clashing = rules.clash()
     if clashing:
         way_out = rules.remedy(clashing, max_tries=60)
@@ -96,26 +96,36 @@ def why_empty(automaton: Any, *, max_states: int = 20_000) -> WhyEmpty:
     return WhyEmpty("no run of the automaton accepts")
 
 
-class _Rules:
+class RuleSet:
     """The rules of an automaton, by number: the constraints of a product first, then the limits.
 
     Numbers and not names, since names need not differ. Constraints come first, so that the deletion filter tries to do
     without them first: what is left is then a smaller automaton.
+
+    Args:
+        automaton: a grammar's automaton, a product, or one of these under limits.
+        max_states: the budget of each question to lookahead.
+
+    Attributes:
+        base: the automaton without any rules.
+        constraints: the constraints, in the order of their numbers.
+        every: the numbers of all rules.
     """
 
     def __init__(self, automaton: Any, max_states: int) -> None:
         whole = limited(automaton)
         inner, self._limits = split(whole)
         factors = inner.factors if isinstance(inner, PDA) else ()
-        self.base: Any = factors[0] if factors else inner
-        self._constraints: tuple[PDA, ...] = factors[1:]
-        self._names = [one.name or f"constraint {place}" for place, one in enumerate(self._constraints, 1)]
+        # The limits of the parts are those of the whole: kept there, or a rule that is dropped would still hold here.
+        self.base: Any = factors[0].without_limits if factors else inner
+        self.constraints: tuple[PDA, ...] = tuple(factor.without_limits for factor in factors[1:])
+        self._names = [one.name or f"constraint {place}" for place, one in enumerate(self.constraints, 1)]
         self._alphabet: tuple[str, ...] = ()
         if isinstance(whole, LimitedAutomaton):
             self._alphabet = tuple(whole.terminals)
             self._names += [bound.line for bound in whole.counters.bounds]
         self._max_states = max_states
-        self._every = frozenset(range(len(self._names)))
+        self.every = frozenset(range(len(self._names)))
         self._products: dict[frozenset[int], Any] = {}
         self._verdicts: dict[frozenset[int], str] = {}
 
@@ -125,40 +135,42 @@ class _Rules:
 
     def shown(self, rule: int) -> str:
         """A rule as it stands in a sentence: a name that an author chose is put in quotes, to be told from the rest."""
-        named = not self.is_limit(rule) and self._constraints[rule].name
+        named = not self.is_limit(rule) and self.constraints[rule].name
         return f"constraint {named!r}" if named else self._names[rule]
 
     def is_limit(self, rule: int) -> bool:
         """Whether a rule is a limit and no constraint."""
-        return rule >= len(self._constraints)
+        return rule >= len(self.constraints)
 
     def verdict(self, dropped: frozenset[int]) -> str:
         """Whether there is a word when some rules are dropped: yes, no or unknown."""
         found = self._verdicts.get(dropped)
         if found is None:
-            automaton, limits = self._product(dropped), self._limits
-            for rule in dropped:
-                if self.is_limit(rule):
-                    limits = limits.without(self._names[rule])
-            if limits:
-                # The alphabet of the whole: a lower bound on a terminal that cannot be read any more still counts.
-                automaton = LimitedAutomaton(automaton, limits, self._alphabet)
-            found = Lookahead(automaton, max_states=self._max_states).completable().value
+            found = Lookahead(self.without(dropped), max_states=self._max_states).completable().value
             self._verdicts[dropped] = found
         return found
 
+    def without(self, dropped: frozenset[int]) -> Any:
+        """The automaton under the rules that are left when some are dropped."""
+        automaton, limits = self._product(dropped), self._limits
+        for rule in dropped:
+            if self.is_limit(rule):
+                limits = limits.without(self._names[rule])
+        # The alphabet of the whole: a lower bound on a terminal that cannot be read any more still counts.
+        return LimitedAutomaton(automaton, limits, self._alphabet) if limits else automaton
+
     def _product(self, dropped: frozenset[int]) -> Any:
-        kept = frozenset(range(len(self._constraints))) - dropped
+        kept = frozenset(range(len(self.constraints))) - dropped
         if kept not in self._products:
-            self._products[kept] = constrained(self.base, [self._constraints[number] for number in sorted(kept)])
+            self._products[kept] = constrained(self.base, [self.constraints[number] for number in sorted(kept)])
         return self._products[kept]
 
     def clash(self, dropped: frozenset[int] = frozenset()) -> list[int]:
         """A clash among the rules that are not dropped yet, given that these leave no word."""
-        if self.verdict(self._every) == "no":
+        if self.verdict(self.every) == "no":
             return []
         needed: list[int] = []
-        for rule in sorted(self._every - dropped):
+        for rule in sorted(self.every - dropped):
             if self.verdict(dropped | {rule}) == "no":
                 dropped |= {rule}
             else:
@@ -192,10 +204,10 @@ class _Rules:
 
     def _any_remedy(self) -> list[int]:
         """A remedy of which no rule can be put back: all rules, less one after the other that is not in the way."""
-        dropped = self._every
+        dropped = self.every
         if self.verdict(dropped) != "yes":
             return []
-        for rule in sorted(self._every):
+        for rule in sorted(self.every):
             if self.verdict(dropped - {rule}) == "yes":
                 dropped -= {rule}
         return sorted(dropped)

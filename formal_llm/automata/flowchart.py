@@ -251,11 +251,17 @@ class Flowchart(Drawable):
                 target = self._entry(*(edge.target for edge in self.leaving[node.id]))
                 transitions.append(Transition(node.id, node.id, None, target, (), text))
             elif kind == "decision":
+                targets: set[str] = set()
                 for name, edge in self.answers(node.id).items():
                     answer = one_line(edge.text)
+                    read, target = name if decisions else None, self._entry(edge.target)
                     if decisions:
                         symbols[name] = Symbol(answer)
-                    read, target = name if decisions else None, self._entry(edge.target)
+                    elif target in targets:
+                        # Two answers that lead to one place are two transitions all the same.
+                        transitions.append(Transition(name, None, None, target))
+                        target = name
+                    targets.add(target)
                     transitions.append(
                         Transition(node.id, read, None, target, (), answer, question=text, decision=True)
                     )

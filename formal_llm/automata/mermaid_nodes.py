@@ -63,7 +63,9 @@ class NodeScanner:
                 self.fail("this quote is not closed", self.text.index('"', self.at), expected=("'\"'",))
             begin = self.at
             while self.at < len(self.text) and not self.sees(*closings):
-                if self.text[self.at] in '[](){}|"' and not self.take(PLACEHOLDER):
+                if self.take(PLACEHOLDER):
+                    continue
+                if self.text[self.at] in '[](){}|"':
                     self._text_ends_badly(opening, start, begin, expected)
                 self.at += 1
             if self.at >= len(self.text) or _ARROW_INSIDE.search(self.text, begin, self.at):

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple, NoReturn
 
+from formal_llm.automata.cfg import quote
 from formal_llm.automata.source import Place, Source
 from formal_llm.errors import did_you_mean
 
@@ -41,7 +42,7 @@ _WRONG_ARROW = re.compile(r"=>|⇒|⟶|:=|[—–―]>?|<-|>")
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _RANGE = re.compile(r"(-?\d{1,9})\.\.(-?\d{1,9})")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
 _Value = int | str
 
 
@@ -82,6 +83,8 @@ def statements(source: Source) -> Iterator[Line]:
         if not tokens:
             continue
         at = next((n for n, token in enumerate(tokens) if _begins_clause(tokens[n:])), len(tokens))
+        if at == 0:
+            source.fail("a clause stands behind a statement, on its line", tokens[0].place)
         clauses = list(_clauses(source, tokens[at:], end))
         size = 1
         for name, values in clauses:
@@ -241,5 +244,10 @@ def quoted_name(name: str) -> str:
     words = (*EMPTY_NAMES, "for", "ask", "decide")
     if _BARE.fullmatch(name) and name not in words:
         return name
-    escaped = name.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
-    return f"'{escaped}'"
+    inside = quoted_text(name)[1:-1].replace('\\"', '"').replace("'", "\\'")
+    return f"'{inside}'"
+
+
+def quoted_text(text: str) -> str:
+    """A text as it is written, in double quotes."""
+    return quote(text).replace("\0", "\\0")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from formal_llm.automata.automaton import State
-from formal_llm.automata.cfg import Symbol, quote
+from formal_llm.automata.cfg import Symbol
 from formal_llm.automata.limits import Limits
 from formal_llm.automata.pda import PDA
-from formal_llm.automata.pda_lines import quoted_name
+from formal_llm.automata.pda_lines import quoted_name, quoted_text
 
 
 def write_pda(pda: PDA) -> str:
     """The automaton in its notation, every family written out. States that are no texts are named by their ``str``."""
     states = _state_names(pda.states)
-    lines = [f"%name {quote(pda.name)}"] if pda.name else []
+    lines = [f"%name {quoted_text(pda.name)}"] if pda.name else []
     lines.append(f"%start {states[pda.start_state]}")
     lines.append(f"%accept {' '.join(name for state, name in states.items() if state in pda.accepting_states)}")
     lines += [f"%stack {' '.join(map(quoted_name, pda.start_stack))}"] if pda.start_stack else []
@@ -23,14 +23,14 @@ def write_pda(pda: PDA) -> str:
         read, pop = (quoted_name(name) if name is not None else "ε" for name in (t.read, t.pop))
         push = " ".join(map(quoted_name, t.push)) or "ε"
         line = f"{states[t.state]}, {read}, {pop} -> {states[t.target]}, {push}"
-        line += f" {quote(t.text)}" if t.text else ""
-        line += f" {'decide' if t.decision else 'ask'} {quote(t.question)}" if t.question else ""
+        line += f" {quoted_text(t.text)}" if t.text else ""
+        line += f" {'decide' if t.decision else 'ask'} {quoted_text(t.question)}" if t.question else ""
         lines.append(line)
     described = []
     for name, symbol in pda.symbols.items():
         if name in pda.terminals and symbol != Symbol():
-            texts = f" {quote(symbol.label)}" if symbol.label or symbol.description else ""
-            texts += f" {quote(symbol.description)}" if symbol.description else ""
+            texts = f" {quoted_text(symbol.label)}" if symbol.label or symbol.description else ""
+            texts += f" {quoted_text(symbol.description)}" if symbol.description else ""
             numbers = "".join(f" {quantity}={value}" for quantity, value in symbol.numbers.items())
             described.append(f"{quoted_name(name)}{texts}{numbers}")
     return "\n".join([*lines, *([""] if described else []), *described]) + "\n"

@@ -49,7 +49,7 @@ def check(
 ) -> None:
     """Check rules."""
     loaded = load(source, set_)
-    warnings = list(map(str, getattr(loaded.rules, "warnings", ())))
+    warnings = list(loaded.warnings)
     found = _written(loaded)
     rules, _ = loaded.language("", inputs=None, goal=None, limit=None, require=None, whole=True)
     lookahead = Lookahead(rules, max_states=max_states)

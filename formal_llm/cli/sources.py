@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from warnings import catch_warnings
@@ -24,11 +24,13 @@ class Source:
         rules: as they are written.
         source: what a planner walks.
         pack: the task pack.
+        warnings: what is probably not meant.
     """
 
     rules: Rules
     source: CFG | PDA
     pack: TaskPack | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def wording(self) -> Wording:
@@ -88,7 +90,7 @@ class Source:
 
 
 def load(name: str, facts: Sequence[str] | None = None) -> Source:
-    """The pack or the rules of that name or path; warnings about a grammar are left to ``check``.
+    """The pack or the rules of that name or path, with the warnings about them.
 
     Args:
         name: the name or path.
@@ -98,17 +100,21 @@ def load(name: str, facts: Sequence[str] | None = None) -> Source:
         ResourceNotFound: there is nothing of that name.
         NotationError: a file cannot be read.
     """
-    known = read_facts(facts or ())
-    with catch_warnings(action="ignore"):
-        path = Path(name)
-        if path.is_dir() or (name in authored.names("tasks") and not path.is_file()):
-            pack = TaskPack.load(name, known)
-            return Source(pack.rules, pack.source, pack)
-        if path.is_file() or path.suffix:
-            return _read(path, known)
-        for kind in ("grammars", "agents"):
-            if name in authored.names(kind):
-                return _read(authored.find(kind, name, ENDINGS), known)
+    with catch_warnings(record=True, action="always") as caught:
+        found = _load(name, read_facts(facts or ()))
+    return replace(found, warnings=tuple(dict.fromkeys(str(one.message) for one in caught)))
+
+
+def _load(name: str, known: dict[str, str]) -> Source:
+    path = Path(name)
+    if path.is_dir() or (name in authored.names("tasks") and not path.is_file()):
+        pack = TaskPack.load(name, known)
+        return Source(pack.rules, pack.source, pack)
+    if path.is_file() or path.suffix:
+        return _read(path, known)
+    for kind in ("grammars", "agents"):
+        if name in authored.names(kind):
+            return _read(authored.find(kind, name, ENDINGS), known)
     there = dict.fromkeys([*authored.names("tasks"), *authored.names("grammars"), *authored.names("agents")])
     raise ResourceNotFound("task pack, rules or file", name, there)
 

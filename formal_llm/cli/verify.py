@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from formal_llm.automata import CFG
 from formal_llm.automata.source import read_file
 from formal_llm.cli.console import command, print_text
 from formal_llm.cli.options import (
@@ -29,7 +30,8 @@ from formal_llm.planning.verify import Verifier
 HELP = """Verify a plan that anybody wrote: is it valid, where does it go wrong, what is the nearest valid plan?
 
 The plan is read from a file, or from standard input for "-": steps by name or label, one a line; a word; nested calls;
-JSON. Where a task is named, the plan must also be one for its goal, from its inputs.
+JSON. Where a task is named, the plan must also be one for its goal, from its inputs. Limits and constraints that are to
+blame are named.
 
 Examples:
 
@@ -57,10 +59,13 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     """Verify a plan."""
-    cfg, limits = load(source, set_).language(task, inputs=input_, goal=goal, limit=limit, require=require)
-    verifier = Verifier(cfg, limits, max_states=max_states)
+    loaded = load(source, set_)
+    rules, limits = loaded.language(task, inputs=input_, goal=goal, limit=limit, require=require)
+    verifier = Verifier(rules, limits, max_states=max_states)
     text = sys.stdin.read() if plan == "-" else read_file(Path(plan))
-    verdict = verifier.verify(read_plan_text(text, cfg))
+    # The steps of a grammar say what they are applied to, or are the word; others stand as `plan` prints them.
+    order = "forward" if isinstance(loaded.source, CFG) else loaded.wording.order
+    verdict = verifier.verify(read_plan_text(text, rules, order=order))
     print_text(json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False) if as_json else str(verdict))
     if not verdict.valid:
         raise typer.Exit(1)

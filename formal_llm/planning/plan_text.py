@@ -7,6 +7,10 @@ Understood are, besides the JSON of a plan or a JSON list of names:
 - the same with what they are applied to, "Step 2: Use Colorization on the result of step 1", as a backward plan is
   printed: the word is the last step followed by its arguments, and theirs;
 - a word, terminal names with blanks between them, and nested calls, "translation(captioning(input_image))".
+
+Where the transitions of an automaton have texts of their own, as the steps of a flowchart do, these are understood like
+labels. A decision of a flowchart is its question with the answer; where the lines leave decisions out, as a printed
+plan does, they are filled in.
 """
 
 from __future__ import annotations
@@ -16,51 +20,87 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from formal_llm.automata import CFG
+from formal_llm.automata import CFG, PDA, Transition
+from formal_llm.automata.limited import split
 from formal_llm.automata.lookahead import as_automaton
 from formal_llm.errors import FormalLLMError, NotationError
-from formal_llm.planning.plan import Plan
+from formal_llm.planning.filling import fill_decisions
+from formal_llm.planning.plan import Order, Plan
 
 _NUMBER = re.compile(r"\s*(?:[-*•]\s+)?(?:step\s+(\d+)\s*[:.)]|(\d+)\s*[:.)])?\s*", re.IGNORECASE)
 _RESULT = re.compile(r"(?:the\s+)?(?:result|output)\s+of\s+step\s+(\d+)", re.IGNORECASE)
 _CALL = re.compile(r"(?:\w+\s*=\s*)?([^\s(),]+\(.*\))")
+#: What may stand at the end of a line and be no part of a name.
+_STOPS = ".;,"
 #: Steps may share their arguments, and the word writes them out each time.
 _LONGEST = 10_000
 
 
+#: The terminals that a text may name; none for a step without input.
+Names = tuple[str, ...]
+
+
 class _Step(NamedTuple):
     number: int
-    name: str
+    names: Names
     inputs: tuple[int | str, ...]
     line: int
 
 
-def read_plan_text(text: str, source: CFG | Any) -> tuple[str, ...]:
+def read_plan_text(text: str, source: CFG | Any, *, order: Order = "forward") -> tuple[str, ...]:
     """The word of a plan that anybody wrote.
 
     Args:
         text: the plan; see the module's page for the forms that are understood.
         source: the grammar or automaton whose terminals and labels are meant.
+        order: ``backward`` where steps on several lines stand in the order in which they are carried out, and the word
+            runs from the last one to the first. A word on one line is a word.
 
     Raises:
         NotationError: a name that is no terminal or label (with the nearest one), a step that refers to a step that is
             not before it or whose result is not used; with its line. JSON that is no plan.
     """
-    return _Reader(source).read(text)
+    return _Reader(source, order).read(text)
+
+
+def names_of(text: str, source: CFG | Any) -> tuple[str, ...]:
+    """The terminals that a text may name: by name, by label, by the text of a transition; none where it names none.
+
+    Raises:
+        NotationError: a label that several terminals share, where no decisions tell which one is meant.
+    """
+    return _Reader(source, "forward").names(text)
 
 
 class _Reader:
-    def __init__(self, source: CFG | Any) -> None:
-        automaton = as_automaton(source)
+    def __init__(self, source: CFG | Any, order: Order) -> None:
+        self._automaton = automaton = as_automaton(source)
+        self._order = order
         self._names: dict[str, list[str]] = {}
         self._terminals = automaton.terminals
         self._labels: dict[str, None] = {}
+        inner, _ = split(automaton)
+        told = [t for t in inner.transitions if t.text and t.production is None] if isinstance(inner, PDA) else []
+        #: Whether the automaton decides: then where several steps read the same, the decisions tell which one it is.
+        self._decides = any(transition.decision for transition in told)
         label = getattr(automaton, "label", None)
         for name in self._terminals:
             shown = [name, name.replace("_", " "), *([label(name)] if label is not None else [])]
-            for text in dict.fromkeys(map(_folded, shown)):
-                self._names.setdefault(text, []).append(name)
+            self._learn(name, shown)
             self._labels.update(dict.fromkeys(shown[:1] + shown[2:]))
+        for transition in told:
+            if transition.read is not None:
+                self._learn(transition.read, _texts(transition))
+                self._labels.update(dict.fromkeys(_texts(transition)[:1]))
+        #: The texts of moves without input: steps in the plan, nothing in the word.
+        self._silent = {_folded(text) for transition in told if transition.read is None for text in _texts(transition)}
+
+    def _learn(self, name: str, texts: Sequence[str]) -> None:
+        """Note that these texts name a terminal, also without the full stop at their end."""
+        for text in dict.fromkeys(_folded(form) for text in texts for form in (text, text.rstrip(_STOPS))):
+            names = self._names.setdefault(text, [])
+            if name not in names:
+                names.append(name)
 
     def read(self, text: str) -> tuple[str, ...]:
         if text.lstrip()[:1] in ("{", "["):
@@ -71,7 +111,12 @@ class _Reader:
             steps += self._steps(line, place, len(steps) + 1)
         if any(step.inputs for step in steps):
             return self._nested(steps, dict(lines))
-        return tuple(step.name for step in steps)
+        if self._order == "backward" and len(lines) > 1:
+            steps.reverse()
+        places = [step.names for step in steps if step.names]
+        if self._decides and len(lines) == len(steps):
+            return fill_decisions(places, self._automaton)
+        return tuple(names[0] for names in places)
 
     def _from_json(self, text: str) -> tuple[str, ...]:
         try:
@@ -83,35 +128,41 @@ class _Reader:
             raise NotationError(f"this is neither the JSON of a plan nor a list of names: {error}") from None
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise NotationError("a plan in JSON is a list of names, or an object with such a list as its 'word'")
-        return tuple(self._known(name, None, "") for name in names)
+        return tuple(self._known(name, None, "")[0] for name in names)
 
     # -- names --------------------------------------------------------------------------------------------------
 
-    def _find(self, text: str) -> str | None:
-        """The terminal that a text names, with or without "Use" before it and a full stop after it."""
+    def _find(self, text: str) -> Names | None:
+        """The terminals that a text names, with or without "Use" before it and a full stop after it; None: no step."""
         text = text.strip()
-        for form in (text, text.rstrip(".;,"), re.sub(r"(?i)^use\s+", "", text.rstrip(".;,"))):
+        for form in (text, text.rstrip(_STOPS), re.sub(r"(?i)^use\s+", "", text.rstrip(_STOPS))):
             if form in self._terminals:
-                return form
+                return (form,)
             found = self._names.get(_folded(form), [])
-            if len(found) > 1:
+            if len(found) > 1 and not self._decides:
                 raise NotationError(f"{form!r} may be {' or '.join(found)}; write the name that is meant")
             if found:
-                return found[0]
+                return tuple(found)
+            if _folded(form) in self._silent:
+                return ()
         return None
 
-    def _known(self, text: str, line: int | None, source_line: str) -> str:
-        name = self._find(text)
-        if name is None:
+    def names(self, text: str) -> Names:
+        """The terminals that a text names; none where it names none."""
+        return self._find(text) or ()
+
+    def _known(self, text: str, line: int | None, source_line: str) -> Names:
+        names = self._find(text)
+        if names is None:
             bare = re.sub(r"(?i)^use\s+", "", text.strip())
             problem = CFG.unknown("step", bare, self._labels)
             raise NotationError(problem, file="<plan>", line=line, source_line=source_line or None)
-        return name
+        return names
 
     def _steps(self, line: str, place: int, number: int) -> Iterator[_Step]:
         """The steps on a line: one, or where the line is a word or a nested call, all of its terminals."""
-        if (name := self._find(line)) is not None:
-            yield _Step(number, name, (), place)
+        if (found := self._find(line)) is not None:
+            yield _Step(number, found, (), place)
             return
         call = _CALL.fullmatch(line.strip())
         names = re.split(r"[\s(),]+", call[1].strip(")")) if call else line.split()
@@ -134,13 +185,15 @@ class _Reader:
 
     def _inputs(self, text: str) -> tuple[int | str, ...] | None:
         """What a step is applied to: numbers of steps, terminals. A label may itself hold an "and"."""
-        parts, waiting = [], ""
+        parts: list[int | str] = []
+        found: tuple[int | str, ...] | None
+        waiting = ""
         for part in re.split(r"\s+and\s+", text):
             waiting = f"{waiting} and {part}" if waiting else part
             result = _RESULT.fullmatch(waiting.strip().rstrip(".;,"))
-            found = int(result[1]) if result else self._find(waiting)
-            if found is not None:
-                parts.append(found)
+            found = (int(result[1]),) if result else self._find(waiting)
+            if found:
+                parts.append(found[0])
                 waiting = ""
         return None if waiting else tuple(parts)
 
@@ -152,7 +205,7 @@ class _Reader:
         words: dict[int, tuple[str, ...]] = {}
         unused: dict[int, _Step] = {}
         for step in steps:
-            word = [step.name]
+            word = [*step.names[:1]]
             for item in step.inputs:
                 if isinstance(item, int) and item not in words:
                     raise NotationError(
@@ -173,6 +226,13 @@ class _Reader:
                 source_line=lines[lost[0].line],
             )  # fmt: skip
         return words[last.number]
+
+
+def _texts(transition: Transition) -> list[str]:
+    """The texts that name a transition: its own; that of an answer, also with its question before it."""
+    text, question = transition.text, transition.question
+    bare = question.rstrip("?: ")
+    return [f"{question} {text}", f"{bare}: {text}", f"{bare} {text}", text] if transition.decision else [text]
 
 
 def _folded(text: str) -> str:

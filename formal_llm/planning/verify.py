@@ -12,16 +12,16 @@ from typing import Any
 
 from formal_llm.automata import CFG, Limits, Lookahead
 from formal_llm.automata.edits import UNIT_WEIGHTS, Edit, EditWeights
-from formal_llm.automata.explain import why_empty
+from formal_llm.automata.explain import RuleSet, why_empty
 from formal_llm.automata.flow import INFINITE
-from formal_llm.automata.limited import limited
+from formal_llm.automata.limited import LimitedAutomaton
 from formal_llm.automata.nearest import Nearest, nearest
 from formal_llm.automata.prefixes import Prefixes
 from formal_llm.errors import did_you_mean
 from formal_llm.planning.plan import Plan
 
 Word = tuple[str, ...]
-#: How many sets of limits a verifier keeps what it learnt of, to name the limits to blame.
+#: How many sets of rules a verifier keeps what it learnt of, to name the limits and constraints to blame.
 _KEPT = 100
 
 
@@ -39,6 +39,9 @@ class Verification:
         allowed: the terminals that could have stood at ``position``, in the order of the alphabet.
         may_stop: whether the word could have ended at ``position``.
         limits: the limits to blame, as lines of the grammar notation; empty where the word breaks the grammar itself.
+        constraints: the constraints of a product to blame, by name (``"constraint 2"``, by its place, for one without).
+            The limits and constraints to blame are those that the word breaks at ``position``, each by itself; where it
+            breaks none there, they are a smallest set that together leave no way on: without any one there is one.
         decided: False where the budget of states ran out before ``position`` and all of ``allowed`` were known; what
             is told nevertheless is certain.
         nearest: a nearest valid word; None where there is none, or it was not looked for or not found.
@@ -54,6 +57,7 @@ class Verification:
     allowed: Word = ()
     may_stop: bool = False
     limits: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
     decided: bool = True
     nearest: Word | None = None
     edits: tuple[Edit, ...] = ()
@@ -82,7 +86,7 @@ class Verifier:
     """Verifies plans against one grammar or automaton.
 
     Args:
-        source: a grammar (with its limits), a pushdown automaton, or one under limits.
+        source: a grammar (with its limits), a pushdown automaton, a product, or one of these under limits.
         limits: more limits.
         weights: what edits cost, in the search for a nearest valid word.
         max_states: how many states one query may visit before it answers "not decided".
@@ -105,7 +109,10 @@ class Verifier:
         self._max_states = max_states
         self._prefixes = Prefixes(self.lookahead)
         self._pda = self._prefixes.pda
-        self._under: dict[Limits, Prefixes] = {self._prefixes.limits: self._prefixes}
+        self._decisions = {t.read: f"{t.question} {t.text}" for t in self._pda.transitions if t.decision and t.text}
+        self._rules = RuleSet(self.automaton, max_states)
+        self._under: dict[frozenset[int], Prefixes] = {frozenset(): self._prefixes}
+        self._alone: dict[int, Prefixes] = {}
 
     def verify(self, plan: Plan | Sequence[str], *, repair: bool = True) -> Verification:
         """What there is to say about a plan.
@@ -130,69 +137,89 @@ class Verifier:
         position: int | None = max(longest, 0) if decided else None
         allowed: Word = ()
         may_stop = False
-        limits: tuple[str, ...] = ()
+        limits: Sequence[str] = ()
+        constraints: Sequence[str] = ()
         if position is None:
             reason = "where it goes wrong was not decided within the budget of states"
         elif longest < 0:
             why = why_empty(self.automaton, max_states=self._max_states)
-            limits = why.limits
+            limits, constraints = why.limits, why.constraints
             reason = f"no plan is valid: {why.reason}"
         else:
             allowed, may_stop, decided = self._prefixes.following(word[:position])
-            limits = self._to_blame(word, position)
-            reason = self._reason(word, position, allowed, may_stop, limits)
+            rules, blamed = self._rules, self._to_blame(word, position)
+            limits = rules.called(rule for rule in blamed if rules.is_limit(rule))
+            constraints = rules.called(rule for rule in blamed if not rules.is_limit(rule))
+            reason = self._reason(word, position, allowed, may_stop, [rules.shown(rule) for rule in blamed])
         return Verification(
             word,
             False,
             reason,
-            position,
-            allowed,
-            may_stop,
-            limits,
-            decided,
-            found.word,
-            found.edits,
-            found.distance if found.decided else None,
-            found.decided,
+            position=position,
+            allowed=allowed,
+            may_stop=may_stop,
+            limits=tuple(limits),
+            constraints=tuple(constraints),
+            decided=decided,
+            nearest=found.word,
+            edits=found.edits,
+            distance=found.distance if found.decided else None,
+            nearest_decided=found.decided,
         )
 
     # -- why ----------------------------------------------------------------------------------------------------
 
-    def _to_blame(self, word: Word, position: int) -> tuple[str, ...]:
-        """The limits that forbid what stands at ``position``; none where the grammar forbids it anyway."""
-        limits, prefix = self._prefixes.limits, word[: position + 1]
+    def _to_blame(self, word: Word, position: int) -> list[int]:
+        """The rules that forbid what stands at ``position``; none where the grammar forbids it anyway."""
+        rules, prefix = self._rules, word[: position + 1]
         ends = position == len(word)
-        if not limits or not self._fits(prefix, ends, Limits()):
-            return ()
-        every = self.automaton.counters.bounds
-        broken = [bound.line for bound in self.automaton.broken(prefix) if ends or bound.most is not None]
+        if not rules.every or not self._fits(prefix, ends, rules.every):
+            return []
+        broken = [number for number in range(len(rules.constraints)) if self._breaks(number, prefix, ends)]
+        if isinstance(self.automaton, LimitedAutomaton):
+            bounds = self.automaton.counters.bounds
+            limits = [bounds.index(bound) for bound in self.automaton.broken(prefix) if ends or bound.most is not None]
+            broken += [len(rules.constraints) + number for number in limits]
         if broken:
-            return tuple(broken)
-        # No limit is broken yet, but together they leave no way on: the deletion filter, as in explain.clash.
-        needed: list[str] = []
-        for line in dict.fromkeys(bound.line for bound in every):
-            less = limits.without(line)
-            if self._fits(prefix, ends, less):
-                needed.append(line)
+            return broken
+        # No rule is broken yet, but together they leave no way on: the deletion filter, as in explain.clash.
+        dropped: frozenset[int] = frozenset()
+        needed: list[int] = []
+        for rule in sorted(rules.every):
+            if self._fits(prefix, ends, dropped | {rule}):
+                needed.append(rule)
             else:
-                limits = less
-        return tuple(needed)
+                dropped |= {rule}
+        return needed
 
-    def _fits(self, prefix: Word, ends: bool, limits: Limits) -> bool:
-        """Whether a word begins with ``prefix``, or is ``prefix``, under other limits; unknown counts as yes."""
-        automaton = limited(self._pda, limits)
+    def _breaks(self, number: int, prefix: Word, ends: bool) -> bool:
+        """Whether a constraint by itself, whatever the grammar says, rules out that a word begins so, or is that."""
+        constraint = self._rules.constraints[number]
         if ends:
-            return bool(automaton.accepts(prefix))
-        prefixes = self._under.get(limits)
+            return not constraint.accepts(prefix)
+        if number not in self._alone:
+            self._alone[number] = Prefixes(Lookahead(constraint, max_states=self._max_states))
+        return self._alone[number].viable(prefix) is False
+
+    def _fits(self, prefix: Word, ends: bool, dropped: frozenset[int]) -> bool:
+        """Whether a word begins with ``prefix``, or is it, when some rules are dropped; unknown counts as yes."""
+        if ends:
+            return bool(self._rules.without(dropped).accepts(prefix))
+        prefixes = self._under.get(dropped)
         if prefixes is None:
             if len(self._under) > _KEPT:
                 self._under.clear()
-            prefixes = self._under[limits] = Prefixes(Lookahead(automaton, max_states=self._max_states))
+            lookahead = Lookahead(self._rules.without(dropped), max_states=self._max_states)
+            prefixes = self._under[dropped] = Prefixes(lookahead)
         return prefixes.viable(prefix) is not False
 
-    def _reason(self, word: Word, position: int, allowed: Word, may_stop: bool, limits: tuple[str, ...]) -> str:
+    def _label(self, name: str) -> str:
+        """The text for a terminal; a decision is told with its question, since many have the answer "yes"."""
+        return self._decisions.get(name) or self._pda.label(name)
+
+    def _reason(self, word: Word, position: int, allowed: Word, may_stop: bool, blamed: Sequence[str]) -> str:
         ends = position == len(word)
-        label = self._pda.label
+        label = self._label
         name = "" if ends else word[position]
         if not ends and name not in self._pda.terminals:
             near = did_you_mean(name, self._pda.terminals)
@@ -201,8 +228,8 @@ class Verifier:
             what = "it ends too early" if word else "it is empty"
         else:
             what = f"{label(name)} cannot stand at place {position + 1}"
-        if limits:
-            what += f" because of {'; '.join(limits)}"
+        if blamed:
+            what += f" because of {'; '.join(blamed)}"
         could = [label(other) for other in allowed]
         if not could:
             return what + ("; the plan must end there" if may_stop else "")
@@ -223,7 +250,7 @@ def verify(
 
     Args:
         plan: a plan, or a word as a sequence of terminal names.
-        source: a grammar (with its limits), a pushdown automaton, or one under limits.
+        source: a grammar (with its limits), a pushdown automaton, a product, or one of these under limits.
         limits: more limits.
         weights: what edits cost, in the search for a nearest valid word.
         max_states: how many states one query may visit before it answers "not decided".

@@ -46,8 +46,8 @@ def flowcharts(draw: st.DrawFn, *, loops: bool = True, texts: st.SearchStrategy[
 #: Each with what it means: its decisions and its steps.
 WILD: list[tuple[str, list[str], list[str]]] = [
     (  # the first example of Mermaid's own pages
-        "graph TD\n    A[Christmas] -->|Get money| B(Go shopping)\n    B --> C{Let me think}\n    C -->|One| D[Laptop]\n"
-        "    C -->|Two| E[iPhone]\n    C -->|Three| F[fa:fa-car Car]\n",
+        "graph TD\n    A[Christmas] -->|Get money| B(Go shopping)\n    B --> C{Let me think}\n    C -->|One| D[Laptop]"
+        "\n    C -->|Two| E[iPhone]\n    C -->|Three| F[fa:fa-car Car]\n",
         ["Let me think"],
         ["Christmas", "Go shopping", "Laptop", "iPhone", "Car"],
     ),
@@ -57,8 +57,8 @@ WILD: list[tuple[str, list[str], list[str]]] = [
         ["Ship", "Remind"],
     ),
     (  # quotes, line breaks, entities, an outcome as a stadium
-        'flowchart TB\n  S(["Claim received"]) --> q1{"Filed within<br/>30 days?"}\n  q1 -- "Yes" --> ok["Say #quot;accepted#quot;"]\n'
-        '  q1 -- "No, late" --> late(["Refuse"])\n',
+        'flowchart TB\n  S(["Claim received"]) --> q1{"Filed within<br/>30 days?"}\n  q1 -- "Yes" -->'
+        ' ok["Say #quot;accepted#quot;"]\n  q1 -- "No, late" --> late(["Refuse"])\n',
         ["Filed within\n30 days?"],
         ['Say "accepted"', "Refuse"],
     ),
@@ -71,14 +71,16 @@ WILD: list[tuple[str, list[str], list[str]]] = [
         ["Identify the person", "Send the data", "Say that there is none"],
     ),
     (  # subgraphs with directions
-        'flowchart TB\n subgraph intake [Intake]\n  direction LR\n  a[Open file] --> b[Check conflict]\n end\n subgraph "Work"\n'
+        'flowchart TB\n subgraph intake [Intake]\n  direction LR\n  a[Open file] --> b[Check conflict]\n end\n'
+        ' subgraph "Work"\n'
         "  c{Conflict?}\n end\n b --> c\n c -.->|no| d[Sign mandate]\n c ==>|yes| e[Decline]\n",
         ["Conflict?"],
         ["Open file", "Check conflict", "Sign mandate", "Decline"],
     ),
     (  # the shapes of Mermaid 11
         "flowchart TD\n    s@{ shape: start }\n    s --> r@{ shape: doc, label: \"Read the lease\" }\n"
-        "    r --> q@{ shape: decision, label: \"Break clause?\" }\n    q -->|yes| n@{ shape: lean-r, label: \"Give notice\" }\n"
+        "    r --> q@{ shape: decision, label: \"Break clause?\" }\n    q -->|yes| n@{ shape: lean-r, "
+        "label: \"Give notice\" }\n"
         "    q -->|no| w@{ shape: delay, label: \"Wait\" } --> f@{ shape: stop }\n    n --> f\n",
         ["Break clause?"],
         ["Read the lease", "Give notice", "Wait"],
@@ -90,7 +92,8 @@ WILD: list[tuple[str, list[str], list[str]]] = [
         ["a", "b", "d", "e"],
     ),
     (  # Windows line ends, tabs, byte order mark
-        "\ufeffflowchart TD\r\n\tA[Weigh parcel]\t-->\tB{Heavy?}\r\n\tB\t-->|yes|\tC[Van]\r\n\tB -->|no| D[Bicycle]\r\n",
+        "\ufeffflowchart TD\r\n\tA[Weigh parcel]\t-->\tB{Heavy?}\r\n\tB\t-->|yes|\tC[Van]\r\n"
+        "\tB -->|no| D[Bicycle]\r\n",
         ["Heavy?"],
         ["Weigh parcel", "Van", "Bicycle"],
     ),

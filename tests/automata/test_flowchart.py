@@ -87,7 +87,8 @@ class TestMeaning:
 class TestFill:
     def test_names_are_filled_in_everywhere(self):
         chart = Flowchart.from_mermaid(
-            "---\ntitle: For {who}\n---\nflowchart TD\nA{Is {who} entitled?} -->|{yes}| B[Pay {sum} to {who}]\nA -->|no| C"
+            "---\ntitle: For {who}\n---\nflowchart TD\n"
+            "A{Is {who} entitled?} -->|{yes}| B[Pay {sum} to {who}]\nA -->|no| C"
         )
         assert chart.placeholders == ("who", "sum", "yes")
         filled = chart.fill({"who": "Microsoft", "sum": 5, "yes": "Sí"})
@@ -290,7 +291,8 @@ class TestPlanning:
                           decision="{question} -> {answer}")  # fmt: skip
         Planner(RETURNS.pda(), llm, wording=wording).plan("x")
         assert (
-            llm.questions[1].prompt == "Within {limit} days? -> yes\nStep 1: Take the goods\nStep 2: ?\nQ: Seal broken?"
+            llm.questions[1].prompt
+            == "Within {limit} days? -> yes\nStep 1: Take the goods;\nStep 2: ?\nQ: Seal broken?"
         )
 
     def test_limits_hold(self):

@@ -173,7 +173,7 @@ def test_check_tells_what_a_grammar_is(tmp_path: Path) -> None:
     (tmp_path / "w.cfg").write_text("S -> a | Loop\nLoop -> Loop a\n", encoding="utf-8")
     done = run("check", "w.cfg", cwd=tmp_path)
     assert done.returncode == 0
-    assert "warning: no word can be derived from Loop" in done.stderr
+    assert "no word can be derived from Loop" in done.stderr
     assert run("check", "w.cfg", "--strict", cwd=tmp_path).returncode == 1
 
 
@@ -192,7 +192,7 @@ def test_svg_without_graphviz_says_what_to_install(tmp_path: Path) -> None:
 
 def test_tasks_and_llms() -> None:
     packs = json.loads(run("tasks", "--json").stdout)
-    assert {"name": "openagi", "title": packs[0]["title"], "tasks": 185} in packs
+    assert {(pack["name"], pack["tasks"]) for pack in packs} >= {("openagi", 185), ("daily", 0), ("risk", 0)}
     rows = json.loads(run("tasks", "openagi", "--split", "test", "--json").stdout)
     assert [row["number"] for row in rows][:3] == [2, 3, 10]
     assert len(run("tasks", "openagi").stdout.splitlines()) == 185

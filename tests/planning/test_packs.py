@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from formal_llm import GrammarError, Limits, NotationError, Planner, ResourceNotFound, TaskPack
+from formal_llm import (
+    AutomatonError,
+    GrammarError,
+    Limits,
+    NotationError,
+    NoValidPlan,
+    Planner,
+    ResourceNotFound,
+    TaskPack,
+)
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "data" / "openagi" / "task_description.txt"
 
@@ -145,6 +154,10 @@ def test_what_is_wrong_with_a_pack_is_told_with_the_file(tmp_path: Path) -> None
         ('[slots]\ny = ["1"]\n[[groups]]\nname = "G"\ntext = "Do {z}"\nslots = ["y"]', "placeholder {z}"),
         ('[slots]\ny = []\n[[groups]]\nname = "G"\ntext = "Do {y}"\nslots = ["y"]', "slot is empty"),
         ('[[groups]]\nname = "G"\ntext = "Do"\n[splits]\ntest = [1]', "numbered from 0 to 0"),
+        ('task = "Do {it}"', "placeholder {it}"),
+        ('[[constraints]]\nname = "never"\nformula = "(not (eventually aa))"', "constraint 'never'"),
+        ('[[constraints]]\nname = "odd"\nformula = "(until {x} b)"', "placeholder {x}"),
+        ('[[constraints]]\nname = "no formula"', "the key 'formula' is missing"),
     ],
 )
 def test_what_cannot_work_in_a_pack_is_told_when_it_is_loaded(more: str, said: str, tmp_path: Path) -> None:
@@ -153,3 +166,29 @@ def test_what_cannot_work_in_a_pack_is_told_when_it_is_loaded(more: str, said: s
         TaskPack.load(str(folder))
     assert said in str(caught.value)
     assert "pack.toml" in str(caught.value)
+
+
+CHART = 'flowchart TD\n  q{"Shall {who} go?"} -->|Yes| go["{who} goes"]\n  q -->|No| stay["{who} stays"]\n'
+
+
+def test_a_pack_of_a_flowchart_with_facts_and_constraints(tmp_path: Path) -> None:
+    pack = 'title = "T"\nrules = "chart.mmd"\ntask = "Advise {who}."\n[facts]\nwho = "Ann"\n'
+    pack += '[names]\nno = "q=no"\n[[constraints]]\nname = "nobody stays"\nformula = "(not (eventually {no}))"\n'
+    folder = write_pack(tmp_path / "p", pack)
+    (folder / "chart.mmd").write_text(CHART, encoding="utf-8")
+    loaded = TaskPack.load(str(folder), {"who": "Bob"})
+    assert loaded.task("").description == "Advise Bob."
+    assert [str(step) for step in loaded.planner("test:first").plan(loaded.task("")).steps] == ["Step 1: Bob goes"]
+    assert [one.name for one in loaded.constraints] == ["nobody stays"]
+    with pytest.raises(NoValidPlan, match="nobody stays"):
+        loaded.planner(limits=Limits({"q=yes": 0})).plan("t")
+    with pytest.raises(AutomatonError, match="no grammar"):
+        _ = loaded.cfg
+    with pytest.raises(ResourceNotFound, match="who"):
+        TaskPack.load(str(folder), {"whom": "Bob"})
+    (folder / "pack.toml").write_text('title = "T"\nrules = "chart.mmd"\n', encoding="utf-8")
+    with pytest.raises(NotationError, match=r"no value for \{who\}"):
+        TaskPack.load(str(folder))
+    (folder / "pack.toml").write_text(f'{pack}[goals.x]\nsymbol = "q"\n', encoding="utf-8")
+    with pytest.raises(NotationError, match="grammar"):
+        TaskPack.load(str(folder))
