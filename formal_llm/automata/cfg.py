@@ -87,6 +87,21 @@ def members(symbol: str) -> tuple[str, ...] | None:
     return tuple(match[2].split(", ")) if match else None
 
 
+def spelled_out(selections: Iterable[str]) -> list[Production]:
+    """Productions that give selection symbols ``some(...)`` their meaning."""
+    productions: list[Production] = []
+    seen: set[str] = set()
+    todo = list(selections)
+    while todo:
+        symbol = todo.pop()
+        if symbol not in seen:
+            seen.add(symbol)
+            added = _subset_productions(symbol)
+            productions += added
+            todo += [name for p in added for name in p.body if members(name) is not None]
+    return productions
+
+
 def _subset_productions(symbol: str) -> list[Production]:
     """``some(a, b)`` takes the first member or leaves it; ``any(...)``, what follows a taken one, may stay empty."""
     kind, names = symbol[: symbol.index("(")], members(symbol) or ()
@@ -226,17 +241,7 @@ class CFG(Drawable, Intersectable):
     @cached_property
     def expanded(self) -> tuple[Production, ...]:
         """All productions, those that spell out selections included: a plain grammar for the same language."""
-        productions = list(self.productions)
-        seen: set[str] = set()
-        todo = list(self.selections)
-        while todo:
-            symbol = todo.pop()
-            if symbol not in seen:
-                seen.add(symbol)
-                added = _subset_productions(symbol)
-                productions += added
-                todo += [name for p in added for name in p.body if members(name) is not None]
-        return tuple(productions)
+        return (*self.productions, *spelled_out(self.selections))
 
     @cached_property
     def by_head(self) -> Mapping[str, tuple[Production, ...]]:

@@ -1,10 +1,9 @@
-"""How two languages differ: a shortest word that one has and the other has not, both ways, and how many words of each
-length there are.
+"""How two languages differ: a shortest word that one has and the other has not, both ways.
 
 Both automata read the same word, letter by letter; after a word each may be in several configurations (those from which
 nothing can be completed are left out), and a pair of sets of configurations is a *place*. The places are explored by
 length, as in the subset construction (Rabin and Scott 1959): each word leads to one place, so the words are told apart
-though a word may have many runs, and counted as the ways to the places. Finite automata have finitely many places, and
+though a word may have many runs, and those of each length are counted as the ways to the places. Finite automata have finitely many places, and
 so have finite languages; then the answer holds without a bound on the length. For other pushdown automata equality
 cannot be decided (Hopcroft, Motwani and Ullman, section 9.5), and the answer holds up to a length.
 
@@ -49,8 +48,7 @@ class Differences:
     Attributes:
         only_one: a shortest word that only the first language has; None for none, or none of the length compared.
         only_other: the same for the second.
-        up_to: up to which length all words were compared; None: all words were, so that what was not found is not there.
-            -1 where the budget was too small for any.
+        up_to: up to which length all words were compared; None: all were, so that what was not found is not there.
         counts: how many words of each length there are, as far as that was found on the way.
     """
 
@@ -89,10 +87,11 @@ def differences(
         raise ValueError("max_length counts from 0")
     sides = Lookahead(one), Lookahead(other)
     try:
-        found = _Exploration(sides, _bound(sides, max_length, _FURTHER), max_places).differences()
+        bound = max_length if max_length is not None else None if _finite(sides) else _beyond(sides, _FURTHER)
+        found = _Exploration(sides, bound, max_places).differences()
     except _TooMany:
-        bound = _bound(sides, max_length, _LISTED_FURTHER)
-        found = _listed(sides, _LISTED_FURTHER if bound is None else bound, 10 * max_places)
+        bound = max_length if max_length is not None else _beyond(sides, _LISTED_FURTHER)
+        found = _listed(sides, bound, 10 * max_places)
     # The same rules, up to labels, have the same words however many there are.
     return replace(found, up_to=None) if _same(sides[0].automaton, sides[1].automaton) else found
 
@@ -102,17 +101,20 @@ def _same(one: Any, other: Any) -> bool:
     (inner, _), (another, _) = split(one), split(other)
     if not (isinstance(inner, PDA) and isinstance(another, PDA) and inner.fingerprint == another.fingerprint):
         return False
-    bounds = [automaton.counters.bounds if isinstance(automaton, LimitedAutomaton) else () for automaton in (one, other)]
+    bounds = [
+        automaton.counters.bounds if isinstance(automaton, LimitedAutomaton) else () for automaton in (one, other)
+    ]
     return bool(bounds[0] == bounds[1])
 
 
-def _bound(sides: tuple[Lookahead, Lookahead], max_length: int | None, further: int) -> int | None:
-    """The longest words to compare; None for any."""
-    if max_length is not None:
-        return max_length
+def _finite(sides: tuple[Lookahead, Lookahead]) -> bool:
+    """Whether both are finite automata; limits leave them finite."""
     automata = [split(side.automaton)[0] for side in sides]
-    if further == _FURTHER and all(isinstance(one, PDA) and not one.uses_stack for one in automata):
-        return None
+    return all(isinstance(one, PDA) and not one.uses_stack for one in automata)
+
+
+def _beyond(sides: tuple[Lookahead, Lookahead], further: int) -> int:
+    """A length beyond the shortest words."""
     try:
         return max(side.shortest() or 0 for side in sides) + further
     except Undecided:
@@ -211,7 +213,9 @@ class _Exploration:
             known = self._known[place] = _Reached(accepts, after)
         return known
 
-    def _close(self, number: int, place: Iterable[Any], after: dict[str, tuple[list[Any], list[Any]]], left: float) -> bool:
+    def _close(
+        self, number: int, place: Iterable[Any], after: dict[str, tuple[list[Any], list[Any]]], left: float
+    ) -> bool:
         """Make the moves without input, note where each letter leads; whether the automaton accepts."""
         side = self._sides[number]
         automaton, accepts = side.automaton, False

@@ -4,12 +4,15 @@ A flowchart is read from Mermaid. Its nodes mean:
 
 - a *decision* is a node of the shape ``{..}`` or ``{{..}}``, or any node with more than one arrow out of it. It is a
   question, and the texts of its arrows are the answers;
+- a *selection* is a hexagon ``{{..}}`` whose arrows all lead to one node: any of its answers may be chosen together, in
+  the order in which they stand, and each that is chosen is a step of the plan;
 - every other node is a *step* of the plan, its text the text of the step, but for
 - *markers*, which are no steps: the first node where it is a stadium ``([..])`` or circle ``((..))``, since it tells
   when the chart applies, or says nothing but a word such as "Start"; a last node that says nothing but a word such as
   "End"; and nodes without any text. A last node that tells an outcome, ``([Refuse])``, is a step.
 
 A flowchart is a finite automaton, and :meth:`Flowchart.pda` shows it as one: its words are the ways through the chart.
+(Where it has selections, they are worked off on the stack of a pushdown automaton.)
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from formal_llm.automata.cfg import Symbol
+from formal_llm.automata.cfg import Symbol, selection, spelled_out
 from formal_llm.automata.drawable import Arrow, Box, Drawable, Picture, printable
 from formal_llm.automata.drawable import Kind as Look
 from formal_llm.automata.mermaid_text import BRACKETS, PLACEHOLDER, SHAPES, plain, write_text
@@ -250,6 +253,8 @@ class Flowchart(Drawable):
                 symbols[node.id] = Symbol(text)
                 target = self._entry(*(edge.target for edge in self.leaving[node.id]))
                 transitions.append(Transition(node.id, node.id, None, target, (), text))
+            elif self.is_selection(node.id):
+                transitions += self._selection(node, symbols) if decisions else self._passed(node)
             elif kind == "decision":
                 targets: set[str] = set()
                 for name, edge in self.answers(node.id).items():
@@ -267,6 +272,25 @@ class Flowchart(Drawable):
                     )
         start = self._entry(self.start)
         return PDA(transitions, start=start, accepting=(END,), symbols=symbols, name=self.title, check=False)
+
+    def is_selection(self, name: str) -> bool:
+        """Whether several answers of a node may be chosen together."""
+        leaving = self.leaving[name]
+        return self.node[name].shape == "hex" and len(leaving) > 1 and len({edge.target for edge in leaving}) == 1
+
+    def _selection(self, node: FlowNode, symbols: dict[str, Symbol]) -> list[Transition]:
+        answers = self.answers(node.id)
+        symbols |= {name: Symbol(one_line(edge.text)) for name, edge in answers.items()}
+        choice, end, inside = selection(*answers), f"{node.id}$", f"{node.id}?"
+        question = one_line(node.text)
+        target = self._entry(self.leaving[node.id][0].target)
+        made = [Transition(node.id, None, None, inside, (choice, end))]
+        made += [Transition(inside, None, p.head, inside, p.body, question=question) for p in spelled_out([choice])]
+        made += [Transition(inside, name, name, inside, (), symbols[name].label) for name in answers]
+        return [*made, Transition(inside, None, end, target)]
+
+    def _passed(self, node: FlowNode) -> list[Transition]:
+        return [Transition(node.id, None, None, self._entry(self.leaving[node.id][0].target))]
 
     def answers(self, name: str) -> dict[str, FlowEdge]:
         """The arrows out of a decision, by the terminals that stand for them, such as ``entitled=yes``."""

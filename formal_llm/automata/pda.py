@@ -306,7 +306,7 @@ class PDA(Drawable, Intersectable):
         return configuration.state in self.accepting_states
 
     def accepts(self, word: Iterable[str]) -> bool:
-        """Whether the automaton accepts ``word``. Exact for every automaton and always ends (also with ε-cycles)."""
+        """Whether the automaton accepts ``word``; its limits are not asked. Exact, and ends also with ε-cycles."""
         if self.is_of_cfg and self.cfg is not None:
             return self.cfg.accepts(word)
         from formal_llm.automata.tabulation import accepts

@@ -8,8 +8,10 @@ import typer
 
 from formal_llm.cli import check as checking
 from formal_llm.cli import count as counting
+from formal_llm.cli import diff as comparing
 from formal_llm.cli import inspect as inspecting
 from formal_llm.cli import plan as planning
+from formal_llm.cli import try_ as trying
 from formal_llm.cli import verify as verifying
 from formal_llm.cli.console import EXIT_CODES_HELP, print_text, settings
 
@@ -44,7 +46,9 @@ def _before(
 
 app.command(help=planning.HELP)(planning.plan)
 app.command(help=verifying.HELP)(verifying.verify)
+app.command("try", help=trying.HELP)(trying.try_)
 app.command(help=checking.HELP)(checking.check)
+app.command(help=comparing.HELP)(comparing.diff)
 app.command(help=inspecting.DRAW_HELP)(inspecting.draw)
 app.command(help=inspecting.TASKS_HELP)(inspecting.tasks)
 app.command()(inspecting.llms)

@@ -38,6 +38,11 @@ class LookaheadMode(StrEnum):
     off = "off"
 
 
+LookaheadOption = Annotated[
+    LookaheadMode, typer.Option(help="on: no dead ends are offered; off: dead ends are left by backtracking.")
+]
+
+
 class Search(StrEnum):
     """How answers lead to a plan."""
 
@@ -74,9 +79,7 @@ def plan(
     input_: InputOption = None,
     goal: GoalOption = None,
     set_: SetOption = None,
-    lookahead: Annotated[
-        LookaheadMode, typer.Option(help="on: no dead ends are offered; off: dead ends are left by backtracking.")
-    ] = LookaheadMode.on,
+    lookahead: LookaheadOption = LookaheadMode.on,
     search: Annotated[
         Search, typer.Option(help="Follow each answer, find the most probable plan, or draw from the answers.")
     ] = Search.greedy,

@@ -34,10 +34,10 @@ class Source:
 
     @property
     def wording(self) -> Wording:
-        """The wording of the pack, or the default one: a flowchart and an automaton run from the first step on."""
+        """The wording of the pack, or the default one."""
         if self.pack is not None:
             return self.pack.wording
-        return Wording() if isinstance(self.source, CFG) else Wording(order="forward")
+        return Wording.default(self.source)
 
     @property
     def constraints(self) -> tuple[PDA, ...]:

@@ -369,7 +369,7 @@ class ChoiceTable:
             name = members[place]
             for move in self.automaton.moves(now):
                 after = self.automaton.step(now, move)
-                if move.production.body[:1] == (name,):
+                if move.push[:1] == (name,):
                     if name in may:
                         todo += (
                             ((*moves, move, match), self.automaton.step(after, match), place + 1)

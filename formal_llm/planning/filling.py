@@ -31,7 +31,8 @@ def fill_decisions(steps: Sequence[tuple[str, ...]], automaton: Any) -> Word:
     found = _shortest(automaton, steps, ends=True)
     if found is not None:
         return found
-    low, high, begun = 0, len(steps) + 1, ()
+    low, high = 0, len(steps) + 1
+    begun: Word = ()
     # Each beginning of the steps that can be gone on with has only beginnings with which that is so: halving.
     while high - low > 1:
         middle = (low + high) // 2

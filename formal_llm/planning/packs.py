@@ -86,7 +86,7 @@ class TaskPack:
             problem = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
             raise NotationError(problem, file=str(file)) from None
         wording = folder / "wording.toml"
-        words = Wording.from_file(wording) if wording.is_file() else Wording()
+        words = Wording.from_file(wording) if wording.is_file() else Wording.default(source)
         return cls(folder.name, data["title"], rules, source, constraints, words, folder, data, known)
 
     @property

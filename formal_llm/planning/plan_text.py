@@ -93,12 +93,18 @@ class _Reader:
                 self._learn(transition.read, _texts(transition))
                 self._labels.update(dict.fromkeys(_texts(transition)[:1]))
         #: The texts of moves without input: steps in the plan, nothing in the word.
-        self._silent = {_folded(text) for transition in told if transition.read is None for text in _texts(transition)}
+        self._silent = {
+            _folded(form)
+            for transition in told
+            if transition.read is None
+            for text in _texts(transition)
+            for form in (text, text.rstrip(_STOPS))
+        }
 
     def _learn(self, name: str, texts: Sequence[str]) -> None:
         """Note that these texts name a terminal, also without the full stop at their end."""
-        for text in dict.fromkeys(_folded(form) for text in texts for form in (text, text.rstrip(_STOPS))):
-            names = self._names.setdefault(text, [])
+        for folded in dict.fromkeys(_folded(form) for text in texts for form in (text, text.rstrip(_STOPS))):
+            names = self._names.setdefault(folded, [])
             if name not in names:
                 names.append(name)
 

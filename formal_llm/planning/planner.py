@@ -41,7 +41,7 @@ class Planner:
             for each task, so that they do not depend on who is answered first.
         length_penalty: of ``"best-first"``: 0 for the most probable plan; above 0, longer plans are favoured (see
             :func:`formal_llm.planning.search.best_first`).
-        wording: how questions are put.
+        wording: how questions are put; :meth:`Wording.default` where left out.
         budget: what each plan may use.
         prices: what the model's tokens cost; then plans tell their cost, and a budget may bound it.
         tries: how often one question is asked until the answer is legal.
@@ -96,7 +96,7 @@ class Planner:
         self.length_penalty = length_penalty
         self.seed = seed
         self._random = random.Random(seed)
-        self.wording = wording or Wording()
+        self.wording = wording or Wording.default(source)
         self.budget = budget or Budget()
         self.prices = prices
         self.tries = tries

@@ -51,9 +51,9 @@ class Reasons:
         self._pda: PDA = inner
         self._table = table
         self._max_states = table.lookahead.max_states
-        self._rules = RuleSet(table.automaton, self._max_states)
-        self._free = ChoiceTable(Lookahead(self._rules.base, max_states=self._max_states), look=False)
         self._verifier = Verifier(table.automaton, max_states=self._max_states)
+        self._rules = self._verifier.rules
+        self._free = ChoiceTable(Lookahead(self._rules.base, max_states=self._max_states), look=False)
 
     # -- options --------------------------------------------------------------------------------------------------
 
@@ -63,15 +63,15 @@ class Reasons:
         if here is None:
             return []
         fork = self._free.at(here, walk.left)
-        offered = {self._key(choice) for choice in self._table.at(walk.configuration, walk.left).choices}
         if fork.several:
             texts: Sequence[str] = [self._pda.label(choice.reads[0]) for choice in fork.choices]
         else:
             texts = walk.wording.options(fork.choices, self._rules.base)
+        offered = self._offered(walk, fork.several)
         return [
             LeftOut(text, self._reason(walk.word, here, choice, fork.several))
             for text, choice in zip(texts, fork.choices, strict=True)
-            if self._key(choice) not in offered
+            if self._key(choice, fork.several, of_base=True) not in offered
         ]
 
     def count(self, walk: Walk) -> int:
@@ -79,8 +79,12 @@ class Reasons:
         here = self._base_of(walk.configuration)
         if here is None:
             return 0
-        offered = {self._key(choice) for choice in self._table.at(walk.configuration, walk.left).choices}
-        return sum(self._key(choice) not in offered for choice in self._free.at(here, walk.left).choices)
+        fork = self._free.at(here, walk.left)
+        offered = self._offered(walk, fork.several)
+        return sum(self._key(choice, fork.several, of_base=True) not in offered for choice in fork.choices)
+
+    def _offered(self, walk: Walk, several: bool) -> set[tuple[object, ...]]:
+        return {self._key(choice, several) for choice in self._table.at(walk.configuration, walk.left).choices}
 
     def _base_of(self, configuration: Any) -> Configuration | None:
         """Where the automaton without rules stands; None where that is not told by where the product stands."""
@@ -95,19 +99,12 @@ class Reasons:
             state = state[0]
         return state
 
-    def _key(self, choice: Choice) -> tuple[object, ...]:
-        """What a choice is, whether the moves are those of a product or of what it was made of."""
-        return (
-            choice.reads,
-            *((move.read, move.pop, move.push) for move in choice.moves),
-            *(self._state_of(move) for move in choice.moves),
-        )
-
-    def _state_of(self, move: Transition) -> Any:
-        state = move.target
-        depth = len(self._rules.constraints)
-        # A move of the base leads to a state of the base already.
-        return self._base_state(state) if depth and state not in self._rules.base.states else state
+    def _key(self, choice: Choice, several: bool, *, of_base: bool = False) -> tuple[object, ...]:
+        """What a choice is, whether its moves are those of the base or of a product that was made of it."""
+        if several:
+            return choice.reads
+        targets = [move.target if of_base else self._base_state(move.target) for move in choice.moves]
+        return (choice.reads, *((move.read, move.pop, move.push) for move in choice.moves), *targets)
 
     def _reason(self, word: Word, here: Configuration, choice: Choice, several: bool) -> str:
         if several:
@@ -118,6 +115,9 @@ class Reasons:
             state, stacks = after.state, [tuple(after.stack)]
         else:
             state, stacks = None, []  # the plan ends here
+        broken = [] if several else self._verifier.broken(word, ends=not choice.moves)
+        if broken:
+            return f"because of {'; '.join(map(self._rules.shown, broken))}"
         begun = constrained(_begun(self._rules.base, word, state, stacks), self._rules.constraints)
         whole = LimitedAutomaton(begun, self._limits, tuple(self._table.automaton.terminals)) if self._limits else begun
         rules = RuleSet(whole, self._max_states)

@@ -110,7 +110,7 @@ class Verifier:
         self._prefixes = Prefixes(self.lookahead)
         self._pda = self._prefixes.pda
         self._decisions = {t.read: f"{t.question} {t.text}" for t in self._pda.transitions if t.decision and t.text}
-        self._rules = RuleSet(self.automaton, max_states)
+        self.rules = RuleSet(self.automaton, max_states)
         self._under: dict[frozenset[int], Prefixes] = {frozenset(): self._prefixes}
         self._alone: dict[int, Prefixes] = {}
 
@@ -147,7 +147,7 @@ class Verifier:
             reason = f"no plan is valid: {why.reason}"
         else:
             allowed, may_stop, decided = self._prefixes.following(word[:position])
-            rules, blamed = self._rules, self._to_blame(word, position)
+            rules, blamed = self.rules, self._to_blame(word, position)
             limits = rules.called(rule for rule in blamed if rules.is_limit(rule))
             constraints = rules.called(rule for rule in blamed if not rules.is_limit(rule))
             reason = self._reason(word, position, allowed, may_stop, [rules.shown(rule) for rule in blamed])
@@ -171,16 +171,11 @@ class Verifier:
 
     def _to_blame(self, word: Word, position: int) -> list[int]:
         """The rules that forbid what stands at ``position``; none where the grammar forbids it anyway."""
-        rules, prefix = self._rules, word[: position + 1]
+        rules, prefix = self.rules, word[: position + 1]
         ends = position == len(word)
         if not rules.every or not self._fits(prefix, ends, rules.every):
             return []
-        broken = [number for number in range(len(rules.constraints)) if self._breaks(number, prefix, ends)]
-        if isinstance(self.automaton, LimitedAutomaton):
-            bounds = self.automaton.counters.bounds
-            limits = [bounds.index(bound) for bound in self.automaton.broken(prefix) if ends or bound.most is not None]
-            broken += [len(rules.constraints) + number for number in limits]
-        if broken:
+        if broken := self.broken(prefix, ends=ends):
             return broken
         # No rule is broken yet, but together they leave no way on: the deletion filter, as in explain.clash.
         dropped: frozenset[int] = frozenset()
@@ -192,9 +187,18 @@ class Verifier:
                 dropped |= {rule}
         return needed
 
+    def broken(self, word: Word, *, ends: bool) -> list[int]:
+        """The rules that each by itself, whatever the grammar says, forbid a word, or where it goes on, to begin so."""
+        broken = [number for number in range(len(self.rules.constraints)) if self._breaks(number, word, ends)]
+        if isinstance(self.automaton, LimitedAutomaton):
+            bounds = self.automaton.counters.bounds
+            limits = [bounds.index(bound) for bound in self.automaton.broken(word) if ends or bound.most is not None]
+            broken += [len(self.rules.constraints) + number for number in limits]
+        return broken
+
     def _breaks(self, number: int, prefix: Word, ends: bool) -> bool:
         """Whether a constraint by itself, whatever the grammar says, rules out that a word begins so, or is that."""
-        constraint = self._rules.constraints[number]
+        constraint = self.rules.constraints[number]
         if ends:
             return not constraint.accepts(prefix)
         if number not in self._alone:
@@ -204,12 +208,12 @@ class Verifier:
     def _fits(self, prefix: Word, ends: bool, dropped: frozenset[int]) -> bool:
         """Whether a word begins with ``prefix``, or is it, when some rules are dropped; unknown counts as yes."""
         if ends:
-            return bool(self._rules.without(dropped).accepts(prefix))
+            return bool(self.rules.without(dropped).accepts(prefix))
         prefixes = self._under.get(dropped)
         if prefixes is None:
             if len(self._under) > _KEPT:
                 self._under.clear()
-            lookahead = Lookahead(self._rules.without(dropped), max_states=self._max_states)
+            lookahead = Lookahead(self.rules.without(dropped), max_states=self._max_states)
             prefixes = self._under[dropped] = Prefixes(lookahead)
         return prefixes.viable(prefix) is not False
 

@@ -78,7 +78,7 @@ class Walk:
             both = self.task.limits & limits if limits else self.task.limits
             source = ChoiceTable.of(source, goal=self.task.goal, limits=both, lookahead=lookahead)
         self._table: ChoiceTable = source
-        self.wording = wording or Wording()
+        self.wording = wording or Wording.default(source)
         self.budget = budget or Budget()
         self._asker = Asker(self._table, self.wording, self.task.description, self._tree, name)
         self._on_event = on_event

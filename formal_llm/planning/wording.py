@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from formal_llm.automata.cfg import members
+from formal_llm.automata.cfg import CFG, members
 from formal_llm.errors import NotationError, did_you_mean
 from formal_llm.llms.question import Message
 from formal_llm.planning.choices import Choice
@@ -112,6 +112,17 @@ class Wording:
                 fill(getattr(self, name), known)
             except ValueError as error:
                 raise ValueError(f"wording, {name}: {error}") from None
+
+    @classmethod
+    def default(cls, source: Any) -> Wording:
+        """The wording for rules that have none of their own.
+
+        A prefix grammar is written from its last step to its first; an automaton that comes from no grammar from the
+        first to the last.
+        """
+        while (inner := getattr(source, "automaton", None)) is not None:  # under limits, or in a table of choices
+            source = inner
+        return cls() if isinstance(source, CFG) or getattr(source, "cfg", None) is not None else cls(order="forward")
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any], *, file: str | None = None) -> Wording:

@@ -73,7 +73,10 @@ class TestAgainstAllShortWords:
 
 class TestWhatIsSure:
     def test_finite_languages(self):
-        found = differences(CFG.from_string("S -> a S S | b\n%limit 2 a"), CFG.from_string("S -> b | a b b | a T\nT -> a b b b | b a b b"))
+        found = differences(
+            CFG.from_string("S -> a S S | b\n%limit 2 a"),
+            CFG.from_string("S -> b | a b b | a T\nT -> a b b b | b a b b"),
+        )
         assert (found.equal, found.exact, found.up_to) == (True, True, None)
         assert [tuple(row) for row in found.counts] == [(1, 1, 1), (2, 0, 0), (3, 1, 1), (4, 0, 0), (5, 2, 2)]
 
@@ -86,7 +89,7 @@ class TestWhatIsSure:
         cfg = CFG.from_string("S -> a S S | b S c | ε")
         found = differences(cfg, CFG.from_string(str(cfg) + '\na "A label"'), max_places=10)
         assert (found.equal, found.exact) == (True, True)
-        numbers = 'S -> a S | b\n%limit cost <= 3\na cost={}'
+        numbers = "S -> a S | b\n%limit cost <= 3\na cost={}"
         found = differences(CFG.from_string(numbers.format(1)), CFG.from_string(numbers.format(2)))
         assert (found.only_one, found.only_other) == (("a", "a", "b"), None)
 

@@ -156,3 +156,90 @@ def test_every_recipe_is_one() -> None:
         assert recognised.accepts(plan.word)
         assert plan.steps[-1].text == RECIPE[-1]
         assert plan.word.count("beef") == plan.word.count("broccoli") == 1
+
+
+def outcomes(subject: str, outcome: str, regions: tuple[str, ...] = ()) -> list[str]:
+    """The boxes of the chart that an outcome of a subject leads through."""
+    return {
+        ("antitrust", "yes"): [*regions, "cleared"],
+        ("antitrust", "no"): ["no_filing"],
+        ("standing", "yes"): ["bad_standing"],
+        ("standing", "no"): ["good_standing"],
+        ("standing", "unknown"): ["prove_standing"],
+        ("security", "yes"): ["review"],
+        ("security", "no"): ["no_review"],
+    }[subject, outcome]
+
+
+def reviews() -> list[list[str]]:
+    """The boxes of every legal review, from the rules in words: each order of the subjects, each outcome."""
+    regions = ["europe", "the_united_states", "china"]
+    names = [f"regions=file_for_antitrust_clearance_in_{region}" for region in regions]
+    filings = [subset for size in (1, 2, 3) for subset in itertools.combinations(names, size)]
+    answers = {
+        "antitrust": [("yes", filing) for filing in filings] + [("no", ())],
+        "standing": [("yes", ()), ("no", ()), ("unknown", ())],
+        "security": [("yes", ()), ("no", ())],
+    }
+    found: dict[tuple[str, ...], None] = {}
+    for order in itertools.permutations(answers):
+        for chosen in itertools.product(*(answers[subject] for subject in order)):
+            trace: list[str] = []
+            for subject, (outcome, filing) in zip(order, chosen, strict=True):
+                trace += [f"[{subject}]", *outcomes(subject, outcome, filing)]
+                if trace[-1] == "bad_standing":
+                    break
+            else:
+                trace.append("passed")
+            for begin in ("may_sell", "prove_title"):
+                found[begin, *trace] = None
+    return [["may_not_sell"], *map(list, found)]
+
+
+def test_every_path_of_the_legal_review_is_walked() -> None:
+    pack = TaskPack.load("risk")
+    planner = pack.planner()
+    assert planner.table().lookahead.count() == 471 == len(reviews())
+    subjects = {
+        "subject=antitrust_filing": "[antitrust]",
+        "subject=liabilities_and_standing": "[standing]",
+        "subject=sensitive_industry_and_national_security": "[security]",
+    }
+    walked = []
+    todo = [planner.start(pack.task(""))]
+    while todo:
+        walk = todo.pop()
+        question = walk.question
+        if question is None:
+            word = [subjects.get(name, name) for name in walk.plan.word]
+            walked.append([n for n in word if "=" not in n or n.startswith("regions=")])
+            assert walk.usage.backtracks == 0
+            continue
+        count = len(question.options)
+        chosen = [(number,) for number in range(1, count + 1)]
+        if question.several:
+            chosen = [c for size in range(1, count + 1) for c in itertools.combinations(range(1, count + 1), size)]
+        for numbers in chosen:
+            fork = walk.fork()
+            fork.answer(numbers if question.several else numbers[0])
+            todo.append(fork)
+    assert sorted(walked) == sorted(reviews())
+
+
+def test_a_review_in_words() -> None:
+    pack = TaskPack.load("risk", {"buyer": "Initech", "company": "Initrode", "seller": "its founder"})
+    llm = ScriptedLLM([1, 1, 1, (1, 3), 1, 2, 2])
+    plan = pack.planner(llm).plan(pack.task(""))
+    assert [step.text for step in plan.steps] == [
+        "As far as we know, its founder may sell Initrode.",
+        "File for antitrust clearance in Europe",
+        "File for antitrust clearance in China",
+        "The review goes on as if the purchase were cleared.",
+        "Initrode is in good standing, without material outstanding liabilities, as far as we know.",
+        "Neither a CFIUS filing nor a foreign investment filing in China is needed, as far as we know.",
+        "The preliminary review of Initrode is passed; the documents of the deal settle the rest.",
+    ]
+    assert "May its founder sell Initrode?" in llm.questions[0].prompt
+    assert "Where does Initech have to file?" in llm.questions[3].prompt
+    assert llm.questions[3].several
+    assert "may sell Initrode" in llm.questions[1].prompt

@@ -10,6 +10,7 @@ from formal_llm import (
     CFG,
     PDA,
     EditWeights,
+    Flowchart,
     FormalLLMError,
     Limits,
     Lookahead,
@@ -20,13 +21,51 @@ from formal_llm import (
     TaskPack,
     Verification,
     Verifier,
+    Wording,
+    constraint,
     read_plan_text,
     verify,
 )
 
 UP_TO = 6
 words = st.lists(st.sampled_from((*LETTERS, "z")), max_size=4).map(tuple)
+FORMULAS = (
+    "(until any a)", "(not (eventually (next a b)))", "(next any (until any empty))", "(eventually (or a c))",
+    "(not (eventually b))", "(until (or a b) (until c empty))", "(and (eventually a) (not (eventually (next a a))))",
+)  # fmt: skip
 DAY = CFG.from_string('Day -> eat Day | Day2\nDay2 -> wash_up sleep\neat "Eat"\nwash_up "Wash up"\n%limit 2 eat')
+
+
+REFUND = Flowchart.from_mermaid(
+    """flowchart TD
+    start([A customer wants money back]) --> paid{Is the invoice paid?}
+    paid -->|yes| check[Check the account]
+    paid -->|no| refuse([Refuse.])
+    check --> old{Older than 30 days?}
+    old -->|yes| refuse2[Refuse.] --> tell
+    old -->|no| pay[Pay back] --> tell[Tell the customer]
+    """
+).pda()
+
+
+def under(source, constraints):
+    """A grammar or automaton with constraints on top."""
+    for one in constraints:
+        source = source & one
+    return source
+
+
+def lines_of(cfg):
+    """The bounds of a grammar, by line."""
+    return {bound.line: bound for bound in Lookahead(cfg).automaton.counters.bounds} if cfg.limits else {}
+
+
+def forbids(source, word, position):
+    """Whether no word begins with ``word`` up to and with ``position``; at its end, whether it is none."""
+    found = verify(word, source)
+    if found.valid:
+        return False
+    return position == len(word) or found.position <= position
 
 
 @pytest.fixture(scope="module")
@@ -71,14 +110,81 @@ class TestAgainstAllShortWords:
         found = verify(word, cfg)
         if not found.limits or found.position is None or found.reason.startswith("no plan"):
             return
+        bounds = {bound.line: bound for bound in Lookahead(cfg).automaton.counters.bounds}
         only = cfg.limits
-        for bound in Lookahead(cfg).automaton.counters.bounds:
-            if bound.line not in found.limits:
-                only = only.without(bound.line)
-        assert verify(word, cfg.with_limits(only)).position == found.position
+        for line in bounds:
+            if line not in found.limits:
+                only = only.without(line)
+        assert forbids(cfg.with_limits(only), word, found.position)
+        prefix = word[: found.position + 1]
         for line in found.limits:
-            less = verify(word, cfg.with_limits(only.without(line)))
-            assert less.valid or less.position > found.position or found.position == len(word)
+            # Without it the place is allowed; or the word breaks it there, so that it forbids the place by itself.
+            total = sum(bounds[line].weights.get(name, 0) for name in prefix)
+            broken = total > (total if bounds[line].most is None else bounds[line].most) or total < bounds[line].least
+            assert broken or not forbids(cfg.with_limits(only.without(line)), word, found.position)
+
+    @given(limited_grammars(), st.lists(st.sampled_from(FORMULAS), min_size=1, max_size=3, unique=True), words)
+    @examples(100)
+    def test_the_constraints_to_blame(self, cfg, formulas, word):
+        constraints = {formula: constraint(formula, LETTERS) for formula in formulas}
+        found = verify(word, under(cfg, constraints.values()))
+        accepted = Lookahead(cfg).automaton.accepts(word) and all(one.accepts(word) for one in constraints.values())
+        assert found.valid == accepted
+        if found.valid:
+            return
+        if found.nearest is not None:
+            assert Lookahead(cfg).automaton.accepts(found.nearest)
+            assert all(one.accepts(found.nearest) for one in constraints.values())
+        if found.position is None or found.reason.startswith("no plan"):
+            return
+        assert set(found.constraints) <= set(formulas)
+        only = {line: bound for line, bound in lines_of(cfg).items() if line in found.limits}
+        blamed = [constraints[name] for name in found.constraints]
+        limits = cfg.limits
+        for line in lines_of(cfg):
+            limits = limits if line in only else limits.without(line)
+        alone = cfg.with_limits(limits)
+        if not (found.constraints or found.limits):
+            assert forbids(cfg.with_limits(Limits()), word, found.position)
+            return
+        assert not forbids(cfg.with_limits(Limits()), word, found.position)
+        assert forbids(under(alone, blamed), word, found.position)
+        for one in blamed:
+            others = [other for other in blamed if other is not one]
+            assert forbids(one, word, found.position) or not forbids(under(alone, others), word, found.position)
+
+    def test_constraints_by_name_by_place_and_in_json(self):
+        cfg = CFG.from_string("S -> a S | b S | c")
+        named = constraint("(not (eventually (next a a)))", cfg, name="no a after an a")
+        found = verify(["a", "a", "c"], cfg & named)
+        assert (found.position, found.constraints, found.limits) == (1, ("no a after an a",), ())
+        assert found.reason == (
+            "a cannot stand at place 2 because of constraint 'no a after an a'; b or c could stand there"
+        )
+        assert found.nearest == ("a", "c")
+        assert json.loads(json.dumps(found.to_dict()))["constraints"] == ["no a after an a"]
+        unnamed = PDA(named.transitions, start=named.start_state, accepting=named.accepting_states)
+        found = verify(["a", "a", "c"], (cfg & constraint("(until any c)", cfg)) & unnamed)
+        assert found.constraints == ("constraint 2",)
+        assert "because of constraint 2;" in found.reason
+
+    def test_constraints_and_limits_that_leave_no_way_on_together(self):
+        cfg = CFG.from_string("S -> a S | b S | c | d")
+        last = constraint("(until any c)", cfg, name="c comes last")
+        twice = constraint("(not (eventually (next b b)))", cfg, name="no two b")
+        found = verify(["b", "d"], cfg & last & twice, limits=Limits({"c": 0, "a": 3}))
+        assert (found.constraints, found.limits, found.allowed) == (("c comes last",), ("%limit 0 c",), ())
+        assert found.reason == (
+            "no plan is valid: these rules clash: constraint 'c comes last'; %limit 0 c; "
+            "there is a plan without constraint 'c comes last'"
+        )
+        found = verify(["a", "d", "b"], cfg & last & twice)
+        assert (found.position, found.constraints) == (1, ("c comes last",))
+        assert verify(["b"], cfg & last & twice).constraints == ()
+        found = verify(
+            ["a", "b"], CFG.from_string("S -> a S | b S | ε") & constraint("(until any a)", LETTERS, name="a is last")
+        )
+        assert found.reason == "it ends too early because of constraint 'a is last'; a or b could come next"
 
 
 class TestWhatItSays:
@@ -202,6 +308,51 @@ class TestReadPlanText:
         cfg = CFG.from_string('S -> a I J\na "Sum on and off"\nI -> x\nJ -> x\nx "salt and pepper"')
         text = "Step 1: Use Sum on and off on salt and pepper and salt and pepper"
         assert read_plan_text(text, cfg) == ("a", "x", "x")
+
+    @pytest.mark.parametrize(
+        ("text", "word"),
+        [
+            ("Check the account\nRefuse.\nTell the customer", "paid=yes check old=yes refuse2 tell"),
+            ("Step 1: Refuse.", "paid=no refuse"),
+            ("Is the invoice paid? no;\nStep 1: Refuse.", "paid=no refuse"),
+            ("is the invoice paid: yes\n1. check\n2. Use Pay back\n- tell", "paid=yes check old=no pay tell"),
+            ("paid=no refuse", "paid=no refuse"),
+            ("check\npay\nrefuse\nTell the customer", "paid=yes check old=no pay refuse tell"),
+            ("Tell the customer", "tell"),
+            ("", ""),
+        ],
+    )
+    def test_flowcharts(self, text, word):
+        assert read_plan_text(text, REFUND) == tuple(word.split())
+
+    def test_plans_of_flowcharts_are_read_back_and_wrong_ones_told(self):
+        for seed in range(6):
+            plan = Planner(REFUND, RandomLLM(seed), wording=Wording(order="forward")).plan("")
+            assert read_plan_text(str(plan), REFUND) == plan.word
+        found = verify(read_plan_text("Check the account\nTell the customer", REFUND), REFUND)
+        assert found.reason == (
+            "Tell the customer cannot stand at place 3; "
+            "Older than 30 days? yes or Older than 30 days? no could stand there"
+        )
+
+    def test_texts_of_transitions(self):
+        pda = PDA.from_string(
+            '%start p\n%accept r\np, a, ε -> q, ε "9:00: Get up"\nq, ε, ε -> s, ε "Wait."\ns, b, ε -> r, ε\nb "Go out"'
+        )
+        word = ("a", "b")
+        assert read_plan_text("Step 1: 9:00: Get up\nStep 2: Wait.\nStep 3: Use Go out", pda) == word
+        assert read_plan_text("1) b\n2) wait\n3) 9:00: get up", pda, order="backward") == word
+        assert read_plan_text("a b", pda, order="backward") == word
+
+    def test_the_daily_plan_as_it_is_printed(self):
+        pack = TaskPack.load("daily")
+        plan = pack.planner(RandomLLM(1)).plan(pack.task(""))
+        rules = under(pack.source, pack.constraints)
+        assert read_plan_text(str(plan), rules, order="backward") == plan.word
+        wrong = [*plan.word[:4], "washing"]
+        found = Verifier(rules).verify(wrong)
+        assert found.constraints == ("the hour after the washing machine is spent at home",)
+        assert rules.accepts(found.nearest)
 
     def test_nothing_is_the_empty_word(self):
         assert read_plan_text(" \n", DAY) == ()
