@@ -15,6 +15,7 @@ from formal_llm import (
     FlowEdge,
     FlowNode,
     Limits,
+    Lookahead,
     NotationError,
     Plan,
     Planner,
@@ -303,3 +304,38 @@ class TestPlanning:
         plan = Planner(chart.pda(), llm, wording=FORWARD, limits=Limits(at_most={"A": 3})).plan("x")
         assert [step.text for step in plan.steps] == ["Try", "Try", "Try", "Bill"]
         assert plan.usage.forced == 1
+
+
+PACKING = """flowchart TD
+    pack{{"What goes into the bag?"}}
+    pack -->|Pack the tent| leave
+    pack -->|Pack the stove| leave
+    pack -->|Pack the rope| leave
+    leave[Leave]
+"""
+
+
+def test_a_hexagon_that_leads_to_one_node_is_a_selection() -> None:
+    chart = Flowchart.from_mermaid(PACKING)
+    assert chart.is_selection("pack")
+    llm = ScriptedLLM([(1, 3)])
+    plan = Planner(chart.pda(), llm).plan("A day in the hills")
+    assert llm.questions[0].several
+    assert "What goes into the bag?" in llm.questions[0].prompt
+    assert [step.text for step in plan.steps] == ["Pack the tent", "Pack the rope", "Leave"]
+    assert plan.word == ("pack=pack_the_tent", "pack=pack_the_rope", "leave")
+    assert Lookahead(chart.pda()).count() == 7
+    assert Lookahead(chart.pda(decisions=False)).count() == 1
+    assert Flowchart.from_mermaid(chart.to_mermaid()) == chart
+    # Not where the answers lead to different places, and not in another shape.
+    assert not Flowchart.from_mermaid(PACKING.replace("{{", "{").replace("}}", "}")).is_selection("pack")
+    assert not Flowchart.from_mermaid(PACKING.replace("Pack the rope| leave", "Pack the rope| climb")).is_selection("pack")
+
+
+def test_limits_on_a_selection() -> None:
+    pda = Flowchart.from_mermaid(PACKING).pda()
+    tent, stove, rope = (f"pack=pack_the_{name}" for name in ("tent", "stove", "rope"))
+    assert Lookahead(pda, Limits(at_least={tent: 1})).count() == 4
+    plan = Planner(pda, ScriptedLLM([(1, 2)]), limits=Limits({stove: 0}, {rope: 1})).plan("t")
+    assert rope in plan.word
+    assert stove not in plan.word
