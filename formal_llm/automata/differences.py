@@ -3,9 +3,10 @@
 Both automata read the same word, letter by letter; after a word each may be in several configurations (those from which
 nothing can be completed are left out), and a pair of sets of configurations is a *place*. The places are explored by
 length, as in the subset construction (Rabin and Scott 1959): each word leads to one place, so the words are told apart
-though a word may have many runs, and those of each length are counted as the ways to the places. Finite automata have finitely many places, and
-so have finite languages; then the answer holds without a bound on the length. For other pushdown automata equality
-cannot be decided (Hopcroft, Motwani and Ullman, section 9.5), and the answer holds up to a length.
+though a word may have many runs, and those of each length are counted as the ways to the places. Finite automata have
+finitely many places, and so have finite languages; then the answer holds without a bound on the length. For other
+pushdown automata equality cannot be decided (Hopcroft, Motwani and Ullman, section 9.5), and the answer holds up to a
+length.
 
 Where a word leads to very many configurations, as under left recursion, the words themselves are listed side by side.
 """

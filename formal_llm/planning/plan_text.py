@@ -111,7 +111,8 @@ class _Reader:
     def read(self, text: str) -> tuple[str, ...]:
         if text.lstrip()[:1] in ("{", "["):
             return self._from_json(text)
-        lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+        numbered = list(enumerate(text.splitlines(), 1))
+        lines = [(number, line) for number, line in numbered if line.strip() and not line.lstrip().startswith("# ")]
         steps: list[_Step] = []
         for place, line in lines:
             steps += self._steps(line, place, len(steps) + 1)

@@ -91,6 +91,9 @@ class Verifier:
         weights: what edits cost, in the search for a nearest valid word.
         max_states: how many states one query may visit before it answers "not decided".
 
+    Attributes:
+        rules: the constraints and limits of the automaton, by number.
+
     Raises:
         AutomatonError: the automaton is no pushdown automaton, or a limit names a terminal that there is not.
     """

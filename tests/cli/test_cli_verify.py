@@ -81,3 +81,17 @@ def test_what_plan_prints_can_be_verified() -> None:
         for task in ((), ("117",)):
             done = run("openagi", "-", *task, stdin=made.stdout)
             assert done.exit_code == 0, done.output
+
+
+def test_plans_of_automata_and_flowcharts_and_the_constraint_to_blame(tmp_path: Path) -> None:
+    made = CliRunner().invoke(app, ["plan", "daily", "--llm", "test:random=2"])
+    assert run("daily", "-", stdin=made.stdout).exit_code == 0
+    done = run("daily", "-", "--json", stdin="supper homework lunch basketball washing")
+    assert done.exit_code == 1
+    data = json.loads(done.stdout)
+    assert (data["constraints"], data["limits"]) == (["the hour after the washing machine is spent at home"], [])
+    assert "because of constraint 'the hour after the washing machine is spent at home'" in data["reason"]
+    chart = tmp_path / "refund.mmd"
+    chart.write_text("flowchart TD\npaid{Paid?} -->|yes| back[Pay back]\npaid -->|no| no[Refuse]\n", encoding="utf-8")
+    assert run(str(chart), "-", stdin="Step 1: Refuse\n").exit_code == 0
+    assert run(str(chart), "-", stdin="1. Pay back\n2. Refuse\n").exit_code == 1

@@ -1,0 +1,101 @@
+"""Files that are broken in the ways in which files are broken: each is told what is wrong, with its place."""
+
+from __future__ import annotations
+
+import io
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+
+from formal_llm.cli.main import app
+
+PDA = "%start 2\n%accept 0\n{t}, a, ε -> {t-1}, ε for t in 1..2\n"
+CHART = "flowchart TD\n  q{Go?} -->|yes| go[Go]\n  q -->|no| stay[Stay]\n"
+AGENT = '(define x (:states (A (:text "[A]")) (B (:text "[B]"))) (:behavior (next A B)))'
+
+BROKEN: dict[str, tuple[bytes, str]] = {
+    "typo.cfg": (b"S -> wash T | dry\nT -> was S\n%limit 1 whas\n", "did you mean was"),
+    "arrow.cfg": (b"S => a\n", "1:3"),
+    "no_bar.cfg": (b"S -> a | | b\n", "1:10"),
+    "quote.cfg": (b'S "a plan -> a\n', "1:3"),
+    "cycle.cfg": (b"S -> T\nT -> S\n", "no word can be derived"),
+    "empty.cfg": (b"", "the grammar is empty"),
+    "comment.cfg": (b"# nothing here\n", "the grammar is empty"),
+    "binary.cfg": (bytes(range(256)), "UTF-8"),
+    "utf16.cfg": ("S -> a\n".encode("utf-16"), "UTF-8"),
+    "zero.cfg": (b"S -> a\x00b\n", "zero byte"),
+    "directive.cfg": (b"%limt 1\nS -> a\n", "%limit"),
+    "clash.cfg": (b"%limit 1 a\n%require 2 a\nS -> a S | b\n", "a"),
+    "typo.mmd": (CHART.replace("flowchart", "flowchrt").encode(), "flowchart"),
+    "arrow.mmd": (CHART.replace("-->|no|", "->|no|").encode(), "3:"),
+    "unlabelled.mmd": (CHART.replace("-->|no|", "-->").encode(), "3:"),
+    "twice.mmd": (CHART.replace("no", "yes").encode(), "3:"),
+    "unclosed.mmd": (CHART.replace("[Stay]", "[Stay").encode(), "3:"),
+    "island.mmd": (CHART.encode() + b"  alone[Alone] --> other[Other]\n  other --> alone\n", "reach"),
+    "loop.mmd": (b"flowchart TD\n  a[A] --> b[B]\n  b --> c[C]\n  c --> b\n", "end"),
+    "empty.mmd": (b"flowchart TD\n", "node"),
+    "sequence.mmd": (b"sequenceDiagram\n  A->>B: Hi\n", "flowchart"),
+    "arrow.pda": (PDA.replace("->", "=>").encode(), "3:"),
+    "clause.pda": (PDA.replace(" for t in 1..2", "").encode(), "unknown name t"),
+    "parts.pda": (PDA.replace(", ε ->", " ->").encode(), "3:"),
+    "state.pda": (PDA.replace("%accept 0", "%accept nul").encode(), "nul"),
+    "never.pda": (PDA.encode() + b"2, b, X -> 0, \xce\xb5\n", "X"),
+    "stuck.pda": (b"%start 2\n%accept 0\n2, a, \xce\xb5 -> 1, \xce\xb5\n0, a, \xce\xb5 -> 0, \xce\xb5\n", "0"),
+    "empty.pda": (b"", "no transition"),
+    "brackets.agent": (AGENT[:-1].encode(), "1:"),
+    "state.agent": (AGENT.replace("(next A B)", "(next A C)").encode(), "C"),
+    "operator.agent": (AGENT.replace("(next", "(nxt").encode(), "next"),
+    "nothing.agent": (AGENT.replace("(next A B)", "(and A B)").encode(), "no sequence"),
+}
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    """The exit code of a command, run in this process, and what it says on standard error."""
+    said = io.StringIO()
+    with redirect_stdout(io.StringIO()), redirect_stderr(said):
+        try:
+            app(arguments, standalone_mode=True)
+        except SystemExit as end:
+            return int(end.code or 0), said.getvalue()
+    return 0, said.getvalue()
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_file(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    content, expected = BROKEN[name]
+    (tmp_path / name).write_bytes(content)
+    for command in ("check", "count", "plan"):
+        code, said = run(command, name)
+        assert code in ((1, 2) if name == "clash.cfg" else (2,)), said
+        assert "Traceback" not in said
+        assert expected in said
+        assert said.startswith("error: ")
+    assert name in run("plan", name)[1] or name == "clash.cfg"
+
+
+def test_every_message_is_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = {}
+    for name, (content, _) in BROKEN.items():
+        (tmp_path / name).write_bytes(content)
+        said[name] = run("check", name)[1].replace(name, "FILE")
+    alike = [name for name in said if list(said.values()).count(said[name]) > 1]
+    assert set(alike) <= {"empty.cfg", "comment.cfg"}
+
+
+@pytest.mark.parametrize("name", ["good.cfg", "good.mmd", "good.pda", "good.agent"])
+@pytest.mark.parametrize("how", ["as it is", "windows", "byte order mark", "tabs"])
+def test_what_is_not_broken(name: str, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    texts = {".cfg": "S -> a S | b\n", ".mmd": CHART, ".pda": PDA, ".agent": AGENT.replace(" (:", "\n  (:")}
+    text = texts[Path(name).suffix]
+    if how == "windows":
+        text = text.replace("\n", "\r\n")
+    elif how == "byte order mark":
+        text = "\ufeff" + text
+    elif how == "tabs":
+        text = text.replace("  ", "\t").replace(" -> ", "\t->\t")
+    (tmp_path / name).write_bytes(text.encode())
+    assert run("check", name) == (0, "")
