@@ -23,6 +23,10 @@ RequireOption = Annotated[
 MaxStatesOption = Annotated[int, typer.Option(min=1, help="How many states one query of the lookahead may visit.")]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="What stands for a {NAME} in the pack's texts. Repeatable."),
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE|@FILE",
+        help="What stands for a {NAME} in texts; or a TOML file that tells it of several. Repeatable.",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]

@@ -14,6 +14,7 @@ from formal_llm.automata.flowchart import Flowchart
 from formal_llm.automata.rules import ENDINGS, Rules, automaton_of, read_rules
 from formal_llm.errors import FormalLLMError, ResourceNotFound
 from formal_llm.planning import Task, TaskPack, Wording
+from formal_llm.planning.wording import read_toml
 
 
 @dataclass(frozen=True)
@@ -130,13 +131,17 @@ def _read(path: Path, facts: dict[str, str]) -> Source:
 
 
 def read_facts(pairs: Sequence[str]) -> dict[str, str]:
-    """The facts that ``--set NAME=VALUE`` gives.
+    """The facts that ``--set NAME=VALUE`` gives, or ``--set @FILE`` for a TOML file of them.
 
     Raises:
         FormalLLMError: one is not of that form.
+        NotationError: the file cannot be read.
     """
-    facts = {}
+    facts: dict[str, str] = {}
     for pair in pairs:
+        if pair.startswith("@"):
+            facts |= {name: str(value) for name, value in read_toml(pair[1:]).items()}
+            continue
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
             raise FormalLLMError(f"--set takes NAME=VALUE, as in --set buyer=Microsoft; not {pair!r}")

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from formal_llm.automata.captions import shorten
 from formal_llm.automata.cfg import members
 from formal_llm.automata.drawable import Arrow, Box, Picture, printable
-from formal_llm.automata.drawing import shorten
 from formal_llm.planning.plan import Plan, Step, Usage
 from formal_llm.planning.tree import Call, Node, is_nested, only_terminal
 

@@ -244,8 +244,9 @@ class Plan(Drawable):
 def read_steps(tree: Node, order: Order) -> tuple[Step, ...]:
     """The steps of a tree, first to last.
 
-    A production with a text is a step; terminals that were chosen for it are added to the text. Of the other terminals, those of a backward plan are steps that are applied to
-    something; in a forward plan, and where the tree is no nesting of calls, all are. A decision is none.
+    A production with a text is a step; terminals that were chosen for it are added to the text. Of the other terminals,
+    those of a backward plan are steps that are applied to something; in a forward plan, and where the tree is no
+    nesting of calls, all are. A decision is none.
     """
     nested = order == "backward" and is_nested(tree)
     rows: list[tuple[int, str, str, int, list[Node], bool]] = []

@@ -99,3 +99,16 @@ def test_what_is_not_broken(name: str, how: str, tmp_path: Path, monkeypatch: py
         text = text.replace("  ", "\t").replace(" -> ", "\t->\t")
     (tmp_path / name).write_bytes(text.encode())
     assert run("check", name) == (0, "")
+
+
+def test_facts_from_a_file_and_from_the_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "deal.toml").write_text('buyer = "Initech"\ncompany = "Initrode"\n')
+    printed = io.StringIO()
+    with redirect_stdout(printed), pytest.raises(SystemExit):
+        app(("plan", "risk", "--set", "@deal.toml", "--set", "seller=its founder", "--llm", "test:script=2"))
+    assert "its founder may not sell Initrode" in printed.getvalue()
+    for wrong, expected in (("@none.toml", "cannot be read"), ("buyer", "NAME=VALUE"), ("byer=x", "'buyer'")):
+        code, said = run("plan", "risk", "--set", wrong)
+        assert code == 2
+        assert expected in said
