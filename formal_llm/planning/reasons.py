@@ -149,6 +149,8 @@ class Reasons:
             NotationError: the text may mean several terminals.
         """
         question = walk.question
+        if text in self._table.automaton.terminals:
+            return self._terminal(walk, text)  # its very name, however much an option's text looks like it
         folded = " ".join(text.casefold().split())
         options = question.options if question is not None else ()
         if alike := [option for option in options if " ".join(option.text.casefold().split()) == folded]:

@@ -1,5 +1,6 @@
 """Pictures and graphs of grammars and automata."""
 
+import json
 import os
 import re
 import shutil
@@ -12,9 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, MissingDependency, TaskPack
+from formal_llm import CFG, PDA, Flowchart, MissingDependency, TaskPack, authored
+from formal_llm.automata.automaton_drawing import pda_graph, pda_picture
+from formal_llm.automata.captions import shorten
 from formal_llm.automata.drawable import Arrow, Box, Picture, printable
-from formal_llm.automata.drawing import cfg_graph, cfg_picture, pda_graph, pda_picture, shorten
+from formal_llm.automata.drawing import cfg_graph, cfg_picture
+from formal_llm.automata.limited import split
+from formal_llm.automata.lookahead import as_automaton
+from formal_llm.cli.sources import load
 from formal_llm.errors import FormalLLMError
 
 needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz (dot) is not installed")
@@ -29,16 +35,27 @@ NASTY = [
 LABEL = r"(?:[^\x00-+./:-@\[-`{-~]|#\d+;|[ _]|<br/>)*"
 MERMAID_LINE = re.compile(
     r"flowchart (LR|TB)"
-    rf'|    n\d+(\("{LABEL}"\)|\["{LABEL}"\]|\(\["{LABEL}"\]\)|\(\("{LABEL}"\)\)|\(\(\("{LABEL}"\)\)\))'
+    rf'|    n\d+(\("{LABEL}"\)|\["{LABEL}"\]|\[\["{LABEL}"\]\]|\{{"{LABEL}"\}}|\(\["{LABEL}"\]\)|\(\("{LABEL}"\)\)|\(\(\("{LABEL}"\)\)\))'
     rf'|    n\d+ (-->|-\.->)(\|"{LABEL}"\|)? n\d+'
     r"|    classDef \w+ fill:#\w{6},stroke:#\w{6},color:#\w{6},stroke-width:[\d.]+px(,stroke-dasharray:4 3)?"
     r"|    class n\d+(,n\d+)* \w+"
+    r"|    linkStyle \d+(,\d+)* stroke:#\w{6},stroke-width:[\d.]+px"
 )
 
 
 def nasty_picture(text: str) -> Picture:
-    boxes = (Box("", "", "point"), Box(text + "!", text, "tool"), Box("end", "end", "open", (text, "x", text)))
-    arrows = (Arrow("", "end"), Arrow(text + "!", "end", text), Arrow("end", "end", text, "dashed"))
+    boxes = (
+        Box("", "", "point"),
+        Box(text + "!", text, "tool", tone="marked"),
+        Box("end", "end", "open", (text, "x", text)),
+        Box("decision", text, "decision", (text, "x"), "faded", (0,)),
+        Box("last", text, "long_accepting"),
+    )
+    arrows = (
+        Arrow("", "end"),
+        Arrow(text + "!", "end", text, tone="marked", weight=3),
+        Arrow("end", "end", text, "dashed", "faded"),
+    )
     return Picture(boxes, arrows, "TB", text)
 
 
@@ -142,12 +159,19 @@ def test_a_picture_is_checked() -> None:
         Picture((Box("a", "a", "tool"), Box("a", "b", "tool")))
 
 
+@needs_dot
+def test_png(openagi: CFG) -> None:
+    assert openagi.to_png().startswith(b"\x89PNG\r\n")
+
+
 def test_without_graphviz(monkeypatch: pytest.MonkeyPatch, openagi: CFG) -> None:
     monkeypatch.setenv("PATH", "")
     for drawn in (openagi, PDA.from_cfg(openagi)):
         with pytest.raises(MissingDependency, match=r"install Graphviz.*Mermaid or DOT") as caught:
             drawn.to_svg()
         assert "\n" not in str(caught.value)
+        with pytest.raises(MissingDependency, match="a PNG picture needs"):
+            drawn.to_png()
         assert drawn._repr_svg_() is None
         check_mermaid(drawn.to_mermaid())
         check_dot(drawn.to_dot())
@@ -238,6 +262,24 @@ def test_grammar_graph(openagi: CFG) -> None:
     assert cfg_graph(openagi).edges == graph.edges
 
 
+# -- flowcharts -------------------------------------------------------------------------------------------------
+
+
+def test_flowchart_picture() -> None:
+    chart = Flowchart.from_mermaid(
+        'flowchart LR\n s([Start]) --> q{"Is this a question that takes more than one line?"}\n q -->|Yes| a[Answer it]\n'
+        " q -->|No| p{{Pack what?}}\n p -->|Rope| a\n p -->|Tent| a"
+    )
+    picture = chart.picture
+    assert picture.direction == "LR"
+    assert [(box.kind, box.label) for box in picture.nodes] == [
+        ("input", "Start"), ("decision", "Is this a question that\ntakes more than one line?"), ("tool", "Answer it"),
+        ("decision", "Pack what?"),
+    ]  # fmt: skip
+    assert [arrow.label for arrow in picture.edges] == ["", "Yes", "No", "• Rope\n• Tent"]
+    check_mermaid(picture.to_mermaid())
+
+
 # -- automata ---------------------------------------------------------------------------------------------------
 
 
@@ -296,6 +338,107 @@ def test_many_transitions_are_folded(openagi: CFG) -> None:
     assert "ε, T → B I | D T | E I T | F T T | input_text" in lines
     assert len(lines) == 1 + len(openagi.nonterminals)
     assert loop_lines(PDA.from_cfg(openagi), most=3)[3:] == ["… and 9 more"]
+
+
+def test_many_selections_are_one_line() -> None:
+    lines = loop_lines(PDA.from_cfg(CFG.from_string("S -> wok some(a, b, c, d)")))
+    assert lines == [
+        "a, a → ε   for each of 5 terminals a", "ε, some(…) → its terminals, one or more of 4", "ε, S → wok some(…)",
+    ]  # fmt: skip
+
+
+def test_what_leaves_the_stack_alone_is_told_by_what_it_reads() -> None:
+    pda = PDA(
+        [("p", "a", None, "q", ("A",)), ("q", "b", None, "r", ()), ("r", "c", "A", "s", ())], start="p", accepting="s"
+    )
+    assert [arrow.label for arrow in pda_picture(pda).edges] == ["", "a, ε → A", "b", "c, A → ε"]
+
+
+def says(picture: Picture) -> list[tuple[str, str, str]]:
+    """The arrows, by what their boxes say."""
+    labels = {box.id: box.label for box in picture.nodes}
+    return [(labels[a.source], labels[a.target], a.label) for a in picture.edges]
+
+
+def test_long_names_have_frames_and_are_wrapped() -> None:
+    picture = pda_picture(
+        PDA(
+            [("begin", "a", None, "after this or that thing", ())],
+            start="begin",
+            accepting=["after this or that thing"],
+        )
+    )  # noqa: E501
+    assert [(box.label, box.kind) for box in picture.nodes[1:]] == [
+        ("begin", "long_state"), ("after this or that\nthing", "long_accepting"),
+    ]  # fmt: skip
+    assert "peripheries=2" in picture.to_dot()
+
+
+def test_large_automata_are_folded() -> None:
+    """Twenty states in a row are one arrow; a way around stays one, though it arrives where another arrow does."""
+    row = [(n, f"t{n}", None, n + 1, ()) for n in range(20)]
+    folded = says(pda_picture(PDA(row, start=0, accepting=[20]), most=30))
+    assert folded == [("", "0", ""), ("0", "20", "\n".join(["t0", *(f"then t{n}" for n in range(1, 20))]))]
+    around = says(pda_picture(PDA([*row, (0, "skip", None, 20, ())], start=0, accepting=[20]), most=30))
+    assert ("0", "20", "skip") in around
+    assert len(around) == 4
+    ways = [(0, "a", None, 30, ()), (30, "b", None, 2, ())]
+    both = says(pda_picture(PDA([*row, *ways], start=0, accepting=[20]), most=30))
+    assert ("0", "2", "a\nthen b\nor t0\nthen t1") in both or ("0", "2", "t0\nthen t1\nor a\nthen b") in both
+    # A small one is drawn as it is.
+    assert len(pda_picture(PDA(row[:15], start=0, accepting=[15])).nodes) == 17
+
+
+def test_of_a_product_what_leads_nowhere_is_left_out() -> None:
+    one = PDA([(0, "a", None, 1, ()), (1, "b", None, 2, ()), (0, "c", None, 2, ())], start=0, accepting=[2])
+    other = PDA([("x", "a", None, "y", ()), ("x", "c", None, "z", ())], start="x", accepting=["z"])
+    picture = pda_picture(one & other)
+    assert picture.title == "1 state from which no plan can be finished left out"
+    assert says(picture) == [("", "0", ""), ("0", "2", "c")]
+    assert picture.nodes[-1].details == ("z",)
+
+
+SHIPPED = ["openagi", "cooking", "daily", "risk", *sorted(authored.names("agents"))]
+
+
+@needs_dot
+@pytest.mark.parametrize("what", ["rules", "pda"])
+@pytest.mark.parametrize("name", SHIPPED)
+def test_texts_of_the_shipped_rules_do_not_overlap(name: str, what: str) -> None:
+    """No box lies on another, and no label of an arrow on a box or another label, as Graphviz lays them out."""
+    loaded = load(name)
+    drawn = loaded.rules
+    if what == "pda":
+        language, _ = loaded.language("", inputs=None, goal=None, limit=None, require=None, whole=True)
+        drawn = split(as_automaton(language))[0]
+    picture = drawn.picture
+    assert len(picture.nodes) <= 60
+    for title, one in (areas := list(laid_out(picture.to_dot()).items())):
+        for other_title, other in areas:
+            if title < other_title:
+                across = min(one[2], other[2]) - max(one[0], other[0])
+                along = min(one[3], other[3]) - max(one[1], other[1])
+                assert min(across, along) <= 1, (title, other_title)
+
+
+def laid_out(dot: str) -> dict[str, tuple[float, float, float, float]]:
+    """Where Graphviz puts boxes and the plates of labels: left, bottom, right, top, in points."""
+    done = subprocess.run(["dot", "-Tjson"], input=dot, capture_output=True, text=True, check=True, timeout=60)
+    found = json.loads(done.stdout)
+    areas = {}
+    for number, node in enumerate(found["objects"]):
+        (x, y), width, height = (
+            map(float, node["pos"].split(",")),
+            float(node["width"]) * 72,
+            float(node["height"]) * 72,
+        )
+        areas[f"box {number}"] = (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+    for number, edge in enumerate(found["edges"]):
+        points = [point for shape in edge.get("_ldraw_", ()) if shape["op"] in "pP" for point in shape["points"]]
+        if points:
+            across, along = zip(*points, strict=True)
+            areas[f"label {number}"] = (min(across), min(along), max(across), max(along))
+    return areas
 
 
 def test_alternatives_are_counted_when_they_do_not_fit() -> None:

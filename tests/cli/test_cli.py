@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from formal_llm import Plan
+from formal_llm import Flowchart, Plan, TaskPack
 
 TASK = "Given noisy grayscale image, how to return the caption in German step by step?"
 
@@ -182,6 +183,40 @@ def test_draw(tmp_path: Path) -> None:
     assert run("draw", "openagi", "--what", "pda", "--format", "dot").stdout.startswith("digraph")
     assert run("draw", "openagi", "--out", "g.mmd", cwd=tmp_path).returncode == 0
     assert (tmp_path / "g.mmd").read_text(encoding="utf-8").startswith("flowchart")
+
+
+def test_draw_a_plan_over_its_rules() -> None:
+    plan = run("plan", "daily").stdout
+    drawn = run("draw", "daily", "--plan", "-", "--format", "dot", stdin=plan)
+    assert drawn.returncode == 0, drawn.stderr
+    assert ">8: supper<" in drawn.stdout.replace("<BR/>", "<")
+    product = run("draw", "daily", "--what", "pda", "--plan", "-", stdin=plan)
+    assert "linkStyle" in product.stdout
+    wrong = run("draw", "daily", "--plan", "-", stdin="lunch\nlunch\n")
+    assert wrong.returncode == 2
+    assert "no plan of these rules" in wrong.stderr
+
+
+def test_what_is_too_large_to_read_is_not_drawn() -> None:
+    done = run("draw", "daily", "--what", "pda", "--max-boxes", "10")
+    assert done.returncode == 2
+    assert "--what rules" in done.stderr
+    assert "--plan FILE" in done.stderr
+    assert run("draw", "react-5", "--max-boxes", "3").returncode == 2
+
+
+@pytest.mark.parametrize("to", [[], ["--out", "chart.mmd"]])
+def test_a_drawn_flowchart_reads_back_equal(tmp_path: Path, to: list[str]) -> None:
+    drawn = run("draw", "risk", *to, cwd=tmp_path).stdout
+    if to:
+        drawn = (tmp_path / "chart.mmd").read_text(encoding="utf-8")
+    assert Flowchart.from_mermaid(drawn) == TaskPack.load("risk").rules
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz (dot) is not installed")
+def test_draw_png(tmp_path: Path) -> None:
+    assert run("draw", "react", "--out", "r.png", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_svg_without_graphviz_says_what_to_install(tmp_path: Path) -> None:
