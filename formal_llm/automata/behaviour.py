@@ -208,6 +208,6 @@ class Behaviour(Drawable, Intersectable):
             yield Diagnostic("empty", "", "the empty sequence is allowed, so the agent may stop before it begins")
 
     def _picture(self) -> Picture:
-        from formal_llm.automata.drawing import pda_picture
+        from formal_llm.automata.automaton_drawing import pda_picture
 
         return pda_picture(self.pda)

@@ -1,7 +1,7 @@
-"""A picture as plain data, its three forms (Mermaid, Graphviz, SVG), and :class:`Drawable`, for what has a picture.
+"""A picture as plain data, its forms (Mermaid, Graphviz, SVG, PNG), and :class:`Drawable`, for what has a picture.
 
 A :class:`Picture` knows nothing of grammars or plans: it has boxes of a few kinds and arrows between them. What a
-grammar, an automaton or a plan looks like is told in the two modules named ``drawing``.
+grammar, an automaton or a plan looks like is told in the modules that draw them.
 """
 
 from __future__ import annotations
@@ -11,53 +11,20 @@ import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from html import escape
-from typing import Literal, NamedTuple
+from typing import Literal
 
+from formal_llm.automata.looks import Direction, Kind, Tone, line_of, look_of, plate_of
 from formal_llm.errors import FormalLLMError, MissingDependency
 
-Kind = Literal[
-    "start", "nonterminal", "class", "terminal", "state", "accepting", "point", "tool", "input", "result", "open",
-    "decision",
-]  # fmt: skip
-Direction = Literal["LR", "TB"]
+__all__ = ["Arrow", "Box", "Direction", "Drawable", "Kind", "Picture", "Tone", "printable"]
 
-
-class _Look(NamedTuple):
-    """How a kind of box is drawn: Graphviz' shape and style, Mermaid's brackets, colours, width of the border."""
-
-    shape: str
-    style: str
-    opening: str
-    closing: str
-    fill: str
-    border: str
-    font: str
-    pen: float = 1
-
-
-# Each box brings its own fill and font colour, and lines are a middle grey: so a picture can be read on a light page
-# and on a dark one. Blue is what is built up or done, green a choice of one, sand what is given, grey what is open.
-_BLUE = ("#DDE9F6", "#3B6EA5", "#12283F")
-_GREEN = ("#E2F0E3", "#4F7F52", "#17331A")
-_SAND = ("#F7F2E4", "#94824F", "#352E17")
-_GREY = ("#ECEFF2", "#7A8794", "#27303A")
-_LINE = "#7A8794"
-_LOOKS: dict[Kind, _Look] = {
-    "start": _Look("box", "rounded,filled", '("', '")', *_BLUE, 2.4),
-    "nonterminal": _Look("box", "rounded,filled", '("', '")', *_BLUE),
-    "class": _Look("box", "rounded,filled", '("', '")', *_GREEN),
-    "terminal": _Look("box", "filled", '["', '"]', *_SAND),
-    "state": _Look("circle", "filled", '(("', '"))', *_BLUE, 1.2),
-    "accepting": _Look("doublecircle", "filled", '((("', '")))', *_BLUE, 1.2),
-    "point": _Look("point", "filled", '(("', '"))', _LINE, _LINE, _LINE),
-    "tool": _Look("box", "filled", '["', '"]', *_BLUE),
-    "input": _Look("box", "rounded,filled", '(["', '"])', *_SAND),
-    "result": _Look("box", "rounded,filled", '(["', '"])', *_GREEN, 2.4),
-    "decision": _Look("diamond", "filled", '{"', '"}', *_GREEN),
-    "open": _Look("box", "rounded,filled,dashed", '(["', '"])', *_GREY),
-}
+_LINE, _ = line_of("plain")
 _FONT = "Helvetica,Arial,sans-serif"
 _NO_BREAK_SPACE = "\u00a0"
+#: What Graphviz is told of some kinds besides. A diamond leaves enough room around its text without a margin.
+_MORE: dict[Kind, str] = {"point": ", width=0.12, height=0.12", "decision": ', margin="0.01,0.01"'}
+#: Dots to the inch of a PNG picture.
+_RESOLUTION = 110
 
 # What XML cannot hold or a terminal would obey: control characters, halves of surrogate pairs, two non-characters.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -88,22 +55,31 @@ class Box:
         label: what it says; may have several lines.
         kind: what it stands for, which gives it shape and colour.
         details: more lines, smaller, under the label.
+        tone: whether it is marked or faded, in a picture with something drawn over it.
+        strong: which of the details are meant where it is marked, counted from 0; the others are faded.
     """
 
     id: str
     label: str
     kind: Kind
     details: tuple[str, ...] = ()
+    tone: Tone = "plain"
+    strong: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """An edge of a picture, from the box ``source`` to the box ``target`` (their ids)."""
+    """An edge of a picture, from the box ``source`` to the box ``target`` (their ids).
+
+    The greater its ``weight``, the more it is drawn straight and short, for Graphviz.
+    """
 
     source: str
     target: str
     label: str = ""
     style: Literal["solid", "dashed"] = "solid"
+    tone: Tone = "plain"
+    weight: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,21 +124,27 @@ class Picture:
             lines += ["---", f"title: {quoted}", "---"]
         lines.append(f"flowchart {self.direction}")
         for box in self.nodes:
-            look = _LOOKS[box.kind]
+            look = look_of(box.kind, box.tone)
             text = " " if box.kind == "point" else _mermaid("\n".join((box.label, *box.details)))
             lines.append(f"    {names[box.id]}{look.opening}{text}{look.closing}")
         for arrow in self.edges:
             line = "-.->" if arrow.style == "dashed" else "-->"
             label = f'|"{_mermaid(arrow.label)}"|' if arrow.label else ""
             lines.append(f"    {names[arrow.source]} {line}{label} {names[arrow.target]}")
-        for kind in dict.fromkeys(box.kind for box in self.nodes):
-            look = _LOOKS[kind]
+        for kind, tone in dict.fromkeys((box.kind, box.tone) for box in self.nodes):
+            look = look_of(kind, tone)
+            name = f"{kind}{'' if tone == 'plain' else tone.capitalize()}Box"
             dashes = ",stroke-dasharray:4 3" if "dashed" in look.style else ""
             lines.append(
-                f"    classDef {kind}Box fill:{look.fill},stroke:{look.border},color:{look.font},"
+                f"    classDef {name} fill:{look.fill},stroke:{look.border},color:{look.font},"
                 f"stroke-width:{look.pen:g}px{dashes}"
             )
-            lines.append(f"    class {','.join(names[box.id] for box in self.nodes if box.kind == kind)} {kind}Box")
+            members = ",".join(names[box.id] for box in self.nodes if (box.kind, box.tone) == (kind, tone))
+            lines.append(f"    class {members} {name}")
+        for tone in dict.fromkeys(arrow.tone for arrow in self.edges if arrow.tone != "plain"):
+            colour, pen = line_of(tone)
+            numbers = ",".join(str(number) for number, arrow in enumerate(self.edges) if arrow.tone == tone)
+            lines.append(f"    linkStyle {numbers} stroke:{colour},stroke-width:{pen:g}px")
         return "\n".join(lines) + "\n"
 
     def to_dot(self) -> str:
@@ -178,16 +160,21 @@ class Picture:
         if self.title:
             lines.append(f"    label={_plate(self.title)}")
         for box in self.nodes:
-            look = _LOOKS[box.kind]
-            more = ", width=0.12, height=0.12" if box.kind == "point" else ""
+            look = look_of(box.kind, box.tone)
+            more = _MORE.get(box.kind, "") + (f", peripheries={look.borders}" if look.borders > 1 else "")
             lines.append(
                 f"    {names[box.id]} [label={_caption(box)}, shape={look.shape}, "
                 f'style="{look.style}", fillcolor="{look.fill}", color="{look.border}", fontcolor="{look.font}", '
                 f"penwidth={look.pen:g}{more}]"
             )
-        for arrow in self.edges:
-            marks = [f"label={_plate(arrow.label)}"] if arrow.label else []
+        # Of the arrows out of a box, loops come last: they hardly move, and others are not drawn over their labels.
+        for arrow in sorted(self.edges, key=lambda arrow: arrow.source == arrow.target):
+            marks = [f"label={_plate(arrow.label, arrow.tone)}"] if arrow.label else []
             marks += ["style=dashed"] if arrow.style == "dashed" else []
+            marks += [f"weight={arrow.weight}"] if arrow.weight > 1 else []
+            if arrow.tone != "plain":
+                colour, pen = line_of(arrow.tone)
+                marks.append(f'color="{colour}", penwidth={pen:g}')
             after = f" [{', '.join(marks)}]" if marks else ""
             lines.append(f"    {names[arrow.source]} -> {names[arrow.target]}{after}")
         return "\n".join([*lines, "}"]) + "\n"
@@ -202,18 +189,28 @@ class Picture:
             MissingDependency: the program ``dot`` is not installed.
             FormalLLMError: Graphviz took too long or failed.
         """
+        svg = self._laid_out("SVG", timeout, "-Tsvg").decode()
+        # Gone: the prologue (SVG is often pasted into HTML), comments (they name Graphviz' version), tooltips that
+        # show internal names, and ids (those of two pictures on one page would clash).
+        return _SVG_NOISE.sub("", svg[svg.index("<svg") :])
+
+    def to_png(self, *, timeout: float = 60) -> bytes:
+        """The picture as PNG on white, laid out by Graphviz; arguments and errors are those of :meth:`to_svg`."""
+        return self._laid_out("PNG", timeout, "-Tpng", "-Gbgcolor=white", f"-Gdpi={_RESOLUTION}")
+
+    def _laid_out(self, form: str, timeout: float, *options: str) -> bytes:
         import shutil
         import subprocess
 
         dot = shutil.which("dot")
         if dot is None:
             raise MissingDependency(
-                "an SVG picture needs the program 'dot': install Graphviz (graphviz.org), "
-                "or use Mermaid or DOT output, which work without it"
+                f"{'an' if form == 'SVG' else 'a'} {form} picture needs the program 'dot': install Graphviz "
+                "(graphviz.org), or use Mermaid or DOT output, which work without it"
             )
         try:
             done = subprocess.run(  # noqa: S603  # a fixed command; the picture goes in as data
-                [dot, "-Tsvg"], input=self.to_dot().encode(), capture_output=True, timeout=timeout, check=False
+                [dot, *options], input=self.to_dot().encode(), capture_output=True, timeout=timeout, check=False
             )
         except subprocess.TimeoutExpired:
             raise FormalLLMError(
@@ -221,10 +218,7 @@ class Picture:
             ) from None
         if done.returncode:
             raise FormalLLMError(f"Graphviz failed: {done.stderr.decode(errors='replace').strip()}")
-        svg = done.stdout.decode()
-        # Gone: the prologue (SVG is often pasted into HTML), comments (they name Graphviz' version), tooltips that
-        # show internal names, and ids (those of two pictures on one page would clash).
-        return _SVG_NOISE.sub("", svg[svg.index("<svg") :])
+        return done.stdout
 
 
 def _mermaid(text: str) -> str:
@@ -244,13 +238,19 @@ def _caption(box: Box) -> str:
     rows = _rows(box.label) or [""]
     if not box.details:
         return f"<{_markup(rows).removesuffix('<BR/>')}>"
-    details = _markup([row for detail in box.details for row in _rows(detail)], '<BR ALIGN="LEFT"/>')
+    details = ""
+    for number, detail in enumerate(box.details):
+        markup = _markup(_rows(detail), '<BR ALIGN="LEFT"/>')
+        if box.strong and markup:
+            faded = look_of(box.kind, "faded").font
+            markup = f"<B>{markup}</B>" if number in box.strong else f'<FONT COLOR="{faded}">{markup}</FONT>'
+        details += markup
     return f'<<B>{_markup(rows).removesuffix("<BR/>")}</B><BR/><FONT POINT-SIZE="11">{details}</FONT>>'
 
 
-def _plate(text: str) -> str:
+def _plate(text: str, tone: Tone = "plain") -> str:
     """Text beside an arrow or above the picture, on a light plate: the page behind it may be dark."""
-    fill, _, font = _GREY
+    fill, font = plate_of(tone)
     rows = _rows(text) or [""]
     # The reader's font may be wider than the one Graphviz measured with: the longest line gets some room.
     longest = max(range(len(rows)), key=lambda n: len(rows[n]))
@@ -273,6 +273,11 @@ class Drawable(ABC):
     @abstractmethod
     def _picture(self) -> Picture: ...
 
+    @property
+    def picture(self) -> Picture:
+        """The picture as plain data."""
+        return self._picture()
+
     def to_mermaid(self) -> str:
         """A Mermaid flowchart, which GitHub and many editors draw."""
         return self._picture().to_mermaid()
@@ -288,6 +293,14 @@ class Drawable(ABC):
             MissingDependency: the program ``dot`` is not installed.
         """
         return self._picture().to_svg()
+
+    def to_png(self) -> bytes:
+        """A picture as PNG; needs Graphviz.
+
+        Raises:
+            MissingDependency: the program ``dot`` is not installed.
+        """
+        return self._picture().to_png()
 
     def _repr_svg_(self) -> str | None:
         """For notebooks; None, so that they show the text instead, where there is no Graphviz or too much to draw."""

@@ -25,8 +25,7 @@ from pathlib import Path
 from typing import Literal
 
 from formal_llm.automata.cfg import Symbol, selection, spelled_out
-from formal_llm.automata.drawable import Arrow, Box, Drawable, Picture, printable
-from formal_llm.automata.drawable import Kind as Look
+from formal_llm.automata.drawable import Drawable, Picture, printable
 from formal_llm.automata.mermaid_text import BRACKETS, PLACEHOLDER, SHAPES, plain, write_text
 from formal_llm.automata.pda import PDA, Transition
 from formal_llm.errors import AutomatonError
@@ -42,9 +41,6 @@ _TEXTLESS = ("sm-circ", "fr-circ", "f-circ", "cross-circ")
 START_WORDS = frozenset(["start", "begin", "beginning", "anfang", "beginn", "début", "inicio", "inizio"])
 END_WORDS = frozenset(["end", "stop", "finish", "finished", "done", "exit", "ende", "fertig", "schluss", "fin", "fine"])
 _BRACKETS_OF = {shape: (opening, closing) for opening, group in BRACKETS.items() for closing, shape in reversed(group)}
-_LOOKS: dict[Kind, Look] = {
-    "start": "input", "end": "result", "decision": "decision", "step": "tool", "junction": "point",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,10 +307,9 @@ class Flowchart(Drawable):
         return names[0] if names else END
 
     def _picture(self) -> Picture:
-        boxes = [Box(node.id, node.text, _LOOKS[self.kind(node.id)]) for node in self.nodes]
-        arrows = [Arrow(edge.source, edge.target, edge.text) for edge in self.edges]
-        sideways = self.direction in ("LR", "RL")
-        return Picture(tuple(boxes), tuple(arrows), "LR" if sideways else "TB", self.title or None)
+        from formal_llm.automata.flowchart_drawing import flowchart_picture
+
+        return flowchart_picture(self)
 
 
 def one_line(text: str) -> str:

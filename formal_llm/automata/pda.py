@@ -268,13 +268,13 @@ class PDA(Drawable, Intersectable):
     # -- other forms --------------------------------------------------------------------------------------------
 
     def to_networkx(self) -> networkx.MultiDiGraph:
-        """States and transitions as a graph; see :func:`formal_llm.automata.drawing.pda_graph`."""
-        from formal_llm.automata.drawing import pda_graph
+        """States and transitions as a graph; see :func:`formal_llm.automata.automaton_drawing.pda_graph`."""
+        from formal_llm.automata.automaton_drawing import pda_graph
 
         return pda_graph(self)
 
     def _picture(self) -> Picture:
-        from formal_llm.automata.drawing import pda_picture
+        from formal_llm.automata.automaton_drawing import pda_picture
 
         return pda_picture(self)
 

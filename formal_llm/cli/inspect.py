@@ -13,14 +13,19 @@ import typer
 from rich.table import Table
 
 from formal_llm import authored
+from formal_llm.automata import CFG, PDA
+from formal_llm.automata.behaviour import Behaviour
 from formal_llm.automata.limited import split
 from formal_llm.automata.lookahead import as_automaton
+from formal_llm.automata.source import read_file
 from formal_llm.cli.console import EXIT_CODES_HELP, command, out, print_text
 from formal_llm.cli.options import JsonOption, SetOption, SourceArgument
 from formal_llm.cli.sources import load
 from formal_llm.errors import FormalLLMError
 from formal_llm.llms import PROVIDERS
 from formal_llm.planning import TaskPack
+from formal_llm.planning.overlay import Overlay
+from formal_llm.planning.plan_text import read_plan_text
 
 
 class What(StrEnum):
@@ -39,7 +44,10 @@ class Format(StrEnum):
     png = "png"
 
 
-DRAW_HELP = f"""Draw rules, or their automaton.
+DRAW_HELP = f"""Draw rules, or their automaton, or a plan over them.
+
+With --plan, what the plan uses is marked and carries the numbers of its steps, and all else is grey. A large automaton
+is folded: ways without a choice become one arrow.
 
 Examples:
 
@@ -48,6 +56,8 @@ Examples:
   formal-llm draw my.cfg --what pda --out my.svg
 
   formal-llm draw daily --what pda --out day.png
+
+  formal-llm plan daily | formal-llm draw daily --plan - --out day.svg
 
 SVG and PNG need Graphviz; Mermaid and DOT need nothing. {EXIT_CODES_HELP}
 """
@@ -63,14 +73,31 @@ def draw(
         Format | None, typer.Option("--format", help="Else told from the ending of --out; Mermaid where there is none.")
     ] = None,
     to: Annotated[Path | None, typer.Option("--out", help="The file to write; standard output where left out.")] = None,
+    plan: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help='A plan to draw over the rules, as verify reads it; "-" for standard input.'),
+    ] = None,
+    max_boxes: Annotated[int, typer.Option(min=1, help="Draw no automaton that takes more boxes than this.")] = 60,
     set_: SetOption = None,
 ) -> None:
     """Draw rules or their automaton."""
     loaded = load(source, set_)
     drawable: Any = loaded.rules
+    language, _ = loaded.language("", inputs=None, goal=None, limit=None, require=None, whole=True)
     if what is What.pda:
-        drawable, _ = loaded.language("", inputs=None, goal=None, limit=None, require=None, whole=True)
-        drawable = split(as_automaton(drawable))[0]
+        drawable = split(as_automaton(language))[0]
+    if plan is not None:
+        text = sys.stdin.read() if plan == "-" else read_file(Path(plan))
+        # The steps of a grammar say what they are applied to, or are the word; others stand as `plan` prints them.
+        order = "forward" if isinstance(loaded.source, CFG) else loaded.wording.order
+        drawable = Overlay(read_plan_text(text, language, order=order), drawable, order=loaded.wording.order)
+    if what is What.pda or isinstance(loaded.rules, (PDA, Behaviour)):
+        boxes = len(drawable.picture.nodes)
+        if boxes > max_boxes:
+            ways = ["the rules as they are written (--what rules)"] if what is What.pda else []
+            ways += ["one plan's way through it (--plan FILE)"] if plan is None else []
+            ways.append(f"it nevertheless (--max-boxes {boxes})")
+            raise FormalLLMError(f"the picture would have {boxes} boxes, too many to read; draw {', or '.join(ways)}")
     if format_ is None:
         endings = {
             ".svg": Format.svg, ".dot": Format.dot, ".gv": Format.dot, ".mmd": Format.mermaid, ".png": Format.png,

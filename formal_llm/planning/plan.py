@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import networkx
     from rich.console import RenderableType
 
+    from formal_llm.planning.overlay import Overlay
+
 Order = Literal["backward", "forward"]
 
 
@@ -229,6 +231,19 @@ class Plan(Drawable):
         from formal_llm.planning.drawing import plan_graph
 
         return plan_graph(self)
+
+    def over(self, rules: Any) -> Overlay:
+        """The plan drawn over the rules that it follows: a picture of the rules with what the plan uses marked.
+
+        Args:
+            rules: a grammar, flowchart, behaviour or automaton; see :class:`~formal_llm.planning.overlay.Overlay`.
+
+        Raises:
+            AutomatonError: the plan is none of these rules.
+        """
+        from formal_llm.planning.overlay import Overlay
+
+        return Overlay(self.word, rules, order=self.order)
 
     def _picture(self) -> Picture:
         from formal_llm.planning.drawing import plan_picture

@@ -189,9 +189,14 @@ def only_terminal(node: Node) -> Node | None:
     return node
 
 
+def is_flat(root: Node) -> bool:
+    """Whether the tree is that of an automaton without a grammar; "plan" may be the start symbol of a grammar, too."""
+    return root.symbol == "plan" and all(child.terminal or not child.symbol for child in root.children)
+
+
 def is_nested(root: Node) -> bool:
     """Whether the tree, finished or not, is a nesting of calls: each branching begins with a tool."""
-    return root.symbol != "plan" and all(
+    return not is_flat(root) and all(
         len(node.children) < 2
         or members(node.symbol) is not None
         or node.children[0].open
@@ -205,9 +210,11 @@ def read_call(root: Node) -> Call | None:
 
     None for a tree of another shape, or one that is not finished.
     """
+    if is_flat(root):
+        return None
     made: dict[int, tuple[Call, ...]] = {}
     for node in reversed(list(root.walk())):
-        if node.open or node.symbol == "plan":
+        if node.open:
             return None
         if node.terminal:
             made[id(node)] = (Call(node.symbol, node.label),)

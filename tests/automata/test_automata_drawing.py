@@ -35,7 +35,8 @@ NASTY = [
 LABEL = r"(?:[^\x00-+./:-@\[-`{-~]|#\d+;|[ _]|<br/>)*"
 MERMAID_LINE = re.compile(
     r"flowchart (LR|TB)"
-    rf'|    n\d+(\("{LABEL}"\)|\["{LABEL}"\]|\[\["{LABEL}"\]\]|\{{"{LABEL}"\}}|\(\["{LABEL}"\]\)|\(\("{LABEL}"\)\)|\(\(\("{LABEL}"\)\)\))'
+    rf'|    n\d+(\("{LABEL}"\)|\["{LABEL}"\]|\[\["{LABEL}"\]\]|\{{"{LABEL}"\}}'
+    rf'|\(\["{LABEL}"\]\)|\(\("{LABEL}"\)\)|\(\(\("{LABEL}"\)\)\))'
     rf'|    n\d+ (-->|-\.->)(\|"{LABEL}"\|)? n\d+'
     r"|    classDef \w+ fill:#\w{6},stroke:#\w{6},color:#\w{6},stroke-width:[\d.]+px(,stroke-dasharray:4 3)?"
     r"|    class n\d+(,n\d+)* \w+"
@@ -267,7 +268,8 @@ def test_grammar_graph(openagi: CFG) -> None:
 
 def test_flowchart_picture() -> None:
     chart = Flowchart.from_mermaid(
-        'flowchart LR\n s([Start]) --> q{"Is this a question that takes more than one line?"}\n q -->|Yes| a[Answer it]\n'
+        'flowchart LR\n s([Start]) --> q{"Is this a question that takes more than one line?"}\n'
+        " q -->|Yes| a[Answer it]\n"
         " q -->|No| p{{Pack what?}}\n p -->|Rope| a\n p -->|Tent| a"
     )
     picture = chart.picture
@@ -367,7 +369,7 @@ def test_long_names_have_frames_and_are_wrapped() -> None:
             start="begin",
             accepting=["after this or that thing"],
         )
-    )  # noqa: E501
+    )
     assert [(box.label, box.kind) for box in picture.nodes[1:]] == [
         ("begin", "long_state"), ("after this or that\nthing", "long_accepting"),
     ]  # fmt: skip

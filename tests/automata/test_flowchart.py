@@ -180,6 +180,9 @@ class TestAutomaton:
     @examples(150)
     def test_random_charts_agree_with_automata_lib(self, chart, decisions):
         pda = chart.pda(decisions=decisions)
+        if decisions and any(chart.is_selection(node.id) for node in chart.nodes):
+            assert pda.uses_stack  # several answers together are worked off there
+            return
         assert not pda.uses_stack
         if decisions:
             assert len({(t.state, t.read) for t in pda.transitions}) == len(pda.transitions)

@@ -123,7 +123,7 @@ def test_of_a_large_automaton_only_the_way_is_drawn() -> None:
             for x in range(9)
             for y in range(9)
             for t in (((x, y), "r", None, (x + 1, y), ()), ((x, y), "u", None, (x, y + 1), ()))
-        ],  # noqa: E501
+        ],
         start=(0, 0),
         accepting=[(9, 0)],
     )

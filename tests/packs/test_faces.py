@@ -1,0 +1,52 @@
+"""Finding faces."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from any_images import images, photograph
+from hypothesis import given, settings
+from PIL import Image
+
+from formal_llm.packs.openagi.faces import detection, find_faces
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("astronaut", "1 face"), ("chelsea", "1 cat face"), ("coffee", "no faces"), ("rocket", "no faces")],
+)
+def test_faces_of_people_and_cats(name: str, found: str) -> None:
+    assert detection(photograph(name, 400)) == found
+
+
+def test_several_faces_are_counted_and_ordered() -> None:
+    face, cat = photograph("astronaut", 256).crop((60, 0, 170, 110)), photograph("chelsea", 400)
+    both = Image.new("RGB", (face.width * 2 + cat.width, cat.height))
+    both.paste(cat, (face.width, 0))
+    both.paste(face, (0, 40))
+    both.paste(face, (face.width + cat.width, 40))
+    assert detection(both) == "2 faces, 1 cat face"
+    places = find_faces(both)
+    assert [found.name for found in places] == ["face", "cat face", "face"]
+    assert all(0 <= found.left < found.left + found.width <= 1 for found in places)
+
+
+def test_gray_transparent_and_large_pictures() -> None:
+    face = photograph("astronaut", 300)
+    for mode in ("L", "RGBA", "P"):
+        assert detection(face.convert(mode)) == "1 face"
+    assert detection(face.resize((1500, 1500))) == "1 face"
+
+
+def test_side_by_side_in_threads() -> None:
+    pictures = [photograph("astronaut", 200), photograph("coffee", 200)] * 8
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(detection, pictures)) == ["1 face", "no faces"] * 8
+
+
+@given(images())
+@settings(max_examples=30)
+def test_any_picture(image: Image.Image) -> None:
+    assert detection(image) == detection(image)
+    assert detection(Image.new(image.mode, image.size)) == "no faces"

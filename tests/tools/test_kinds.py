@@ -1,0 +1,161 @@
+"""Kinds: what is accepted, how it is told apart, written, read and shown; none of it with pickle."""
+
+from __future__ import annotations
+
+import base64
+import pathlib
+import re
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from picture_tools import picture
+from PIL import Image
+
+from formal_llm import InputError
+from formal_llm.tools import IMAGE, TEXT, Kind, Tool, kind_named, register, tool
+from formal_llm.tools import kinds as module
+from formal_llm.tools.images import plain
+from formal_llm.tools.kinds import kind_for, kind_of
+from formal_llm.tools.values import Value
+
+
+@dataclass(frozen=True)
+class Table:
+    """A kind of a pack's own."""
+
+    cells: tuple[int, ...]
+
+
+TABLE = Kind(
+    "table",
+    Table,
+    dump=lambda table: struct.pack(f">{len(table.cells)}i", *table.cells),
+    load=lambda data: Table(struct.unpack(f">{len(data) // 4}i", data)),
+)
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> Kind:
+    monkeypatch.setattr(module, "_kinds", dict(module._kinds))
+    return register(TABLE)
+
+
+@given(st.text())
+def test_texts_come_back(text: str) -> None:
+    assert TEXT.load(TEXT.dump(text)) == text
+    assert TEXT.key(text) == TEXT.key(TEXT.load(TEXT.dump(text)))
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "P", "PA", "LA", "RGB", "RGBA", "CMYK", "YCbCr"])
+def test_images_come_back(mode: str) -> None:
+    image = IMAGE.accept(picture().convert("L").convert(mode) if mode == "LA" else Image.new(mode, (5, 3)))
+    again = IMAGE.load(IMAGE.dump(image))
+    assert image.mode in ("L", "RGB", "RGBA")
+    assert (again.mode, again.size, again.tobytes()) == (image.mode, image.size, image.tobytes())
+    assert IMAGE.key(again) == IMAGE.key(image)
+
+
+def test_content_keys_tell_values_apart() -> None:
+    pictures = [Image.new("L", (2, 3)), Image.new("L", (3, 2)), Image.new("L", (6, 1)), Image.new("L", (2, 3), 1)]
+    pictures += [Image.new("RGB", (2, 1)), Image.new("RGB", (1, 2))]
+    keys = {IMAGE.key(image) for image in pictures} | {TEXT.key(text) for text in ("", "a", "A", "a ")}
+    assert len(keys) == 10
+    assert TEXT.key("a") == "b5c3c7e8b7b6f9a9" or len(TEXT.key("a")) == 64
+
+
+def test_metadata_and_readers_do_not_travel() -> None:
+    image = picture()
+    image.info["comment"] = "secret"
+    clean = plain(image)
+    assert clean.info == {}
+    assert image.info == {"comment": "secret"}
+    assert type(IMAGE.load(IMAGE.dump(image))) is Image.Image
+
+
+def test_what_is_not_accepted() -> None:
+    for kind, value, words in (
+        (TEXT, 3, "class int"),
+        (TEXT, "\ud800", "surrogates"),
+        (TEXT, "x" * 2_000_001, "characters"),
+        (IMAGE, "x", "class str"),
+        (IMAGE, Image.new("F", (2, 2)), "mode F"),
+        (IMAGE, Image.new("I", (2, 2)), "mode I"),
+        (IMAGE, Image.new("L", (0, 5)), "0 x 5 pixels"),
+    ):
+        with pytest.raises(InputError, match=words):
+            kind.accept(value)
+
+
+def test_a_kind_of_ones_own(table: Kind) -> None:
+    @tool
+    def doubled(cells: Table) -> Table:
+        return Table(cells.cells * 2)
+
+    assert str(doubled) == "doubled(table) -> table"
+    value = Value(table, Table((1, 2)))
+    assert Value(table, payload=value.dump(), key=value.key).get() == Table((1, 2))
+    assert kind_of(Table(())) == table == kind_named("table") == kind_for("Table") == kind_for(Table)
+    assert table.weigh(Table((1,))) == 4
+    assert table.to_html(Table((1,))) == "<pre>Table(cells=(1,))</pre>"
+    with pytest.raises(ValueError, match="already"):
+        register(Kind("table", bytes, bytes, bytes))
+    with pytest.raises(ValueError, match="already"):
+        register(Kind("more", Table, bytes, bytes))
+    register(table)
+    with pytest.raises(ValueError, match="there are image, text, table"):
+        kind_named("sound")
+    with pytest.raises(ValueError, match="no kind"):
+        kind_for(dict[str, Any])
+    with pytest.raises(InputError, match="of no kind"):
+        kind_of(3)
+
+
+def test_hints_of_images() -> None:
+    assert {kind_for(hint) for hint in (Image.Image, "Image.Image", "Image", "PIL.Image.Image", "image")} == {IMAGE}
+    assert kind_for("str") == kind_for(str) == TEXT
+
+
+def test_shown_values_are_escaped_and_small() -> None:
+    shown = TEXT.to_html("<script>alert('x')</script> & " + "y" * 10_000)
+    assert "<script" not in shown
+    assert "&lt;script&gt;" in shown
+    assert len(shown) < 5_000
+    (data,) = re.findall(r'src="data:image/png;base64,([^"]+)"', IMAGE.to_html(Image.new("RGB", (3000, 1000))))
+    small = IMAGE.load(base64.b64decode(data))
+    assert small.size == (320, 107)
+
+
+def test_values_decode_once_and_lend_copies() -> None:
+    value = Value(IMAGE, picture())
+    lent = value.copy()
+    lent.paste(0, (0, 0, 16, 16))
+    assert value.get().tobytes() == picture().tobytes()
+    stored = Value(IMAGE, payload=value.dump(), key=value.key)
+    assert stored.size < value.size
+    assert stored.get() is stored.get()
+    assert stored.get().tobytes() == picture().tobytes()
+
+
+def test_nothing_here_evaluates_or_unpickles() -> None:
+    """No module of the package uses eval, exec, pickle, marshal, shelve or yaml."""
+    import formal_llm.tools
+
+    folder = pathlib.Path(formal_llm.tools.__file__).parent
+    found = {
+        (path.name, word)
+        for path in folder.glob("*.py")
+        for word in re.findall(
+            r"(?<![\w.])(?:eval|exec|compile|__import__)\(|^\s*(?:import|from) (?:pickle|marshal|shelve|yaml|dill)",
+            path.read_text(),
+            re.MULTILINE,
+        )
+    }
+    assert found == set()
+
+
+def test_tool_calls_its_function() -> None:
+    assert Tool("t", (TEXT,), TEXT, str.upper)("a") == "A"
