@@ -13,6 +13,7 @@ from formal_llm.automata.automaton import Stack, State
 from formal_llm.automata.counting import Counting
 from formal_llm.automata.determinism import tells_apart
 from formal_llm.automata.enumeration import Enumeration, Word
+from formal_llm.automata.flow import FlowGrammar
 from formal_llm.automata.limited import Counters, LimitedConfiguration
 from formal_llm.automata.limits import Bound
 from formal_llm.automata.pda import PDA, Transition
@@ -40,6 +41,7 @@ class Census:
         self._counting = Counting(pda, bounds, max_states)
         self._enumeration = Enumeration(self._counting.grammar, max_words)
         self._told: dict[tuple[State, Stack], bool] = {}
+        self._base: FlowGrammar | None = None
         self._listed: dict[LimitedConfiguration, list[Word]] = {}
 
     def count(self, configuration: LimitedConfiguration, *, words: bool) -> int:
@@ -98,8 +100,27 @@ class Census:
         state, stack = configuration.inner
         told = self._told.get((state, stack))
         if told is None:
-            told = self._told[state, stack] = tells_apart(self._counting.grammar, state, stack)
+            told = self._told[state, stack] = tells_apart(self._counting.grammar, state, stack) or self._by_factors(
+                state, stack
+            )
         return told
+
+    def _by_factors(self, state: State, stack: Stack) -> bool:
+        """Whether a product is unambiguous since its base is, and its constraints are deterministic.
+
+        A run of the product is a run of each factor, and a deterministic one has no choice; so a word has as many runs
+        as the base has.
+        """
+        if not self._pda.factors:
+            return False
+        base, *constraints = self._pda.factors
+        if not all(map(_is_deterministic, constraints)):
+            return False
+        for _ in constraints:  # the state of a product is a pair: that of what it was made of, and the constraint's
+            state = state[0]  # type: ignore[index]
+        if self._base is None:
+            self._base = FlowGrammar(base, Counters(()))
+        return tells_apart(self._base, state, stack)
 
     def _list(self, configuration: LimitedConfiguration) -> list[Word]:
         listed = self._listed.get(configuration)
@@ -119,6 +140,13 @@ class Census:
                 return None
             needed = counters.pay(move.read, needed)
         return LimitedConfiguration(self._pda.step(inner, move), remaining, needed)
+
+
+def _is_deterministic(automaton: PDA) -> bool:
+    """Whether a finite automaton has one way at most to read a word: no ε, and one transition for each terminal."""
+    found = {(t.state, t.read) for t in automaton.transitions}
+    reads = all(t.read is not None for t in automaton.transitions)
+    return reads and len(found) == len(automaton.transitions) and not automaton.uses_stack
 
 
 def _draw(weights: Sequence[int], rng: random.Random) -> int:

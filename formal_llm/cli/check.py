@@ -14,7 +14,7 @@ from formal_llm.automata.behaviour import Behaviour
 from formal_llm.automata.explain import why_empty
 from formal_llm.automata.flowchart import Flowchart
 from formal_llm.cli.console import EXIT_CODES_HELP, command, err, print_text, said_of
-from formal_llm.cli.options import JsonOption, MaxStatesOption, SetOption, SourceArgument
+from formal_llm.cli.options import ConstraintOption, JsonOption, MaxStatesOption, SetOption, SourceArgument
 from formal_llm.cli.sources import Source, load
 from formal_llm.errors import InfiniteLanguage, Undecided
 
@@ -44,11 +44,12 @@ def check(
     source: SourceArgument,
     strict: Annotated[bool, typer.Option("--strict", help="End with exit code 1 when there are warnings.")] = False,
     set_: SetOption = None,
+    constraint: ConstraintOption = None,
     max_states: MaxStatesOption = 20_000,
     as_json: JsonOption = False,
 ) -> None:
     """Check rules."""
-    loaded = load(source, set_)
+    loaded = load(source, set_, constraint)
     warnings = list(loaded.warnings)
     found = _written(loaded)
     rules, _ = loaded.language("", inputs=None, goal=None, limit=None, require=None, whole=True)

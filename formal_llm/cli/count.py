@@ -12,6 +12,7 @@ import typer
 from formal_llm.automata import Lookahead
 from formal_llm.cli.console import EXIT_CODES_HELP, command, print_text
 from formal_llm.cli.options import (
+    ConstraintOption,
     GoalOption,
     InputOption,
     JsonOption,
@@ -70,13 +71,14 @@ def count(
     input_: InputOption = None,
     goal: GoalOption = None,
     set_: SetOption = None,
+    constraint: ConstraintOption = None,
     max_length: _MaxLength = None,
     max_states: _MaxStates = 100_000,
     of: Annotated[Of, typer.Option(help="Distinct words, or derivations.")] = Of.words,
     as_json: JsonOption = False,
 ) -> None:
     """Count the valid plans."""
-    cfg, limits = load(source, set_).language(task, inputs=input_, goal=goal, limit=limit, require=require)
+    cfg, limits = load(source, set_, constraint).language(task, inputs=input_, goal=goal, limit=limit, require=require)
     number = Lookahead(cfg, limits, max_states=max_states).count(of=of.value, max_length=max_length)
     print_text(json.dumps({"count": number, "of": of.value, "max_length": max_length}) if as_json else str(number))
 
@@ -92,13 +94,14 @@ def sample(
     input_: InputOption = None,
     goal: GoalOption = None,
     set_: SetOption = None,
+    constraint: ConstraintOption = None,
     max_length: _MaxLength = None,
     max_states: _MaxStates = 100_000,
     of: Annotated[Of, typer.Option(help="What is equally likely: words, or derivations.")] = Of.words,
     as_json: JsonOption = False,
 ) -> None:
     """Draw valid plans at random."""
-    cfg, limits = load(source, set_).language(task, inputs=input_, goal=goal, limit=limit, require=require)
+    cfg, limits = load(source, set_, constraint).language(task, inputs=input_, goal=goal, limit=limit, require=require)
     lookahead = Lookahead(cfg, limits, max_states=max_states)
     rng = random.Random(seed)
     words = [lookahead.sample(rng, of=of.value, max_length=max_length) for _ in range(number)]

@@ -29,4 +29,8 @@ SetOption = Annotated[
         help="What stands for a {NAME} in texts; or a TOML file that tells it of several. Repeatable.",
     ),
 ]
+ConstraintOption = Annotated[
+    list[str] | None,
+    typer.Option("--constraint", metavar="FORMULA", help="A formula that every plan must satisfy. Repeatable."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]

@@ -15,6 +15,7 @@ import typer
 from formal_llm.cli.batch import Batch, plan_tasks, read_tasks
 from formal_llm.cli.console import EXIT_CODES_HELP, command, err
 from formal_llm.cli.options import (
+    ConstraintOption,
     GoalOption,
     InputOption,
     LimitOption,
@@ -79,6 +80,7 @@ def plan(
     input_: InputOption = None,
     goal: GoalOption = None,
     set_: SetOption = None,
+    constraint: ConstraintOption = None,
     lookahead: LookaheadOption = LookaheadMode.on,
     search: Annotated[
         Search, typer.Option(help="Follow each answer, find the most probable plan, or draw from the answers.")
@@ -133,7 +135,7 @@ def plan(
         raise FormalLLMError("--length-penalty is for --search best-first")
     if not math.isfinite(length_penalty):
         raise FormalLLMError(f"--length-penalty is a number from 0, not {length_penalty}")
-    loaded = load(source, set_)
+    loaded = load(source, set_, constraint)
     words = Wording.from_file(wording) if wording is not None else loaded.wording
     if conversation:
         words = Wording(**{**vars(words), "conversation": True})

@@ -11,9 +11,11 @@ from warnings import catch_warnings
 from formal_llm import authored
 from formal_llm.automata import CFG, PDA, Limits
 from formal_llm.automata.flowchart import Flowchart
+from formal_llm.automata.formula_notation import constraint
 from formal_llm.automata.rules import ENDINGS, Rules, automaton_of, read_rules
 from formal_llm.errors import FormalLLMError, ResourceNotFound
 from formal_llm.planning import Task, TaskPack, Wording
+from formal_llm.planning.plan import Order
 from formal_llm.planning.wording import read_toml
 
 
@@ -26,12 +28,14 @@ class Source:
         source: what a planner walks.
         pack: the task pack.
         warnings: what is probably not meant.
+        more: constraints besides those of the pack.
     """
 
     rules: Rules
     source: CFG | PDA
     pack: TaskPack | None = None
     warnings: tuple[str, ...] = ()
+    more: tuple[PDA, ...] = ()
 
     @property
     def wording(self) -> Wording:
@@ -41,9 +45,18 @@ class Source:
         return Wording.default(self.source)
 
     @property
+    def order_of_lines(self) -> Order:
+        """The order in which a plan, one step a line, is read: as `plan` prints it.
+
+        But the steps of a grammar say what they are applied to, or are the word, unless its productions have texts.
+        """
+        told = not isinstance(self.source, CFG) or any(production.text for production in self.source.productions)
+        return self.wording.order if told else "forward"
+
+    @property
     def constraints(self) -> tuple[PDA, ...]:
-        """The constraints of the pack."""
-        return self.pack.constraints if self.pack is not None else ()
+        """The constraints: those of the pack, and more."""
+        return (*(self.pack.constraints if self.pack is not None else ()), *self.more)
 
     def task(self, which: str, *, inputs: Sequence[str] = (), goal: str | None = None) -> Task:
         """The task that the command line names."""
@@ -90,20 +103,22 @@ class Source:
         return source, task.limits & read_limits(limit or (), require or ())
 
 
-def load(name: str, facts: Sequence[str] | None = None) -> Source:
+def load(name: str, facts: Sequence[str] | None = None, constraints: Sequence[str] | None = None) -> Source:
     """The pack or the rules of that name or path, with the warnings about them.
 
     Args:
         name: the name or path.
         facts: what stands for placeholders, each as ``NAME=VALUE``.
+        constraints: formulas.
 
     Raises:
         ResourceNotFound: there is nothing of that name.
-        NotationError: a file cannot be read.
+        NotationError: a file or a formula cannot be read.
     """
     with catch_warnings(record=True, action="always") as caught:
         found = _load(name, read_facts(facts or ()))
-    return replace(found, warnings=tuple(dict.fromkeys(str(one.message) for one in caught)))
+        more = tuple(constraint(text, found.source) for text in constraints or ())
+    return replace(found, more=more, warnings=tuple(dict.fromkeys(str(one.message) for one in caught)))
 
 
 def _load(name: str, known: dict[str, str]) -> Source:

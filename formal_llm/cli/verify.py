@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from formal_llm.automata import CFG
 from formal_llm.automata.source import read_file
 from formal_llm.cli.console import command, print_text
 from formal_llm.cli.options import (
+    ConstraintOption,
     GoalOption,
     InputOption,
     JsonOption,
@@ -55,17 +55,16 @@ def verify(
     input_: InputOption = None,
     goal: GoalOption = None,
     set_: SetOption = None,
+    constraint: ConstraintOption = None,
     max_states: MaxStatesOption = 50_000,
     as_json: JsonOption = False,
 ) -> None:
     """Verify a plan."""
-    loaded = load(source, set_)
+    loaded = load(source, set_, constraint)
     rules, limits = loaded.language(task, inputs=input_, goal=goal, limit=limit, require=require)
     verifier = Verifier(rules, limits, max_states=max_states)
     text = sys.stdin.read() if plan == "-" else read_file(Path(plan))
-    # The steps of a grammar say what they are applied to, or are the word; others stand as `plan` prints them.
-    order = "forward" if isinstance(loaded.source, CFG) else loaded.wording.order
-    verdict = verifier.verify(read_plan_text(text, rules, order=order))
+    verdict = verifier.verify(read_plan_text(text, rules, order=loaded.order_of_lines))
     print_text(json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False) if as_json else str(verdict))
     if not verdict.valid:
         raise typer.Exit(1)

@@ -12,7 +12,7 @@ import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, InfiniteLanguage, Limits, Lookahead, TaskPack, Undecided
+from formal_llm import CFG, PDA, InfiniteLanguage, Limits, Lookahead, TaskPack, Undecided, constraint
 
 LENGTH = 4
 
@@ -244,3 +244,31 @@ def test_samples_are_words_within_the_limits(cfg: CFG, seed: int) -> None:
     words = words_of(cfg, LENGTH)
     assert word in words if words else word is None
     assert word == Lookahead(cfg).sample(random.Random(seed), max_length=LENGTH)
+
+
+@strategies.examples(60)
+@given(
+    strategies.limited_grammars(selections=False),
+    st.sampled_from(["(not (eventually (next a b)))", "(until any a)", "(eventually b)"]),
+)
+def test_words_of_a_product_are_counted_by_the_factors(cfg: CFG, formula: str) -> None:
+    """Where the grammar is unambiguous the product is, and its words are counted without being listed."""
+    if not {"a", "b"} <= set(cfg.terminals):
+        return
+    both = cfg & constraint(formula, cfg)
+    bare = Lookahead(cfg)
+    words = [word for word in oracles.language(cfg, 6) if bare.automaton.accepts(word)]
+    kept = constraint(formula, cfg)
+    expected = sum(kept.accepts(word) for word in words)
+    assert Lookahead(both).count(max_length=6) == expected
+
+
+def test_a_large_product_is_counted() -> None:
+    cfg = CFG.from_string("S -> " + " | ".join(f"x{number} S" for number in range(20)) + " | end")
+    both = cfg & constraint("(not (eventually (next x1 x2)))", cfg)
+    # Words of n symbols x.. and the end, n at most 5, no x2 right after an x1: told by the last symbol.
+    other, x1, total = 1, 0, 1
+    for _ in range(5):
+        other, x1 = 19 * other + 18 * x1, other + x1
+        total += other + x1
+    assert Lookahead(both).count(max_length=6) == total

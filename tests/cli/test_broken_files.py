@@ -112,3 +112,16 @@ def test_facts_from_a_file_and_from_the_line(tmp_path: Path, monkeypatch: pytest
         code, said = run("plan", "risk", "--set", wrong)
         assert code == 2
         assert expected in said
+
+
+def test_constraints_on_the_line() -> None:
+    printed = io.StringIO()
+    with redirect_stdout(printed), pytest.raises(SystemExit):
+        app(("count", "daily", "--constraint", "(eventually (next homework washing))"))
+    assert printed.getvalue() == "4\n"
+    code, said = run("plan", "daily", "--constraint", "(eventually (next lunch washing))")
+    assert code == 1
+    assert "these constraints clash" in said
+    code, said = run("plan", "daily", "--constraint", "(eventually lunhc)")
+    assert code == 2
+    assert "did you mean lunch?" in said
