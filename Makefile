@@ -7,10 +7,10 @@ TASK ?= Given blurry grayscale image, how to return the object names in German s
 # Models and BLAS on a small machine: one thread each, or they get in each other's way.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test lint types imports docs wheel check bench llamacpp pictures clean
+.PHONY: help demo demo-run test lint types imports docs wheel check bench llamacpp pictures clean
 
 help:            ## show the targets
-	@grep -hE '^[a-z]+: .*##|^[a-z]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "formal_llm needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -29,6 +29,9 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 
 demo: $(VENV)/.installed   ## plan a task offline, question by question
 	@$(BIN)/formal-llm plan openagi "$(TASK)" --llm builtin --trace --show steps --show tree --show call
+
+demo-run: $(VENV)/.installed-dev   ## restore a damaged photograph offline: plan, run, report, scores
+	@$(BIN)/python benchmarks/demo_run.py build/demo-run
 
 test: $(VENV)/.installed-dev   ## install and run the whole test suite
 	$(BIN)/python -m pytest -n auto
@@ -63,6 +66,8 @@ bench: $(VENV)/.installed-dev   ## the benchmarks' tables
 	$(BIN)/python benchmarks/best_first.py
 	$(BIN)/python benchmarks/throughput.py
 	$(BIN)/python benchmarks/kill.py
+	$(BIN)/python benchmarks/executor.py
+	$(BIN)/python benchmarks/restoration.py
 
 # The server is compiled from source: some minutes, once.
 build/llamacpp/.installed: | $(BIN)/python

@@ -14,7 +14,13 @@
     │   ├── BudgetExceeded               a walk used up its questions, steps or backtracks; it can go on
     │   ├── WalkError                    a walk was asked for what it cannot do now
     │   ├── ResultsError                 a results file is in use, damaged, or another run's
+    │   ├── NoPlanWorked                 plans were made and run, and each met a tool that failed: which tools
     │   └── SnapshotError (ValueError)   a snapshot is damaged or belongs to another automaton
+    ├── ExecutionError                   base of what can go wrong when a plan is executed
+    │   ├── ToolkitError (ValueError)    tools contradict each other or the grammar; told before anything runs
+    │   ├── InputError (ValueError)      an input is missing, too large, damaged, outside its folder, of another kind
+    │   ├── ToolError                    a tool failed, hung, used too much memory, or returned the wrong kind
+    │   └── Cancelled                    an execution was cancelled
     └── LLMError
         ├── UnknownProvider (ValueError) a provider string that names no provider
         ├── MissingKey                   a hosted model without its key
@@ -37,7 +43,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from formal_llm.llms.question import Question, TokenUsage
-    from formal_llm.planning.plan import Plan
+    from formal_llm.planning.plan import Plan, Step
 
 
 class FormalLLMError(Exception):
@@ -215,8 +221,100 @@ class ResultsError(PlanningError):
     """A results file that another run is writing, that belongs to another run, or that is damaged."""
 
 
+class NoPlanWorked(PlanningError):
+    """Plans were made and run, each met a tool that failed, and no plan is left or the budget of replans is used up.
+
+    Attributes:
+        failures: the errors of the tools, in the order in which they came.
+        tools: the tools that failed, each once, in that order.
+        replans: the budget that is used up; None where no plan is left.
+    """
+
+    def __init__(self, failures: Sequence[ToolError], replans: int | None = None) -> None:
+        self.failures = tuple(failures)
+        self.tools = tuple(dict.fromkeys(error.tool for error in self.failures))
+        self.replans = replans
+        why = "no other plan is left" if replans is None else f"the budget of {replans} replans is used up"
+        last = {error.tool: error.problem for error in self.failures}
+        told = "; ".join(f"{tool} {problem}" for tool, problem in last.items())
+        super().__init__(f"no plan could be carried out, and {why}: {told}")
+
+
 class SnapshotError(PlanningError, ValueError):
     """A snapshot that is damaged or was taken from a walk over another automaton."""
+
+
+class ExecutionError(FormalLLMError):
+    """Base of what can go wrong when a plan is executed."""
+
+
+class ToolkitError(ExecutionError, ValueError):
+    """Tools that contradict each other, the grammar or the plan.
+
+    Attributes:
+        problems: everything that is wrong, one sentence each.
+    """
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        start = "\n  " if len(self.problems) > 1 else " "
+        super().__init__("the tools do not fit:" + start + "\n  ".join(self.problems))
+
+
+class InputError(ExecutionError, ValueError):
+    """An input that cannot be used: missing, too large, damaged, outside its folder, of another kind."""
+
+
+class ToolError(ExecutionError):
+    """A tool that failed while a plan was executed.
+
+    Attributes:
+        tool: its name.
+        reason: ``"failed"`` (it raised), ``"timeout"``, ``"memory"`` (it used or returned too much) or ``"kind"`` (what
+            it returned is not what it says it returns).
+        problem: what happened, in words, without the name of the tool.
+        position: its place in the word of the plan, from 0; None outside a plan.
+        step: the step of the plan, where there is one for it.
+        cause: what the tool raised, if it did.
+        result: what was computed before (a :class:`~formal_llm.tools.Result`); None outside a plan.
+    """
+
+    def __init__(
+        self,
+        tool: str,
+        problem: str,
+        *,
+        reason: str = "failed",
+        position: int | None = None,
+        step: Step | None = None,
+        cause: BaseException | None = None,
+        result: Any = None,
+    ) -> None:
+        self.tool = tool
+        self.problem = problem
+        self.reason = reason
+        self.position = position
+        self.step = step
+        self.cause = cause
+        self.result = result
+        where = f" (step {step.number})" if step is not None else ""
+        super().__init__(f"{tool}{where} {problem}")
+
+    def at(self, position: int, step: Step | None) -> ToolError:
+        """The same error at a place in a plan."""
+        return ToolError(self.tool, self.problem, reason=self.reason, position=position, step=step, cause=self.cause)
+
+
+class Cancelled(ExecutionError):
+    """An execution was cancelled.
+
+    Attributes:
+        result: what was computed before (a :class:`~formal_llm.tools.Result`), where it is a single plan's.
+    """
+
+    def __init__(self, result: Any = None) -> None:
+        self.result = result
+        super().__init__("the execution was cancelled")
 
 
 class LLMError(FormalLLMError):

@@ -25,6 +25,13 @@ def test_planning_with_the_builtin_answerer_loads_no_client() -> None:
     assert run(program).strip() == "[]"
 
 
+def test_tools_load_their_libraries_when_they_need_them() -> None:
+    heavy = [*HEAVY, "PIL", "mcp", "anyio", "ray", "asyncio", "multiprocessing"]
+    modules = "formal_llm.tools, formal_llm.tools.mcp, formal_llm.tools.ray_executor"
+    program = f"import sys, {modules}; print([name for name in {heavy!r} if name in sys.modules])"
+    assert run(program).strip() == "[]"
+
+
 def test_all_names_are_there() -> None:
     program = "import formal_llm; print([name for name in formal_llm.__all__ if not hasattr(formal_llm, name)])"
     assert run(program).strip() == "[]"

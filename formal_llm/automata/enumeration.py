@@ -68,8 +68,9 @@ class Enumeration:
                     into[*one, *other] = first + second
                     if len(into) > self.max_words:
                         raise Undecided(
-                            f"there are more than {self.max_words:,} words, perhaps infinitely many, and one word may have "
-                            "several derivations; give a bound on their length (max_length), or count derivations instead"
+                            f"there are more than {self.max_words:,} words, perhaps infinitely many, and one word may "
+                            "have several derivations; give a bound on their length (max_length), "
+                            "or count derivations instead"
                         )
         return len(into) > before
 

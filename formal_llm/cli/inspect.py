@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 
 from formal_llm import authored
-from formal_llm.automata import CFG, PDA
+from formal_llm.automata import PDA
 from formal_llm.automata.behaviour import Behaviour
 from formal_llm.automata.limited import split
 from formal_llm.automata.lookahead import as_automaton
@@ -88,9 +88,9 @@ def draw(
         drawable = split(as_automaton(language))[0]
     if plan is not None:
         text = sys.stdin.read() if plan == "-" else read_file(Path(plan))
-        # The steps of a grammar say what they are applied to, or are the word; others stand as `plan` prints them.
-        order = "forward" if isinstance(loaded.source, CFG) else loaded.wording.order
-        drawable = Overlay(read_plan_text(text, language, order=order), drawable, order=loaded.wording.order)
+        drawable = Overlay(
+            read_plan_text(text, language, order=loaded.order_of_lines), drawable, order=loaded.wording.order
+        )
     if what is What.pda or isinstance(loaded.rules, (PDA, Behaviour)):
         boxes = len(drawable.picture.nodes)
         if boxes > max_boxes:

@@ -8,9 +8,11 @@ import typer
 
 from formal_llm.cli import check as checking
 from formal_llm.cli import count as counting
+from formal_llm.cli import data as making
 from formal_llm.cli import diff as comparing
 from formal_llm.cli import inspect as inspecting
 from formal_llm.cli import plan as planning
+from formal_llm.cli import run as running
 from formal_llm.cli import try_ as trying
 from formal_llm.cli import verify as verifying
 from formal_llm.cli.console import EXIT_CODES_HELP, print_text, settings
@@ -45,6 +47,7 @@ def _before(
 
 
 app.command(help=planning.HELP)(planning.plan)
+app.command(help=running.HELP)(running.run)
 app.command(help=verifying.HELP)(verifying.verify)
 app.command("try", help=trying.HELP)(trying.try_)
 app.command(help=checking.HELP)(checking.check)
@@ -54,6 +57,7 @@ app.command(help=inspecting.TASKS_HELP)(inspecting.tasks)
 app.command()(inspecting.llms)
 app.command(help=counting.COUNT_HELP)(counting.count)
 app.command(help=counting.SAMPLE_HELP)(counting.sample)
+app.command(help=making.DATA_HELP)(making.data)
 
 
 def main() -> None:

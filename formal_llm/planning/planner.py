@@ -16,6 +16,7 @@ from formal_llm.planning.choices import ChoiceTable
 from formal_llm.planning.events import Answered, Asked, EventCallback, Failed, Started
 from formal_llm.planning.plan import Plan
 from formal_llm.planning.search import Steps, best_first, drive, greedy, sample
+from formal_llm.planning.solving import Runner, Solution, Solving, asolve, solve
 from formal_llm.planning.task import Task
 from formal_llm.planning.walk import Walk
 from formal_llm.planning.wording import Wording
@@ -234,6 +235,52 @@ class Planner:
         finally:
             if vain.requests:
                 walk.charge(vain)
+
+    # -- planning and carrying out ------------------------------------------------------------------------------
+
+    def solve(
+        self,
+        task: str | Task,
+        inputs: Mapping[str, Any],
+        toolkit: Runner,
+        *,
+        replans: int | None = 50,
+        patience: int = 2,
+    ) -> Solution:
+        """Plan, carry the plan out, and plan around tools that fail.
+
+        What the toolkit cannot do, and inputs that are not given, are not planned with. A tool that fails rules out the
+        branch that led to it, and planning goes on from there (:meth:`Walk.rule_out`); one that has failed ``patience``
+        times is planned without. So a broken tool costs a detour and not the task.
+
+        Args:
+            task: the task.
+            inputs: the inputs by terminal.
+            toolkit: what carries plans out: a :class:`~formal_llm.tools.Toolkit`, or an
+                :class:`~formal_llm.tools.Executor` with settings of its own.
+            replans: how many plans may fail; None for no bound.
+            patience: how often a tool may fail before it is planned without.
+
+        Raises:
+            NoValidPlan: nothing follows all the rules with these tools and inputs; before the first question is asked.
+            NoPlanWorked: no plan is left that does without the tools that failed, or the replans are used up; names the
+                tools.
+            ToolkitError, InputError: tools or inputs do not fit the plan.
+            InvalidAnswer, BudgetExceeded, LLMError: as :meth:`plan` does.
+        """
+        return solve(self, Solving(self, task, toolkit, inputs, replans, patience), toolkit, inputs)
+
+    async def asolve(
+        self,
+        task: str | Task,
+        inputs: Mapping[str, Any],
+        toolkit: Runner,
+        *,
+        replans: int | None = 50,
+        patience: int = 2,
+    ) -> Solution:
+        """As :meth:`solve`, letting others go on while the LLM and the tools are waited for."""
+        return await asolve(self, Solving(self, task, toolkit, inputs, replans, patience), toolkit, inputs)
 
     # -- many plans ---------------------------------------------------------------------------------------------
 

@@ -57,8 +57,11 @@ def test_different_pictures_are_told_apart() -> None:
 
 
 def test_a_picture_with_colours_keeps_them() -> None:
-    image = photograph("coffee")
-    assert colorization(image).tobytes() == image.tobytes()
+    for name in COLOURED:
+        if name == "hubble":  # a black sky with small dots is nearly gray
+            continue
+        image = photograph(name)
+        assert colorization(image).tobytes() == image.tobytes()
     # Noise that differs from channel to channel is no colour.
     gray = photograph("coffee").convert("L").convert("RGB")
     noisy = Degradation(noise=0.08).apply(gray, np.random.default_rng(0))

@@ -14,22 +14,21 @@ from formal_llm.packs.openagi.faces import detection, find_faces
 
 @pytest.mark.parametrize(
     ("name", "found"),
-    [("astronaut", "1 face"), ("chelsea", "1 cat face"), ("coffee", "no faces"), ("rocket", "no faces")],
+    [("astronaut", "1 face"), ("chelsea", "no faces"), ("coffee", "no faces"), ("rocket", "no faces")],
 )
-def test_faces_of_people_and_cats(name: str, found: str) -> None:
+def test_faces_of_people(name: str, found: str) -> None:
     assert detection(photograph(name, 400)) == found
 
 
 def test_several_faces_are_counted_and_ordered() -> None:
-    face, cat = photograph("astronaut", 256).crop((60, 0, 170, 110)), photograph("chelsea", 400)
-    both = Image.new("RGB", (face.width * 2 + cat.width, cat.height))
-    both.paste(cat, (face.width, 0))
-    both.paste(face, (0, 40))
-    both.paste(face, (face.width + cat.width, 40))
-    assert detection(both) == "2 faces, 1 cat face"
-    places = find_faces(both)
-    assert [found.name for found in places] == ["face", "cat face", "face"]
-    assert all(0 <= found.left < found.left + found.width <= 1 for found in places)
+    face = photograph("astronaut", 256).crop((60, 0, 170, 110))
+    both = Image.new("RGB", (300, 200))
+    both.paste(face, (180, 60))
+    both.paste(face, (0, 20))
+    assert detection(both) == "2 faces"
+    first, second = find_faces(both)
+    assert first.left < 0.3 < 0.6 < second.left
+    assert second.left + second.width <= 1
 
 
 def test_gray_transparent_and_large_pictures() -> None:

@@ -98,7 +98,7 @@ def test_near_the_end_of_the_step_budget_only_what_fits_is_offered(cfg: CFG, ste
 def test_plans_of_automata_by_hand_keep_their_limits(made: tuple[PDA, Limits], look: str, seed: int) -> None:
     pda, limits = made
     # Required uses matter most here: a plan may not end before them, and no option may make them impossible.
-    both = limits & Limits(at_least={name: 1 for name in list(pda.terminals)[seed % 3 : seed % 3 + 1]})
+    both = limits & Limits(at_least=dict.fromkeys(list(pda.terminals)[seed % 3 : seed % 3 + 1], 1))
     lookahead = Lookahead(pda, both)
     budget = Budget(steps=30, backtracks=60, questions=60)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import struct
@@ -56,7 +57,7 @@ def test_files_are_bounded(folder: Path) -> None:
         read_input("deep/b.txt", folder, max_bytes=3)
     with pytest.raises(InputError, match="more than 30 bytes"):
         read_input("a.png", folder, max_bytes=30)
-    with pytest.raises(InputError, match="deep/b.txt cannot be read as PNG"):
+    with pytest.raises(InputError, match=r"deep/b\.txt cannot be read as PNG"):
         read_input("deep/b.txt", folder, IMAGE)
     with pytest.raises(InputError, match="cannot be read as text"):
         read_input("a.png", folder, TEXT)
@@ -95,7 +96,15 @@ def test_damaged_images_and_formats_that_are_not_read() -> None:
     whole = io.BytesIO()
     picture(size=64).save(whole, "PNG")
     data = whole.getvalue()
-    for damaged in (b"", data[:50], data[: len(data) // 2], b"GIF89a", b"\xff\xd8\xff" * 10, b"%PDF-1.4", b"P6 1 1 255\n"):
+    for damaged in (
+        b"",
+        data[:50],
+        data[: len(data) // 2],
+        b"GIF89a",
+        b"\xff\xd8\xff" * 10,
+        b"%PDF-1.4",
+        b"P6 1 1 255\n",
+    ):
         with pytest.raises(InputError):
             read_image(damaged)
     for name in ("PPM", "TIFF", "EPS", "PCX", "ICO"):
@@ -116,10 +125,8 @@ def test_random_damage_is_an_error_or_an_image() -> None:
             data = bytearray(file.getvalue())
             for _ in range(rng.randint(1, 6)):
                 data[rng.randrange(len(data))] = rng.randrange(256)
-            try:
+            with contextlib.suppress(InputError):
                 assert read_image(bytes(data)).mode in ("L", "RGB", "RGBA")
-            except InputError:
-                pass
 
 
 def test_photos_are_turned_upright() -> None:

@@ -173,7 +173,7 @@ def test_the_key_is_the_tool_its_version_and_the_content(tmp_path: Path) -> None
 
 def test_memory_goes_by_least_recent_use() -> None:
     plan = Planner(CHAIN).plan("t")
-    executor = Executor(Toolkit([Tool("upper", (TEXT,), TEXT, str.upper, version="1")]), memory=1_000)
+    executor = Executor(Toolkit([Tool("upper", (TEXT,), TEXT, str.upper, version="1")]), memory=900)
     for text in ("a" * 50, "b" * 50, "a" * 50, "c" * 50, "d" * 50, "a" * 50):
         executor.run(plan, {"doc": text})
     assert executor.stats.executed == 4

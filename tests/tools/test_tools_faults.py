@@ -49,9 +49,10 @@ def faulty(seed: int) -> tuple[Toolkit, set[str], set[str]]:
     """A toolkit in which some tools are missing, some broken for good, some flaky; the names of the first two."""
     rng = random.Random(seed)
     share = rng.choice((0.1, 0.3, 0.6, 0.9))
+    absent = rng.choice((0.05, 0.05, 0.6))
     tools, gone, bad = [], set(), set()
     for name, (inputs, output, function) in functions().items():
-        if rng.random() < 0.1:
+        if rng.random() < absent:
             gone.add(name)
         elif rng.random() < share:
             bad.add(name)
@@ -64,9 +65,10 @@ def faulty(seed: int) -> tuple[Toolkit, set[str], set[str]]:
 
 
 @pytest.mark.slow
-def test_over_500_runs_every_task_that_has_a_plan_gets_one_executed() -> None:
+@pytest.mark.parametrize("part", range(4))
+def test_over_500_runs_every_task_that_has_a_plan_gets_one_executed(part: int) -> None:
     outcomes = {"solved": 0, "detours": 0, "no plan worked": 0, "no valid plan": 0}
-    for seed in range(520):
+    for seed in range(125 * part, 125 * part + 125):
         tools, gone, bad = faulty(seed)
         task = PACK.tasks[random.Random(seed).randrange(len(PACK.tasks))]
         given = {PACK.data["inputs"][name]["terminal"]: None for name in task.inputs}
@@ -74,7 +76,7 @@ def test_over_500_runs_every_task_that_has_a_plan_gets_one_executed() -> None:
         planner = Planner(PACK.cfg, RandomLLM(seed))
         executor = Executor(tools, workers=2, max_bytes=100_000, max_hung=1000)
         # What an oracle that knows the broken tools says: is there a plan without them?
-        without = task.limits & Limits({name: 0 for name in gone | bad})
+        without = task.limits & Limits(dict.fromkeys(gone | bad, 0))
         try:
             Planner(PACK.cfg, "test:first").start(type(task)(task.description, task.goal, without))
             possible = True
@@ -102,7 +104,7 @@ def test_over_500_runs_every_task_that_has_a_plan_gets_one_executed() -> None:
             assert solution.result.error is None
             outcomes["solved"] += 1
             outcomes["detours"] += bool(solution.failures)
-    assert min(outcomes.values()) >= 10, outcomes
+    assert min(outcomes.values()) >= 5, outcomes
 
 
 def test_a_detour_in_detail() -> None:
@@ -113,14 +115,14 @@ def test_a_detour_in_detail() -> None:
 
     tools = [Tool(name, (IMAGE,), IMAGE, add(n), version=name) for n, name in enumerate(("one", "three"))]
     kit = Toolkit([*tools, broken("two", (IMAGE,), IMAGE, "fails")])
-    planner = Planner(cfg, "test:script=1,1,2,2,1,2,1,1,1")
-    solution = planner.solve("t", {"photo": picture()}, kit)
-    assert "two" not in solution.plan.word
-    assert [(error.tool, error.reason) for error in solution.failures] == [("two", "failed")] * len(solution.failures)
-    assert 1 <= len(solution.failures) <= 2
-    assert solution.usage.questions >= solution.plan.usage.questions
+    # First two(one(photo)); then, where "two" was chosen, one(photo).
+    solution = Planner(cfg, "test:script=2,1,2,1,3").solve("t", {"photo": picture()}, kit)
+    assert solution.plan.word == ("one", "photo")
+    assert [(error.tool, error.reason, error.position) for error in solution.failures] == [("two", "failed", 0)]
+    assert solution.usage.questions == 5
     # What worked on the way to the failure is not computed again.
-    assert kit.executor.stats.from_memory >= 1
+    stats = kit.executor.stats
+    assert (stats.executed, stats.from_memory) == (1, 1)
 
 
 def test_a_tool_that_fails_on_some_inputs_only_is_used_on_others() -> None:

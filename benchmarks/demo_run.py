@@ -1,0 +1,57 @@
+"""A real photograph is damaged, restored by planned tools, and judged: offline, with a report of pictures for each.
+
+Run: make demo-run   (or python benchmarks/demo_run.py [FOLDER])
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.restoration import TRIALS, scaled
+from formal_llm import TaskPack
+from formal_llm.packs.openagi.scores import PSNR, SSIM
+from formal_llm.packs.openagi.sources import pictures
+from formal_llm.packs.openagi.toolkits import classical
+
+TASKS = {
+    "denoising": "Given noisy image, how to return the regular image step by step?",
+    "deblurring": "Given blurry image, how to return the regular image step by step?",
+    "super_resolution": "Given low-resolutioned image, how to return the regular image step by step?",
+}
+
+
+def main() -> int:
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/demo-run")
+    pack = TaskPack.load("openagi")
+    (picture,) = (one for one in pictures() if one.name == "astronaut")
+    good = scaled(picture.open())
+    ssim, psnr, worse = SSIM(), PSNR(), []
+    table = Table(title=f"{picture.name}, {good.width} x {good.height}: before and after the plan")
+    for column in ("task", "plan", "SSIM before", "after", "PSNR before", "after"):
+        table.add_column(column, justify="left" if column in ("task", "plan") else "right")
+    for tool, sentence in TASKS.items():
+        bad = TRIALS[tool].apply(good, np.random.default_rng(0))
+        task = pack.read(sentence, inputs=["image"])
+        solution = pack.planner("builtin").solve(task, {"input_image": bad}, classical())
+        restored = solution.result.output
+        place = folder / tool
+        place.mkdir(parents=True, exist_ok=True)
+        solution.result.save(place / "report.html")
+        for name, image in (("original", good), ("damaged", bad), ("restored", restored)):
+            image.save(place / f"{name}.png")
+        figures = ssim(bad, good), ssim(restored, good), psnr(bad, good), psnr(restored, good)
+        table.add_row(sentence, str(solution.plan.call), *(f"{figure:.3f}" for figure in figures))
+        if figures[1] <= figures[0] or figures[3] <= figures[2]:
+            worse.append(tool)
+    Console(width=150).print(table)
+    print(f"reports: {', '.join(str(folder / tool / 'report.html') for tool in TASKS)}")
+    return 1 if worse else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

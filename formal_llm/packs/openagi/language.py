@@ -1,0 +1,154 @@
+"""Text tools without weights: the sentiment of a text, its most telling sentences, the sentence that answers.
+
+They choose among what stands in the text and make up nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+#: A sentence ends with its mark and quotes, before a blank; not after a title or an initial, nor before a small letter.
+_END = re.compile(r"(?<!\bMr)(?<!\bMrs)(?<!\bDr)(?<!\bSt)(?<!\b[A-Z])[.!?…]+[\"'”’)]*\s+(?=[^\sa-z])")
+_COMMON = frozenset(
+    """a about after all also am an and any are as at be because been before being but by can could did do does doing
+    down for from had has have having he her hers him his how i if in into is it its itself just many me more most much
+    my no nor not of off on once only or other our out over own same she should so some such than that the their them
+    then there these they this those through to too under until up upon very was we were what when where which while who
+    whom whose why will with would you your""".split()  # noqa: SIM905  # read as lines of words
+)
+
+
+def sentiment(text: str) -> str:
+    """The sentiment of an English text: ``"positive"``, ``"negative"`` or ``"neutral"``.
+
+    VADER (Hutto and Gilbert 2014): a lexicon of words that feel, with rules for negation and emphasis. Irony and what
+    is only told by the plot escape it. Neutral is a compound score between -0.05 and 0.05, as its authors say.
+
+    Args:
+        text: the text; the mean over its sentences counts.
+    """
+    scores = [_analyzer().polarity_scores(sentence)["compound"] for sentence in sentences(text)]
+    mean = sum(scores) / len(scores) if scores else 0.0
+    return "positive" if mean >= 0.05 else "negative" if mean <= -0.05 else "neutral"
+
+
+def summarization(text: str) -> str:
+    """The most telling sentences of a text, in their order: a third of them, at least one and at most three.
+
+    A sentence tells much whose words occur often in the text (Luhn 1958); common words do not count, the first sentence
+    counts somewhat more, and words that are already told count a quarter.
+
+    Args:
+        text: the text; a text of one sentence is its own summary.
+    """
+    found = sentences(text)
+    bags = [set(_stems(sentence)) for sentence in found]
+    counts = Counter(stem for sentence in found for stem in _stems(sentence))
+    told: set[str] = set()
+    chosen: list[int] = []
+    for _ in range(min(max(round(len(found) / 3), 1), 3, len(found))):
+        left = [place for place in range(len(found)) if place not in chosen]
+        weights = {stem: count / 4 if stem in told else count for stem, count in counts.items()}
+        worth = {place: sum(weights[stem] for stem in bags[place]) / (3 + len(bags[place])) for place in left}
+        if 0 in worth:
+            worth[0] *= 1.25
+        best = max(left, key=worth.__getitem__)
+        chosen.append(best)
+        told |= bags[best]
+    return " ".join(found[place] for place in sorted(chosen))
+
+
+def question_answering(document: str, question: str) -> str:
+    """The passage of a document that answers a question about it.
+
+    The sentence that shares the rarest words with the question; of it only a number where the question asks how many, a
+    year or date where it asks when, names where it asks who, if there is one that the question does not already say.
+
+    Args:
+        document: the document.
+        question: the question. The two may stand in either order: what ends with a question mark is the question.
+    """
+    if document.rstrip().endswith("?") and not question.rstrip().endswith("?"):
+        document, question = question, document
+    found = sentences(document)
+    if not found:
+        return ""
+    asked = set(_stems(question))
+    frequency = Counter(stem for sentence in found for stem in set(_stems(sentence)))
+
+    def weight(sentence: str) -> float:
+        shared = asked & set(_stems(sentence))
+        return sum(math.log(1 + len(found) / frequency[stem]) for stem in sorted(shared))
+
+    best = max(found, key=weight)
+    return _part(best, question) or best
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, each on one line."""
+    flat = " ".join(text.split())
+    ends = [0, *(match.end() for match in _END.finditer(flat)), len(flat)]
+    parts = (flat[begin:end].strip() for begin, end in pairwise(ends))
+    return [part for part in parts if part]
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, in small letters."""
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+_NUMBER = re.compile(
+    r"\b(?:\d[\d.,]*\d|\d|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty|"
+    r"seventy|eighty|ninety|hundred|thousand)(?:[ -](?:hundred|thousand|million))?\b",
+    re.IGNORECASE,
+)
+_MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
+_DATE = re.compile(rf"\b(?:(?:\d{{1,2}} )?(?:{_MONTHS})(?: \d{{1,2}},?)?(?: \d{{4}})?|1\d{{3}}|20\d\d)\b")
+_NAME = re.compile(r"\b[A-Z][\w'’-]+(?: (?:(?:of|de|van|von) )?[A-Z][\w'’-]+)*")
+
+
+def _part(sentence: str, question: str) -> str:
+    """The part of a sentence that the kind of question asks for; empty where none is found."""
+    asks = " ".join(words(question))
+    if re.search(r"\bhow (?:many|much|old|long|tall|high|far)\b", asks):
+        pattern = _NUMBER
+    elif re.search(r"\b(?:when|what year|which year)\b", asks):
+        pattern = _DATE
+    elif re.search(r"\bwho(?:m|se)?\b", asks):
+        pattern = _NAME
+    else:
+        return ""
+    known = set(words(question)) | _COMMON
+    new = [match for match in pattern.finditer(sentence) if not set(words(match[0])) <= known]
+    # The first word of a sentence has a capital letter, whatever it is.
+    inside = [match for match in new if match.start() > 0] if pattern is _NAME else new
+    return next((match[0] for match in inside or new), "")
+
+
+def _stems(text: str) -> Sequence[str]:
+    """The words that mean something, without the endings that English words take."""
+    return [_stem(word) for word in words(text) if word not in _COMMON]
+
+
+def _stem(word: str) -> str:
+    for ending in ("'s", "’s", "ing", "ed", "es", "s", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word.removesuffix(ending)
+    return word
+
+
+@cache
+def _analyzer() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # it opens its lexicon as Python 2 did
+        from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
+
+        return SentimentIntensityAnalyzer()

@@ -1,0 +1,121 @@
+"""Where the task data comes from: pictures inside the wheel of scikit-image, texts beside the task pack."""
+
+from __future__ import annotations
+
+import importlib.util
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from formal_llm import authored
+from formal_llm.errors import MissingDependency, ResourceNotFound
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of the wheel of scikit-image, and what is seen on it.
+
+    Attributes:
+        name: its name here.
+        file: the name of its file.
+        licence: under which it is published.
+        source: who made it, and where it is from.
+        caption, label, objects, answer: what a person says of it, by language ("English", "German").
+        question: the question that ``answer`` answers.
+        colours: whether it has any.
+    """
+
+    name: str
+    file: str
+    licence: str
+    source: str
+    caption: Mapping[str, str]
+    label: Mapping[str, str]
+    objects: Mapping[str, str]
+    question: str
+    answer: Mapping[str, str]
+    colours: bool = True
+
+    def open(self) -> Image.Image:
+        """The picture.
+
+        Raises:
+            MissingDependency: scikit-image is not installed.
+            ResourceNotFound: the installed scikit-image does not carry it.
+        """
+        # Found without importing scikit-image, whose own loader may go and download what its wheel lacks.
+        package = importlib.util.find_spec("skimage")
+        if package is None or package.origin is None:
+            raise MissingDependency("the pictures are in scikit-image: pip install 'formal-llm[openagi]'")
+        folder = Path(package.origin).parent / "data"
+        if not (folder / self.file).is_file():
+            raise ResourceNotFound("picture of scikit-image", self.file, [path.name for path in folder.iterdir()])
+        with Image.open(folder / self.file) as image:
+            return image.convert("RGB" if self.colours else "L")
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A text written for the project, and what is right to answer about it.
+
+    Attributes:
+        text: the text, some sentences.
+        summary, answer: what a person answers, by language ("English", "German").
+        question: the question that ``answer`` answers.
+    """
+
+    text: str
+    summary: Mapping[str, str]
+    question: str
+    answer: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """A sentence that feels something, in two languages.
+
+    Attributes:
+        text: what is said, by language.
+        sentiment: ``"positive"`` or ``"negative"``, by language.
+    """
+
+    text: Mapping[str, str]
+    sentiment: Mapping[str, str]
+
+
+@cache
+def pictures() -> tuple[Picture, ...]:
+    """The pictures, those with colours first."""
+    return tuple(Picture(**entry) for entry in _read("pictures.toml")["pictures"])
+
+
+@cache
+def passages() -> tuple[Passage, ...]:
+    """The texts to summarise and to ask about."""
+    return tuple(Passage(**entry) for entry in _read("texts.toml")["passages"])
+
+
+@cache
+def opinions() -> tuple[Opinion, ...]:
+    """The sentences to translate, and to tell the sentiment of."""
+    return tuple(Opinion(**entry) for entry in _read("texts.toml")["opinions"])
+
+
+@cache
+def prose() -> str:
+    """Prose in the public domain, from which the n-gram model is counted; without the lines that say what it is."""
+    lines = (_folder() / "prose.txt").read_text(encoding="utf-8").splitlines()
+    return "\n".join(line for line in lines if not line.startswith("#"))
+
+
+def _folder() -> Path:
+    return authored.find("tasks", "openagi")
+
+
+def _read(name: str) -> Mapping[str, list[dict[str, Any]]]:
+    return tomllib.loads((_folder() / name).read_text(encoding="utf-8"))

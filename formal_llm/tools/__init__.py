@@ -1,0 +1,17 @@
+"""Tools, toolkits, and the executor that carries plans out."""
+
+from formal_llm.tools.cache import DiskCache
+from formal_llm.tools.executor import Executor
+from formal_llm.tools.inputs import read_input
+from formal_llm.tools.kinds import IMAGE, TEXT, Kind, kind_named, register
+from formal_llm.tools.loading import ModelPool
+from formal_llm.tools.result import Result, StepResult
+from formal_llm.tools.scheduler import Progress
+from formal_llm.tools.tool import Tool, tool
+from formal_llm.tools.toolkit import Toolkit
+from formal_llm.tools.values import Value
+
+__all__ = [
+    "IMAGE", "TEXT", "DiskCache", "Executor", "Kind", "ModelPool", "Progress", "Result", "StepResult", "Tool",
+    "Toolkit", "Value", "kind_named", "read_input", "register", "tool",
+]  # fmt: skip

@@ -1,0 +1,216 @@
+"""One call of a tool: its time, its tries, and what it may return."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from formal_llm.errors import Cancelled, InputError, ToolError
+from formal_llm.tools.tool import Tool
+from formal_llm.tools.values import Value
+
+#: How often a thread that waits looks whether it has been cancelled, in seconds.
+POLL = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What calls may take.
+
+    Attributes:
+        timeout: seconds for one call; None for no bound.
+        retries: how often a call that failed is tried again.
+        retry_wait: seconds before the second try; twice as long before each next one.
+        max_bytes: the largest value that a tool may return.
+        max_hung: how many calls that hang are left behind; beyond it, tools that hang are not called any more.
+    """
+
+    timeout: float | None = None
+    retries: int = 0
+    retry_wait: float = 0.0
+    max_bytes: int = 500_000_000
+    max_hung: int = 32
+
+
+class Caller:
+    """Calls tools. Threads may share one.
+
+    A call that takes too long is left behind: a thread cannot be stopped from outside, so it goes on until the tool
+    returns, and what it returns then is dropped. What must be stopped for sure runs in a process of its own
+    (:func:`formal_llm.tools.isolated`).
+
+    Args:
+        terms: what calls may take.
+    """
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self._hung: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def call(self, tool: Tool, inputs: Sequence[Value], cancel: threading.Event | None = None) -> tuple[Value, int]:
+        """The result of a call, and how many tries it took.
+
+        Raises:
+            ToolError: no try gave one.
+            Cancelled: ``cancel`` was set.
+        """
+        retries = self.terms.retries if tool.retries is None else tool.retries
+        wait = self.terms.retry_wait
+        for number in range(1, retries + 2):
+            try:
+                copies = [value.copy() for value in inputs]
+                return self._accept(tool, self._within(tool, tool.function, copies, cancel)), number
+            except ToolError as error:
+                if number > retries or error.reason == "kind":
+                    raise
+            _sleep(wait, cancel)
+            wait *= 2
+        raise AssertionError  # the last try returns or raises
+
+    def call_many(
+        self, tool: Tool, rows: Sequence[Sequence[Value]], cancel: threading.Event | None = None
+    ) -> list[Value]:
+        """The results of many calls of a tool that can do them together.
+
+        Raises:
+            ToolError: it did not work; which of the calls is to blame is not known.
+            Cancelled: ``cancel`` was set.
+        """
+        assert tool.batch is not None
+        columns = [[value.copy() for value in column] for column in zip(*rows, strict=True)]
+        results = self._within(tool, tool.batch, columns, cancel)
+        if not isinstance(results, Sequence) or isinstance(results, str) or len(results) != len(rows):
+            raise ToolError(tool.name, f"did not return a list of {len(rows)} results", reason="kind")
+        return [self._accept(tool, result) for result in results]
+
+    def _accept(self, tool: Tool, result: Any) -> Value:
+        kind = tool.output
+        if not kind.has(result):
+            problem = f"returned a {type(result).__name__} where a value of kind {kind} was expected"
+            raise ToolError(tool.name, problem, reason="kind")
+        try:
+            size = kind.weigh(result)
+            if size > self.terms.max_bytes:
+                problem = f"returned {size:,} bytes; at most {self.terms.max_bytes:,} are allowed"
+                raise ToolError(tool.name, problem, reason="memory")
+            return Value(kind, kind.accept(result))
+        except ToolError:
+            raise
+        except InputError as error:
+            raise ToolError(tool.name, f"returned what it should not: {error}", reason="kind", cause=error) from error
+        except Exception as error:  # a value whose own methods fail
+            problem = f"returned a value that cannot be read: {said(error)}"
+            raise ToolError(tool.name, problem, reason=_reason(error, "kind"), cause=error) from error
+
+    def _within(
+        self, tool: Tool, function: Callable[..., Any], arguments: Sequence[Any], cancel: threading.Event | None
+    ) -> Any:
+        """Run a function within its time; in a thread of its own where it may have to be left behind."""
+        timeout = self.terms.timeout if tool.timeout is None else tool.timeout
+        if timeout is None and cancel is None:
+            try:
+                return function(*arguments)
+            except BaseException as error:
+                if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+                    raise
+                raise _failure(tool, error) from error
+        if cancel is not None and cancel.is_set():
+            raise Cancelled
+        with self._lock:
+            if self._hung[tool.name] and self._hung.total() >= self.terms.max_hung:
+                raise ToolError(tool.name, f"still hangs in {self._hung[tool.name]} earlier calls", reason="timeout")
+        call = _Call(function, arguments)
+        call.start()
+        limit = None if timeout is None else time.monotonic() + timeout
+        while not call.ended.wait(_until(limit, cancel)):
+            cancelled = cancel is not None and cancel.is_set()
+            late = limit is not None and time.monotonic() >= limit
+            if not cancelled and not late:
+                continue
+            with self._lock:
+                self._hung[tool.name] += 1
+            call.leave(lambda: self._back(tool.name))
+            if cancelled:
+                raise Cancelled
+            raise ToolError(tool.name, f"did not return within {timeout:g} seconds", reason="timeout")
+        if call.error is not None:
+            raise _failure(tool, call.error) from call.error
+        return call.result
+
+    def _back(self, name: str) -> None:
+        with self._lock:
+            self._hung[name] -= 1
+
+
+class _Call(threading.Thread):
+    """A function on its way."""
+
+    def __init__(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
+        super().__init__(name="formal-llm-tool", daemon=True)  # one that hangs does not keep the program from ending
+        self._function = function
+        self._arguments = arguments
+        self._then: Callable[[], None] | None = None
+        self._lock = threading.Lock()
+        self.ended = threading.Event()
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self.result = self._function(*self._arguments)
+        except BaseException as error:  # also what ends a program: a tool must not end ours
+            self.error = error
+        with self._lock:
+            self.ended.set()
+            then = self._then
+            if then is not None:
+                self.result = self.error = None
+        if then is not None:
+            then()
+
+    def leave(self, then: Callable[[], None]) -> None:
+        """Wait no longer; ``then`` is called when it ends."""
+        with self._lock:
+            if not self.ended.is_set():
+                self._then = then
+                return
+        then()
+
+
+def _until(limit: float | None, cancel: threading.Event | None) -> float | None:
+    """How long to wait before looking again."""
+    left = None if limit is None else max(0.0, limit - time.monotonic())
+    if cancel is None:
+        return left
+    return POLL if left is None else min(POLL, left)
+
+
+def _sleep(seconds: float, cancel: threading.Event | None) -> None:
+    if cancel is None:
+        if seconds:
+            time.sleep(seconds)
+    elif cancel.wait(seconds):
+        raise Cancelled
+
+
+def _failure(tool: Tool, error: BaseException) -> ToolError:
+    if isinstance(error, ToolError):  # a tool made of tools
+        return ToolError(tool.name, f"failed: {error}", reason=error.reason, cause=error)
+    reason = _reason(error, "failed")
+    problem = {"memory": "ran out of memory", "timeout": "timed out"}.get(reason, "failed")
+    return ToolError(tool.name, f"{problem}: {said(error)}", reason=reason, cause=error)
+
+
+def _reason(error: BaseException, otherwise: str) -> str:
+    return "memory" if isinstance(error, MemoryError) else "timeout" if isinstance(error, TimeoutError) else otherwise
+
+
+def said(error: BaseException) -> str:
+    """An exception in one line."""
+    text = " ".join(str(error).split())[:500]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,118 @@
+"""Images from outside, read within limits: bytes, pixels, and a few formats only.
+
+A small file can be a picture of a billion pixels (a decompression bomb), so the size is looked at before a pixel is
+decoded. Pillow is imported when the first image is read.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from typing import TYPE_CHECKING
+
+from formal_llm.errors import InputError, MissingDependency
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+#: The most that is read of one file, and the most pixels of one image, where nobody says otherwise.
+MAX_BYTES, MAX_PIXELS = 50_000_000, 40_000_000
+#: Formats without scripts, external files or a history of surprises.
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
+#: How each mode of Pillow is brought to one of the three that this library works with.
+_MODES = {"1": "L", "LA": "RGBA", "La": "RGBA", "RGBa": "RGBA", "RGBX": "RGB", "CMYK": "RGB", "YCbCr": "RGB"}
+
+
+def pillow() -> None:
+    """Raise what helps where Pillow is not installed.
+
+    Raises:
+        MissingDependency: it is not.
+    """
+    try:
+        import PIL.Image  # noqa: F401
+    except ImportError as error:
+        raise MissingDependency("images need Pillow: pip install 'formal-llm[openagi]'") from error
+
+
+def read_image(data: bytes, *, max_bytes: int = MAX_BYTES, max_pixels: int = MAX_PIXELS, what: str = "") -> Image:
+    """The image in ``data``, decoded, turned upright, as ``L``, ``RGB`` or ``RGBA``.
+
+    Args:
+        data: a PNG, JPEG, WebP, GIF (its first picture) or BMP file.
+        max_bytes: the most bytes that are looked at.
+        max_pixels: the most pixels that are decoded.
+        what: what to call it in errors.
+
+    Raises:
+        InputError: too large, damaged, or no image of these formats.
+        MissingDependency: Pillow is not installed.
+    """
+    pillow()
+    from PIL import Image, ImageOps
+
+    name = what or "the image"
+    if len(data) > max_bytes:
+        raise InputError(f"{name} has {len(data):,} bytes; at most {max_bytes:,} are read")
+    try:
+        image = Image.open(io.BytesIO(data), formats=FORMATS)  # reads the header, no pixels
+        check_pixels(image, max_pixels, name)
+        image.load()
+        return plain(ImageOps.exif_transpose(image))
+    except InputError:
+        raise
+    except Exception as error:  # Pillow's readers raise many things for damaged files
+        raise InputError(f"{name} cannot be read as {', '.join(FORMATS[:-1])} or {FORMATS[-1]}: {error}") from error
+
+
+def check_pixels(image: Image, max_pixels: int, name: str = "the image") -> None:
+    """Raise if an image has too many pixels, or none.
+
+    Raises:
+        InputError: it has.
+    """
+    width, height = image.size
+    if not 0 < width * height <= max_pixels:
+        raise InputError(f"{name} has {width} x {height} pixels; from 1 to {max_pixels:,} are allowed")
+
+
+def plain(image: Image) -> Image:
+    """The image with one of the modes ``L``, ``RGB`` and ``RGBA``, and nothing but pixels.
+
+    Raises:
+        InputError: a mode whose values do not fit into bytes, so that a scale would have to be guessed.
+    """
+    from PIL import Image
+
+    mode = image.mode
+    if mode in ("P", "PA"):
+        mode = "RGBA" if mode == "PA" or "transparency" in image.info else "RGB"
+    mode = _MODES.get(mode, mode)
+    if mode not in ("L", "RGB", "RGBA"):
+        raise InputError(f"an image of mode {mode} has no bytes as pixels; convert it to L, RGB or RGBA")
+    image = image if image.mode == mode else image.convert(mode)
+    if type(image) is not Image.Image or image.info:
+        # A file's reader, or metadata that would tell equal pictures apart and travel into every report.
+        image = image.copy() if type(image) is Image.Image else image.convert(mode).copy()
+        image.info = {}
+    return image
+
+
+def write_png(image: Image, *, level: int = 1) -> bytes:
+    """The image as a PNG file; by default written fast rather than small."""
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG", compress_level=level)
+    return buffer.getvalue()
+
+
+def data_uri(image: Image, longest: int | None = None) -> str:
+    """The image as a ``data:`` address for a web page.
+
+    Args:
+        image: the image.
+        longest: its longest side is made this at most.
+    """
+    if longest is not None and max(image.size) > longest:
+        image = image.copy()
+        image.thumbnail((longest, longest))
+    return "data:image/png;base64," + base64.b64encode(write_png(image, level=6)).decode("ascii")

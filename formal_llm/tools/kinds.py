@@ -1,0 +1,227 @@
+"""Kinds: the types of the values that tools take and give.
+
+A kind knows the Python class of its values, what makes one acceptable, how it is told apart from others (its content
+key), how it is written and read (never with pickle: a cache may lie where others can write), and how it is shown.
+``image`` and ``text`` are built in; a pack makes others with :class:`Kind` and :func:`register`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from formal_llm.errors import InputError
+from formal_llm.tools import images
+
+#: The most characters of one text.
+MAX_CHARACTERS = 2_000_000
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _same(_value: Any) -> int:
+    return 0
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """A type of values. Two kinds are the same if their names are.
+
+    Attributes:
+        name: its name.
+        of: the Python class of its values; or the module and name of one, as in ``"PIL.Image:Image"``, so that the
+            module is imported only by those who have such values.
+        dump: a value as bytes, from which ``load`` makes an equal one.
+        load: the value; raises any exception for bytes that are none.
+        check: what makes a value acceptable: returns it, perhaps in a normal form, or raises an exception.
+        canonical: the bytes by which equal values are told from others; ``dump`` where left out.
+        copy: a value that may be changed without changing this one. Values that cannot be changed are their own copy.
+        size: about how many bytes a value takes in memory.
+        show: a value as HTML. It must escape whatever it shows, and refer to nothing outside.
+        ending: the ending of a file that holds a value.
+    """
+
+    name: str
+    of: type | str
+    dump: Callable[[Any], bytes]
+    load: Callable[[bytes], Any]
+    check: Callable[[Any], Any] = _as_it_is
+    canonical: Callable[[Any], bytes] | None = None
+    copy: Callable[[Any], Any] = _as_it_is
+    size: Callable[[Any], int] | None = None
+    show: Callable[[Any], str] | None = None
+    ending: str = ".bin"
+
+    def __eq__(self, other: object) -> bool:
+        return self.name == other.name if isinstance(other, Kind) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def has(self, value: Any) -> bool:
+        """Whether a value is of the class of this kind."""
+        if isinstance(self.of, type):
+            return isinstance(value, self.of)
+        module, _, name = self.of.partition(":")
+        return any(base.__module__ == module and base.__qualname__ == name for base in type(value).__mro__)
+
+    def accept(self, value: Any) -> Any:
+        """The value in its normal form.
+
+        Raises:
+            InputError: it is not of this kind, or not acceptable.
+        """
+        if not self.has(value):
+            raise InputError(f"a value of kind {self.name} was expected, not one of class {type(value).__name__}")
+        try:
+            return self.check(value)
+        except (InputError, MemoryError):
+            raise
+        except Exception as error:  # a picture whose file turns out to be damaged when its pixels are wanted
+            raise InputError(f"no acceptable {self.name}: {error}") from error
+
+    def key(self, value: Any) -> str:
+        """The content key of a value: equal for equal values, also in other processes and on other days."""
+        digest = hashlib.sha256(self.name.encode() + b"\0")
+        digest.update((self.canonical or self.dump)(value))
+        return digest.hexdigest()
+
+    def weigh(self, value: Any) -> int:
+        """About how many bytes a value takes in memory."""
+        return self.size(value) if self.size is not None else len(self.dump(value))
+
+    def to_html(self, value: Any) -> str:
+        """The value for a web page, escaped."""
+        return self.show(value) if self.show is not None else f"<pre>{html.escape(str(value)[:2000])}</pre>"
+
+
+# -- the built-in ones -------------------------------------------------------------------------------------------------
+
+
+def _check_text(value: str) -> str:
+    if len(value) > MAX_CHARACTERS:
+        raise ValueError(f"it has {len(value):,} characters; at most {MAX_CHARACTERS:,} are allowed")
+    value.encode()  # a lone surrogate is a ValueError, here rather than when it is written somewhere
+    return str(value)
+
+
+def _show_text(value: str) -> str:
+    shown = value if len(value) <= 4000 else f"{value[:4000]} ... ({len(value):,} characters)"
+    return f'<p class="text">{html.escape(shown)}</p>'
+
+
+def _check_image(value: Any) -> Any:
+    images.check_pixels(value, images.MAX_PIXELS)
+    return images.plain(value)
+
+
+def _image_bytes(value: Any) -> bytes:
+    width, height = value.size
+    pixels: bytes = value.tobytes()
+    return f"{value.mode} {width} {height}\n".encode() + pixels
+
+
+def _show_image(value: Any) -> str:
+    width, height = value.size
+    return f'<img src="{images.data_uri(value, 320)}" alt="image"><p class="size">{width} x {height}</p>'
+
+
+TEXT = Kind(
+    "text",
+    str,
+    dump=str.encode,
+    load=partial(str, encoding="utf-8"),
+    check=_check_text,
+    size=lambda value: 50 + 4 * len(value),
+    show=_show_text,
+    ending=".txt",
+)
+
+IMAGE = Kind(
+    "image",
+    "PIL.Image:Image",
+    dump=images.write_png,
+    load=images.read_image,
+    check=_check_image,
+    canonical=_image_bytes,
+    copy=lambda value: value.copy(),
+    size=lambda value: value.width * value.height * len(value.getbands()),
+    show=_show_image,
+    ending=".png",
+)
+
+_kinds: dict[str, Kind] = {"image": IMAGE, "text": TEXT}
+_lock = threading.Lock()
+
+
+def register(kind: Kind) -> Kind:
+    """Make a kind known, so that type hints of its class, and its name in a pack, mean it.
+
+    Raises:
+        ValueError: another kind has that name, or that class.
+    """
+    with _lock:
+        for other in _kinds.values():
+            if other is not kind and (other.name == kind.name or _class_name(other.of) == _class_name(kind.of)):
+                raise ValueError(f"the kind {other.name} has that name or that class already")
+        _kinds[kind.name] = kind
+    return kind
+
+
+def kind_named(name: str) -> Kind:
+    """The registered kind of a name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if name not in _kinds:
+        raise ValueError(
+            f"no kind {name!r}; there are {', '.join(_kinds)}; register others with formal_llm.tools.register"
+        )
+    return _kinds[name]
+
+
+def kind_of(value: Any) -> Kind:
+    """The registered kind of a value.
+
+    Raises:
+        InputError: it has none.
+    """
+    found = next((kind for kind in reversed(_kinds.values()) if kind.has(value)), None)  # the newest first
+    if found is None:
+        raise InputError(f"a value of class {type(value).__name__} is of no kind; there are {', '.join(_kinds)}")
+    return found
+
+
+def kind_for(hint: Any) -> Kind:
+    """The kind that a type hint means: a kind itself, its class, or the name of either as text.
+
+    Raises:
+        ValueError: no registered kind.
+    """
+    if isinstance(hint, Kind):
+        return hint
+    name = hint if isinstance(hint, str) else _class_name(hint) if isinstance(hint, type) else str(hint)
+    for kind in _kinds.values():
+        full = _class_name(kind.of)
+        # Hints may be text (as with `from __future__ import annotations`): Image, Image.Image, PIL.Image.Image.
+        dotted = full.replace(":", ".")
+        if name in (kind.name, full, dotted) or (isinstance(hint, str) and f".{dotted}".endswith(f".{name}")):
+            return kind
+    raise ValueError(
+        f"the type {name} is no kind; there are {', '.join(_kinds)}; register others with register(Kind(...))"
+    )
+
+
+def _class_name(of: type | str) -> str:
+    return of if isinstance(of, str) else f"{of.__module__}:{of.__qualname__}"

@@ -1,0 +1,155 @@
+"""Models that are loaded once and share a bounded memory.
+
+A pool knows how each model is loaded and how large it is. Who uses a model asks the pool for it; while it is in use it
+stays, and when room is needed those go that were used longest ago.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(slots=True)
+class _Model:
+    load: Callable[[], Any]
+    size: int | Callable[[Any], int]
+    enter: Callable[[Any], Any] | None
+    leave: Callable[[Any], Any] | None
+    model: Any = None
+    loaded: bool = False
+    bytes: int = 0
+    users: int = 0
+    lock: Any = None
+
+
+class ModelPool:
+    """Models under a memory budget. Threads may share a pool.
+
+    Args:
+        budget: how many bytes the models in memory may take together; None for no bound.
+    """
+
+    def __init__(self, budget: int | None = None) -> None:
+        self.budget = budget
+        self._models: dict[str, _Model] = {}
+        self._inside: OrderedDict[str, None] = OrderedDict()  # those that take memory now, the longest unused first
+        self._taken = 0
+        self._changed = threading.Condition()
+
+    def add(
+        self,
+        name: str,
+        load: Callable[[], Any],
+        *,
+        size: int | Callable[[Any], int],
+        enter: Callable[[Any], Any] | None = None,
+        leave: Callable[[Any], Any] | None = None,
+    ) -> None:
+        """Tell the pool of a model.
+
+        Args:
+            name: its name.
+            load: loads it; called when it is first used, and again after it was evicted.
+            size: how many bytes it takes, or a function of the loaded model that tells.
+            enter: called with the model when it comes to where memory is scarce (the device).
+            leave: called with the model when it has to go from there. A model with ``enter`` or ``leave`` is not loaded
+                again: it waits outside until it enters again. One without both is dropped.
+
+        Raises:
+            ValueError: there is a model of that name.
+        """
+        with self._changed:
+            if name in self._models:
+                raise ValueError(f"the pool has a model {name!r} already")
+            self._models[name] = _Model(load, size, enter, leave, lock=threading.Lock())
+
+    @contextmanager
+    def use(self, name: str) -> Iterator[Any]:
+        """The model, which stays while it is used. Waits where models in use leave no room for it.
+
+        Who uses one model should not ask for a second: two who do that may wait for each other.
+
+        Raises:
+            KeyError: the pool has no such model.
+            MemoryError: it is larger than the whole budget.
+        """
+        entry = self._models[name]
+        with entry.lock:  # one thread brings a model in; others that want the same one wait for it
+            with self._changed:
+                inside = name in self._inside
+                if inside:
+                    entry.users += 1
+                    self._inside.move_to_end(name)
+            if not inside:
+                self._bring_in(name, entry)
+        try:
+            yield entry.model
+        finally:
+            with self._changed:
+                entry.users -= 1
+                self._changed.notify_all()
+
+    @property
+    def inside(self) -> tuple[str, ...]:
+        """The models that take memory now, the one that was used longest ago first."""
+        with self._changed:
+            return tuple(self._inside)
+
+    def clear(self) -> None:
+        """Evict every model that is not in use."""
+        with self._changed:
+            for name in [name for name in self._inside if not self._models[name].users]:
+                self._evict(name)
+
+    def _bring_in(self, name: str, entry: _Model) -> None:
+        reserved = 0
+        try:
+            if isinstance(entry.size, int):
+                self._make_room(name, entry.size)
+                reserved = entry.bytes = entry.size
+            if not entry.loaded:
+                entry.model, entry.loaded = entry.load(), True
+            if not isinstance(entry.size, int):
+                entry.bytes = entry.size(entry.model)
+                self._make_room(name, entry.bytes)
+                reserved = entry.bytes
+            if entry.enter is not None:
+                entry.enter(entry.model)
+        except BaseException:
+            if entry.enter is None and entry.leave is None:
+                entry.model, entry.loaded = None, False
+            with self._changed:
+                self._taken -= reserved
+                self._changed.notify_all()
+            raise
+        with self._changed:
+            entry.users += 1
+            self._inside[name] = None
+
+    def _make_room(self, name: str, size: int) -> None:
+        """Take ``size`` bytes of the budget, after those have gone that were used longest ago."""
+        with self._changed:
+            if self.budget is not None and size > self.budget:
+                raise MemoryError(f"the model {name} takes {size:,} bytes; the budget of the pool is {self.budget:,}")
+            while self.budget is not None and self._taken + size > self.budget:
+                idle = next((other for other in self._inside if not self._models[other].users), None)
+                if idle is None:
+                    self._changed.wait()
+                else:
+                    self._evict(idle)
+            self._taken += size
+
+    def _evict(self, name: str) -> None:
+        entry = self._models[name]
+        del self._inside[name]
+        self._taken -= entry.bytes
+        if entry.leave is not None:
+            entry.leave(entry.model)
+        if entry.enter is None and entry.leave is None:
+            entry.model, entry.loaded = None, False
+        self._changed.notify_all()

@@ -1,0 +1,142 @@
+"""Tools from a server that speaks the Model Context Protocol (the optional extra ``mcp``)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from formal_llm.errors import MissingDependency, ToolkitError
+from formal_llm.tools.images import read_image, write_png
+from formal_llm.tools.kinds import IMAGE, TEXT, Kind, kind_for
+from formal_llm.tools.tool import Tool
+
+
+@contextmanager
+def mcp_tools(
+    server: Any,
+    *,
+    names: Mapping[str, str] | None = None,
+    outputs: Mapping[str, Kind | str] | None = None,
+    timeout: float = 60.0,
+    deterministic: bool = False,
+) -> Iterator[list[Tool]]:
+    """The tools of an MCP server, connected while the ``with`` block lasts.
+
+    The inputs of a tool are its required arguments: a string is a text, or an image where its schema says
+    ``contentMediaType: image/...`` (sent as base64). A tool that requires anything else is left out. The output is a
+    text unless ``outputs`` says ``"image"``: MCP does not tell it beforehand.
+
+    Args:
+        server: a ``StdioServerParameters``, the address of a server, or what else ``mcp.Client`` takes.
+        names: the terminal of each tool, by its name on the server; only these are used then. Where left out, all are,
+            under their own names.
+        outputs: the kinds of outputs, by the tool's name on the server.
+        timeout: seconds that one request may take.
+        deterministic: whether results may be shared and cached.
+
+    Raises:
+        MissingDependency: the package ``mcp`` is not installed.
+        ToolkitError: the server lacks a tool that ``names`` or ``outputs`` mention, or it takes what we do not have.
+    """
+    try:
+        from anyio.from_thread import start_blocking_portal
+        from mcp import Client
+    except ImportError as error:
+        raise MissingDependency("MCP servers need its client: pip install 'formal-llm[mcp]'") from error
+    with start_blocking_portal() as portal:
+        client = Client(server, read_timeout_seconds=timeout)
+        connection = portal.wrap_async_context_manager(client)
+        connection.__enter__()
+        try:
+            yield _tools(portal.call, client, names, outputs or {}, deterministic)
+        finally:
+            # Told of nothing: the client would wrap whatever happened in the block in groups of exceptions.
+            connection.__exit__(None, None, None)
+
+
+def _tools(
+    ask: Callable[..., Any],
+    client: Any,
+    names: Mapping[str, str] | None,
+    outputs: Mapping[str, Kind | str],
+    deterministic: bool,
+) -> list[Tool]:
+    """The tools that are wanted."""
+    found: dict[str, Any] = {}
+    cursor: str | None = None
+    while True:
+        page = ask(partial(client.list_tools, cursor=cursor))
+        found.update((entry.name, entry) for entry in page.tools)
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    wanted = dict(names) if names is not None else {name: name for name in found}
+    if absent := [name for name in {**wanted, **outputs} if name not in found]:
+        raise ToolkitError([f"the server has no tool {name}; it has {', '.join(found)}" for name in absent])
+    tools = []
+    for name, terminal in wanted.items():
+        call = partial(_call, ask, client, name)
+        made = _tool(found[name], terminal, kind_for(outputs.get(name, TEXT)), call, deterministic)
+        if made is not None:
+            tools.append(made)
+        elif names is not None:
+            raise ToolkitError([f"{name}: it requires arguments that are neither texts nor images"])
+    return tools
+
+
+def _tool(
+    entry: Any, terminal: str, output: Kind, call: Callable[[dict[str, Any], Kind], Any], deterministic: bool
+) -> Tool | None:
+    """A tool of the server; None where it requires what is neither a text nor an image."""
+    schema = entry.input_schema
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    required = set(schema.get("required", ()))
+    parameters = [name for name in properties if name in required]
+    kinds = []
+    for name in parameters:
+        declared = properties[name]
+        if not isinstance(declared, Mapping) or declared.get("type") != "string":
+            return None
+        kinds.append(IMAGE if str(declared.get("contentMediaType", "")).startswith("image/") else TEXT)
+
+    def function(*values: Any) -> Any:
+        arguments = {
+            name: base64.b64encode(write_png(value)).decode("ascii") if kind == IMAGE else value
+            for name, kind, value in zip(parameters, kinds, values, strict=True)
+        }
+        return call(arguments, output)
+
+    return Tool(
+        terminal,
+        tuple(kinds),
+        output,
+        function,
+        description=(entry.description or "").strip().split("\n", 1)[0],
+        version="mcp",
+        deterministic=deterministic,
+        parameters=tuple(parameters),
+    )
+
+
+def _call(ask: Callable[..., Any], client: Any, name: str, arguments: dict[str, Any], output: Kind) -> Any:
+    """Call a tool of the server, and read the blocks of its answer."""
+    answer = ask(partial(client.call_tool, name, arguments))
+    texts = [block.text for block in answer.content if block.type == "text"]
+    if answer.is_error:
+        raise RuntimeError(" ".join(texts) or "the server says that the tool failed, not why")
+    if output == IMAGE:
+        pictures = [block.data for block in answer.content if block.type == "image"]
+        if len(pictures) != 1:
+            raise ValueError(f"the server returned {len(pictures)} images where one was expected")
+        try:
+            data = base64.b64decode(pictures[0], validate=True)
+        except binascii.Error as error:
+            raise ValueError(f"the server returned an image that is no base64: {error}") from None
+        return read_image(data)
+    if not texts:
+        raise ValueError("the server returned no text")
+    return "\n".join(texts)

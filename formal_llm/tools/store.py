@@ -1,0 +1,125 @@
+"""What has been computed: in memory within a bound, on disk where there is a cache, and by whom right now."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from formal_llm.tools.cache import DiskCache, Entry
+from formal_llm.tools.kinds import Kind
+from formal_llm.tools.tool import Tool
+from formal_llm.tools.values import Value
+
+
+@dataclass(slots=True)
+class Stats:
+    """What was done for the calls that came up.
+
+    Attributes:
+        executed: calls for which the tool was run.
+        from_memory, from_disk: calls whose result was there.
+        shared: calls whose result another call was computing at that moment.
+    """
+
+    executed: int = 0
+    from_memory: int = 0
+    from_disk: int = 0
+    shared: int = 0
+
+    @property
+    def calls(self) -> int:
+        """All calls that came up."""
+        return self.executed + self.from_memory + self.from_disk + self.shared
+
+
+def step_key(tool: Tool, inputs: Sequence[Value]) -> str:
+    """The key of a result: the tool, its version, and the content of its inputs."""
+    told = [tool.name, tool.version, str(tool.output), [value.key for value in inputs]]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+class Store:
+    """Results by their keys. Threads may share it.
+
+    Args:
+        memory: how many bytes of values are kept in memory; those used longest ago go first.
+        cache: where they are kept on disk as well.
+    """
+
+    def __init__(self, memory: int, cache: DiskCache | None = None) -> None:
+        self.memory = memory
+        self.cache = cache
+        self.stats = Stats()
+        self._held: OrderedDict[str, tuple[Value, int]] = OrderedDict()
+        self._bytes = 0
+        self._flights: dict[str, Future[Value]] = {}
+        self._lock = threading.Lock()
+
+    def find(self, key: str, kind: Kind) -> Value | None:
+        """The result for a key, if it is there."""
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+                self.stats.from_memory += 1
+                return self._held[key][0]
+        entry = self.cache.get(key) if self.cache is not None else None
+        if entry is None or entry.kind != kind.name:
+            return None
+        value = Value(kind, key=entry.content, payload=entry.payload)
+        try:
+            value.get()
+        except Exception:  # bytes that are no such value: somebody else's, or of another version
+            assert self.cache is not None
+            self.cache.remove(key)
+            return None
+        self._hold(key, value)
+        with self._lock:
+            self.stats.from_disk += 1
+        return value
+
+    def keep(self, key: str, value: Value) -> None:
+        """Keep a result."""
+        self._hold(key, value)
+        if self.cache is not None:
+            self.cache.put(key, Entry(value.kind.name, value.key, value.dump()))
+
+    def _hold(self, key: str, value: Value) -> None:
+        size = value.size
+        with self._lock:
+            if size > self.memory or key in self._held:
+                return
+            self._held[key] = value, size
+            self._bytes += size
+            while self._bytes > self.memory:
+                _, (_, freed) = self._held.popitem(last=False)
+                self._bytes -= freed
+
+    # -- who is computing what ----------------------------------------------------------------------------------
+
+    def claim(self, key: str) -> Future[Value] | None:
+        """None where the caller is to compute a result (and must :meth:`settle` it); else the one under way."""
+        with self._lock:
+            flight = self._flights.get(key)
+            if flight is None:
+                self._flights[key] = Future()
+            return flight
+
+    def settle(self, key: str, outcome: Value | BaseException) -> None:
+        """Tell those who wait for a result what became of it."""
+        with self._lock:
+            flight = self._flights.pop(key)
+        if isinstance(outcome, Value):
+            flight.set_result(outcome)
+        else:
+            flight.set_exception(outcome)
+
+    def count(self, *, executed: int = 0, shared: int = 0) -> None:
+        """Count calls."""
+        with self._lock:
+            self.stats.executed += executed
+            self.stats.shared += shared

@@ -1,0 +1,166 @@
+"""A tool: a function with typed inputs and a typed output, under the name of a terminal."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import typing
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+from formal_llm.errors import ToolkitError
+from formal_llm.tools.kinds import Kind, kind_for
+
+
+@dataclass(frozen=True, eq=False)
+class Tool:
+    """A tool.
+
+    Attributes:
+        name: the terminal that stands for it.
+        inputs: the kinds of its arguments, in order.
+        output: the kind of what it returns.
+        function: what it does; called with a value for each input. It may be called from several threads at once, and
+            may change the values that it is given: they are copies.
+        description: what it does, in words.
+        cost: what one use costs, in whatever the user counts.
+        version: part of the key under which results are cached: it must change whenever results would. Told from the
+            source text of the function where left out, which does not see what the function calls.
+        batch: does many uses at once: called with a list for each input, returns the list of results in their order.
+        deterministic: whether the same inputs give the same result, so that results can be shared and cached.
+        timeout: seconds that one call may take; None for the executor's own setting.
+        retries: how often a call that failed is tried again; None for the executor's own setting.
+        parameters: the names of the arguments, where they are known.
+    """
+
+    name: str
+    inputs: tuple[Kind, ...]
+    output: Kind
+    function: Callable[..., Any]
+    description: str = ""
+    cost: float = 0.0
+    version: str = ""
+    batch: Callable[..., Sequence[Any]] | None = None
+    deterministic: bool = True
+    timeout: float | None = None
+    retries: int | None = None
+    parameters: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inputs", tuple(self.inputs))
+        if not self.version:
+            object.__setattr__(self, "version", source_version(self.function))
+
+    def __call__(self, *values: Any) -> Any:
+        """What the function returns, for those who use it by hand."""
+        return self.function(*values)
+
+    def __repr__(self) -> str:
+        return f"<Tool {self}>"
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.inputs))}) -> {self.output}"
+
+
+def source_version(function: Callable[..., Any]) -> str:
+    """A short fingerprint of a function's source text; empty where it has none."""
+    try:
+        text = inspect.getsource(function)
+    except (OSError, TypeError):
+        return ""
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:12]
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> Tool: ...
+
+
+@overload
+def tool(
+    name: str | None = None,
+    /,
+    *,
+    inputs: Sequence[Any] | None = None,
+    output: Any = None,
+    **settings: Any,
+) -> Callable[[Callable[..., Any]], Tool]: ...
+
+
+def tool(
+    name: str | Callable[..., Any] | None = None,
+    /,
+    *,
+    inputs: Sequence[Any] | None = None,
+    output: Any = None,
+    **settings: Any,
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Make a tool of a function: a decorator, with or without arguments.
+
+    The kinds are read from the type hints: ``str`` is a text, ``PIL.Image.Image`` an image, a registered class its
+    kind. Parameters that have a default value are no inputs of the tool.
+
+    Args:
+        name: the terminal; the name of the function where left out.
+        inputs: the kinds of the inputs, or their classes or names, in place of the type hints.
+        output: the kind of the output, in the same way.
+        **settings: the other attributes of :class:`Tool`. The description is the first line of the function's docstring
+            where left out.
+
+    Raises:
+        ToolkitError: a type hint is missing, or is no kind.
+    """
+
+    def make(function: Callable[..., Any], called: str | None = None) -> Tool:
+        title = called if isinstance(called, str) else str(getattr(function, "__name__", type(function).__name__))
+        found, parameters, result = _signature(function, title, inputs is None, output is None)
+        documented = inspect.getdoc(function) or ""
+        more = {"description": documented.split("\n", 1)[0], **settings}
+        return Tool(
+            title,
+            tuple(found if inputs is None else (_kind(hint, title, "an input") for hint in inputs)),
+            _kind(result if output is None else output, title, "the output"),
+            function,
+            parameters=tuple(parameters),
+            **more,
+        )
+
+    if callable(name):
+        return make(name)
+    return lambda function: make(function, name)
+
+
+def _signature(
+    function: Callable[..., Any], title: str, needs_inputs: bool, needs_output: bool
+) -> tuple[list[Kind], list[str], Any]:
+    """The kinds and names of the inputs, and the hint for the output."""
+    try:
+        hints = typing.get_type_hints(function)
+    except Exception:  # names that are imported for type checkers only; their text will do
+        hints = dict(getattr(function, "__annotations__", {}))
+    kinds: list[Kind] = []
+    names: list[str] = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.default is not parameter.empty:
+            continue
+        if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            if needs_inputs:
+                raise ToolkitError([f"{title}: the parameter {parameter} is no single value; say inputs=..."])
+            continue
+        names.append(parameter.name)
+        if needs_inputs:
+            if parameter.name not in hints:
+                raise ToolkitError(
+                    [f"{title}: the parameter {parameter.name} has no type hint; write one, or inputs=..."]
+                )
+            kinds.append(_kind(hints[parameter.name], title, f"the parameter {parameter.name}"))
+    if needs_output and "return" not in hints:
+        raise ToolkitError([f"{title}: what it returns has no type hint; write one, or output=..."])
+    return kinds, names, hints.get("return")
+
+
+def _kind(hint: Any, title: str, what: str) -> Kind:
+    try:
+        return kind_for(hint)
+    except ValueError as error:
+        raise ToolkitError([f"{title}: {what}: {error}"]) from None

@@ -1,0 +1,185 @@
+"""A set of tools that checks itself against a grammar before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from formal_llm.automata import CFG, Limits
+from formal_llm.automata.cfg import members
+from formal_llm.errors import ToolkitError, did_you_mean
+from formal_llm.tools.kinds import Kind
+from formal_llm.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from formal_llm.planning.plan import Plan
+    from formal_llm.tools.executor import Executor
+    from formal_llm.tools.result import Result
+
+
+class Toolkit:
+    """A set of tools.
+
+    Args:
+        tools: the tools.
+        inputs: the kinds of the inputs of tasks, by terminal; told from the values where left out.
+
+    Raises:
+        ToolkitError: two tools have one name.
+    """
+
+    def __init__(self, tools: Iterable[Tool], inputs: Mapping[str, Kind] | None = None) -> None:
+        self.tools: dict[str, Tool] = {}
+        problems = []
+        for tool in tools:
+            if tool.name in self.tools:
+                problems.append(f"two tools are called {tool.name}")
+            self.tools[tool.name] = tool
+        self.inputs = dict(inputs or {})
+        problems += [f"{name} is a tool and an input" for name in self.inputs if name in self.tools]
+        if problems:
+            raise ToolkitError(problems)
+
+    def __getitem__(self, name: str) -> Tool:
+        return self.tools[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.tools
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self.tools.values())
+
+    def __len__(self) -> int:
+        return len(self.tools)
+
+    def __repr__(self) -> str:
+        return f"<Toolkit: {', '.join(self.tools)}>"
+
+    def without(self, *names: str) -> Toolkit:
+        """The toolkit less some tools."""
+        return Toolkit([tool for tool in self if tool.name not in names], self.inputs)
+
+    # -- against a grammar --------------------------------------------------------------------------------------
+
+    def check(
+        self,
+        cfg: CFG,
+        kinds: Mapping[str, str | Kind] | None = None,
+        *,
+        inputs: Collection[str] | None = None,
+        missing: bool | Collection[str] = False,
+    ) -> None:
+        """Raise for whatever would go wrong when a plan of this grammar runs.
+
+        Args:
+            cfg: the grammar.
+            kinds: the kind of what a symbol stands for, for nonterminals and inputs, as in the table ``kinds`` of a
+                task pack. Where a kind is not known, nothing is said about it.
+            inputs: the terminals that are inputs of tasks; those that the grammar never applies to anything where left
+                out.
+            missing: the terminals that may be without a tool; True for all of them.
+
+        Raises:
+            ToolkitError: with every problem.
+        """
+        known = {name: str(kind) for name, kind in (kinds or {}).items()}
+        known.update((name, str(kind)) for name, kind in self.inputs.items())
+        problems = [f"the kind of {name} is told, but the grammar has no such symbol" for name in _strange(known, cfg)]
+        heads = applied(cfg)
+        given = set(cfg.terminals) - heads - set(self.tools) if inputs is None else set(inputs)
+        for name in cfg.terminals:
+            if name in given or name in self.tools or missing is True:
+                continue
+            if not isinstance(missing, bool) and name in missing:
+                continue
+            near = did_you_mean(name, self.tools)
+            problems.append(f"no tool for the terminal {name}" + (f" (did you mean {near}?)" if near else ""))
+        for production in cfg.productions:
+            problems += self._objections(cfg, production.head, production.body, known)
+        if problems:
+            raise ToolkitError(list(dict.fromkeys(problems)))
+
+    def _objections(self, cfg: CFG, head: str, body: tuple[str, ...], known: Mapping[str, str]) -> Iterator[str]:
+        """What is wrong with the kinds of one production."""
+        shown = f"{head} -> {' '.join(body)}"
+        if len(body) == 1 and head not in cfg.classes:
+            inner, outer = known.get(body[0]), known.get(head)
+            if inner is not None and outer is not None and inner != outer:
+                yield f"{shown}: {head} is {_a(outer)}, {body[0]} is {_a(inner)}"
+        if len(body) < 2:
+            tools = [self.tools[name] for name in body if name in self.tools and not self.tools[name].inputs]
+        else:
+            tools = [self.tools[name] for name in _members_of_class(cfg, body[0]) if name in self.tools]
+        open_ended = any(members(symbol) is not None for symbol in body[1:])
+        for tool in tools:
+            if not open_ended and len(tool.inputs) != len(body) - 1:
+                yield f"{shown}: {tool} takes {len(tool.inputs)} inputs, here it gets {len(body) - 1}"
+                continue
+            for symbol, kind in zip(body[1:], tool.inputs, strict=False):
+                if not open_ended and known.get(symbol, kind.name) != kind.name:
+                    yield f"{shown}: {tool} takes {_a(kind.name)}, {symbol} is {_a(known[symbol])}"
+            if known.get(head, tool.output.name) != tool.output.name:
+                yield f"{shown}: {tool} gives {_a(tool.output.name)}, {head} is {_a(known[head])}"
+
+    def limits(self, source: Any, given: Collection[str] | None = None) -> Limits:
+        """Limits of 0 for the terminals that cannot be carried out, so that planning goes around them.
+
+        Args:
+            source: a grammar or an automaton.
+            given: the inputs that are given: any other terminal without a tool is not to be had. Where left out, all
+                terminals that the grammar never applies to anything count as given.
+        """
+        cfg = source if isinstance(source, CFG) else getattr(source, "cfg", None)
+        terminals = cfg.terminals if cfg is not None else source.terminals
+        if given is None:
+            given = set(terminals) - applied(cfg) if cfg is not None else ()
+        return Limits({name: 0 for name in terminals if name not in self.tools and name not in given})
+
+    # -- running ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def executor(self) -> Executor:
+        """An executor with the usual settings."""
+        from formal_llm.tools.executor import Executor
+
+        return Executor(self)
+
+    def run(self, plan: Plan, inputs: Mapping[str, Any]) -> Result:
+        """Execute a plan with the usual settings; see :meth:`Executor.run`."""
+        return self.executor.run(plan, inputs)
+
+
+def applied(cfg: CFG) -> set[str]:
+    """The terminals that a grammar applies to something: those at the heads of bodies, directly or through a class."""
+    return {
+        name for production in cfg.productions if len(production.body) > 1
+        for name in _members_of_class(cfg, production.body[0])
+    }  # fmt: skip
+
+
+def _members_of_class(cfg: CFG, symbol: str) -> list[str]:
+    """The terminals that a symbol at the head of a body stands for; none for what is more than a class."""
+    if symbol in cfg.terminals:
+        return [symbol]
+    found: dict[str, None] = {}
+    todo, seen = [symbol], {symbol}
+    while todo:
+        for production in cfg.by_head.get(todo.pop(), ()):
+            if len(production.body) != 1:
+                return []
+            name = production.body[0]
+            if name in cfg.terminals:
+                found[name] = None
+            elif name not in seen:
+                seen.add(name)
+                todo.append(name)
+    return list(found)
+
+
+def _strange(known: Mapping[str, str], cfg: CFG) -> list[str]:
+    return [name for name in known if name not in cfg.nonterminals and name not in cfg.terminals]
+
+
+def _a(kind: str) -> str:
+    return f"an {kind}" if kind[:1].lower() in "aeiou" else f"a {kind}"

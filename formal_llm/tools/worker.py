@@ -1,0 +1,43 @@
+"""The process of an isolated tool: reads values from standard input, writes what the tool made of them to the output.
+
+Run: python -m formal_llm.tools.worker MODULE:NAME MEMORY (see :mod:`formal_llm.tools.isolated`)
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from formal_llm.tools.isolated import find_tool, read_message, write_message
+
+
+def serve(where: str, memory: int) -> None:
+    """Answer calls until nobody is left who makes them."""
+    # What the tool prints must not end up among the messages.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    calls = sys.stdin.buffer
+    tool = find_tool(where)
+    if memory:
+        try:
+            import resource
+        except ImportError:  # a system without such bounds
+            pass
+        else:
+            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    while True:
+        try:
+            _, payloads = read_message(calls)
+        except EOFError:
+            return
+        try:
+            values = [kind.load(data) for kind, data in zip(tool.inputs, payloads, strict=True)]
+            payload = tool.output.dump(tool.output.accept(tool.function(*values)))
+        except Exception as error:
+            write_message(answers, {"error": type(error).__name__, "text": str(error)[:500]}, [])
+        else:
+            write_message(answers, {}, [payload])
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], int(sys.argv[2]))

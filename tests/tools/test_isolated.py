@@ -1,0 +1,72 @@
+"""Tools in a process of their own: killed when they hang, alone when they eat memory."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from isolated_tools import flip as plain_flip
+from picture_tools import picture
+
+from formal_llm import CFG, Planner, ToolError, ToolkitError
+from formal_llm.tools import Executor, Tool, Toolkit
+from formal_llm.tools.isolated import isolated
+
+
+@pytest.fixture
+def made() -> Iterator[Any]:
+    tools: list[Tool] = []
+
+    def make(name: str, **settings: Any) -> Tool:
+        tools.append(isolated(f"isolated_tools:{name}", **settings))
+        return tools[-1]
+
+    yield make
+    for one in tools:
+        one.function.close()  # type: ignore[attr-defined]
+
+
+def test_values_go_there_and_back(made: Any) -> None:
+    shout = made("shout")
+    assert shout("grüße\n\0") == "GRÜSSE\n\0"
+    assert shout("") == ""
+    flip = made("flip")
+    assert flip(picture()).tobytes() == plain_flip(picture()).tobytes()
+    who = made("who")
+    first = who("")
+    assert first == who("") != str(os.getpid())
+
+
+def test_what_goes_wrong(made: Any) -> None:
+    with pytest.raises(RuntimeError, match="ValueError: not x"):
+        made("fail")("x")
+    with pytest.raises(MemoryError, match="exit code 7"):
+        made("die")("x")
+    with pytest.raises(MemoryError):
+        made("eat", memory=1_500_000_000)("x")
+    for where in ("isolated_tools:nothing", "no_such_module:x", "isolated_tools:NOT_A_TOOL", "x", ""):
+        with pytest.raises(ToolkitError):
+            isolated(where)
+
+
+def test_a_hanging_process_is_killed(made: Any) -> None:
+    cfg = CFG.from_string("T -> hang doc | shout doc")
+    kit = Toolkit([made("hang", timeout=2.0), made("shout")])
+    begin = time.monotonic()
+    solution = Planner(cfg, "test:first").solve("t", {"doc": "x"}, Executor(kit))
+    assert solution.result.output == "X"
+    (error,) = solution.failures
+    assert isinstance(error, ToolError)
+    assert (error.tool, error.reason) == ("hang", "timeout")
+    assert time.monotonic() - begin < 20
+
+
+def test_calls_at_the_same_time_have_processes_of_their_own(made: Any) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    shout = made("shout", idle=2)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(shout, ["a", "b", "c", "d"])) == ["A", "B", "C", "D"]

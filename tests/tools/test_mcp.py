@@ -1,0 +1,143 @@
+"""Tools of an MCP server: a real one, in this process and in another one."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
+
+from mcp import StdioServerParameters
+from mcp.server import MCPServer
+from mcp.types import ImageContent, TextContent
+from picture_tools import picture
+
+from formal_llm import CFG, Planner, ToolError, ToolkitError
+from formal_llm.tools import IMAGE, TEXT, Executor, Toolkit
+from formal_llm.tools.images import read_image, write_png
+from formal_llm.tools.mcp import mcp_tools
+
+CFG_TEXTS = CFG.from_string("T -> shout T | join T T | doc")
+
+
+def server() -> Any:
+    made = MCPServer("tests")
+
+    @made.tool()
+    def shout(text: str) -> str:
+        """Capital letters.
+
+        More about it.
+        """
+        return text.upper()
+
+    @made.tool()
+    def join(first: str, second: str, glue: str = "|") -> str:
+        return f"{first}{glue}{second}"
+
+    @made.tool()
+    def fail(text: str) -> str:
+        raise ValueError(f"cannot do {text}")
+
+    @made.tool()
+    def count(number: int) -> str:
+        return str(number)
+
+    @made.tool(structured_output=False)
+    def turn(text: str) -> list[TextContent | ImageContent]:
+        if text == "none":
+            return [TextContent(type="text", text="no picture")]
+        data = "!!" if text == "damaged" else base64.b64encode(write_png(picture())).decode()
+        return [ImageContent(type="image", data=data, mime_type="image/png")]
+
+    return made
+
+
+def test_the_tools_of_a_server() -> None:
+    with mcp_tools(server()) as tools:
+        assert {str(tool) for tool in tools} == {
+            "shout(text) -> text",
+            "join(text, text) -> text",
+            "fail(text) -> text",
+            "turn(text) -> text",
+        }
+        (shout,) = [tool for tool in tools if tool.name == "shout"]
+        assert shout.description == "Capital letters."
+        assert shout.parameters == ("text",)
+        assert not shout.deterministic
+        kit = Toolkit(tools)
+        walk = Planner(CFG_TEXTS, "test:script=2,1,3,3").start("t")
+        plan = Planner(CFG_TEXTS, "test:script=2,1,3,3").drive(walk)
+        assert plan.word == ("join", "shout", "doc", "doc")
+        assert Executor(kit, timeout=20).run(plan, {"doc": "äb"}).output == "ÄB|äb"
+
+
+def test_images_and_errors() -> None:
+    with mcp_tools(server(), names={"turn": "draw", "fail": "fail"}, outputs={"turn": "image"}) as tools:
+        draw, fail = tools
+        assert (draw.name, draw.inputs, draw.output) == ("draw", (TEXT,), IMAGE)
+        assert draw("x").tobytes() == picture().tobytes()
+        for text, words in (("none", "0 images"), ("damaged", "no base64")):
+            with pytest.raises(ValueError, match=words):
+                draw(text)
+        with pytest.raises(RuntimeError, match="Error executing tool fail"):
+            fail("x")
+        cfg = CFG.from_string("T -> fail doc")
+        with pytest.raises(ToolError, match="Error executing tool fail"):
+            Toolkit(tools).run(Planner(cfg).plan("t"), {"doc": "y"})
+
+
+def test_names_that_the_server_does_not_have() -> None:
+    for settings in ({"names": {"draw": "draw"}}, {"outputs": {"draw": "image"}}):
+        with pytest.raises(ToolkitError, match="no tool draw; it has shout, join"), mcp_tools(server(), **settings):  # type: ignore[arg-type]
+            pass
+    with pytest.raises(ToolkitError, match="neither texts nor images"), mcp_tools(server(), names={"count": "count"}):
+        pass
+
+
+def test_errors_in_the_block_come_out_as_they_are() -> None:
+    with pytest.raises(ZeroDivisionError), mcp_tools(server()):
+        _ = 1 / 0
+
+
+def test_images_go_in_where_the_schema_says_so() -> None:
+    """A server of the lower level, whose tool declares a base64 image."""
+    from mcp.types import Tool as Declared
+
+    from formal_llm.tools.mcp import _tool
+
+    schema = {
+        "type": "object",
+        "properties": {"picture": {"type": "string", "contentMediaType": "image/png"}, "note": {"type": "string"}},
+        "required": ["picture"],
+    }
+    sent: list[dict[str, Any]] = []
+    made = _tool(
+        Declared(name="size", input_schema=schema),
+        "size",
+        TEXT,
+        lambda arguments, _: sent.append(arguments) or "ok",
+        True,
+    )
+    assert made is not None
+    assert made.inputs == (IMAGE,)
+    assert made(picture()) == "ok"
+    assert read_image(base64.b64decode(sent[0]["picture"])).tobytes() == picture().tobytes()
+
+
+def test_a_server_in_another_process() -> None:
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1]); sys.path.insert(0, sys.argv[2]);"
+        "import test_mcp; test_mcp.server().run('stdio')"
+    )
+    from pathlib import Path
+
+    import formal_llm
+
+    here, root = Path(__file__).parent, Path(formal_llm.__file__).parent.parent
+    parameters = StdioServerParameters(command=sys.executable, args=["-c", program, str(here), str(root)])
+    with mcp_tools(parameters, names={"shout": "shout"}) as (shout,):
+        assert shout("abc") == "ABC"

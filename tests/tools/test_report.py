@@ -1,0 +1,110 @@
+"""The report: every step, every picture, nothing from outside, nothing that runs."""
+
+from __future__ import annotations
+
+import html.parser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from picture_tools import PACK, picture, plan_of, toolkit
+
+from formal_llm import CFG, ToolError
+from formal_llm.tools import TEXT, Executor, Kind, Result, Tool, Toolkit
+from formal_llm.tools.report import report
+
+EVIL = "</p><script>alert(1)</script><img src=http://evil.example/x onerror=alert(2)>\"'&"
+
+
+class Tags(html.parser.HTMLParser):
+    """The tags of a page, and all addresses in it."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.addresses: list[str] = []
+        self.handlers: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.append(tag)
+        if tag not in ("img", "meta"):
+            self.open.append(tag)
+        self.addresses += [value for name, value in attrs if name in ("src", "href", "srcset", "action")]
+        self.handlers += [name for name, _ in attrs if name.startswith("on")]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def harmless(page: str) -> Tags:
+    tags = Tags(page)
+    assert tags.open == []
+    assert not {"script", "iframe", "link", "object", "embed", "form", "base"} & set(tags.tags)
+    assert tags.handlers == []
+    assert all(address.startswith("data:image/png;base64,") for address in tags.addresses)
+    assert "default-src 'none'" in page
+    return tags
+
+
+def test_every_step_is_shown(tmp_path: Path) -> None:
+    plan = plan_of(
+        PACK.cfg, "visual_question_answering", "colorization", "denoising", "input_image", "translation",
+        "input_text", goal="text_plan",
+    )  # fmt: skip
+    result = Executor(toolkit()).run(plan, {"input_image": picture(size=400), "input_text": EVIL})
+    page = result.to_html()
+    tags = harmless(page)
+    assert tags.tags.count("section") == 4
+    assert tags.tags.count("img") == 2 + 2 + 1
+    for step in plan.steps:
+        assert str(step) in page
+    assert "visual_question_answering(colorization(denoising(input_image)), translation(input_text))" in page
+    assert result.save(tmp_path / "r.html").read_text(encoding="utf-8") == page
+    assert len(page) < 1_500_000
+
+
+def test_nothing_in_it_runs() -> None:
+    cfg = CFG.from_string(f'T "{EVIL.replace(chr(34), "")}" -> evil doc\nevil "<b onclick=x>"\ndoc "<script>"')
+
+    def fail(text: str) -> str:
+        raise RuntimeError(text)
+
+    plan = plan_of(cfg, "evil", "doc")
+    plan.task = EVIL
+    harmless(
+        Executor(Toolkit([Tool("evil", (TEXT,), TEXT, lambda text: text + EVIL)])).run(plan, {"doc": EVIL}).to_html()
+    )
+    with pytest.raises(ToolError) as caught:
+        Executor(Toolkit([Tool("evil", (TEXT,), TEXT, fail)])).run(plan, {"doc": EVIL})
+    page = caught.value.result.to_html()
+    tags = harmless(page)
+    assert 'class="failed"' in page
+    assert tags.tags.count("section") == 1
+
+
+def test_failed_shared_and_dropped_values_are_told() -> None:
+    def broken_show(value: Any) -> str:
+        raise RuntimeError("<oops>")
+
+    odd = Kind("odd", str, str.encode, bytes.decode, show=broken_show)
+    cfg = CFG.from_string("T -> odd doc | upper T")
+    kit = Toolkit([Tool("odd", (TEXT,), odd, str), Tool("upper", (odd,), TEXT, str.upper)])
+    executor = Executor(kit)
+    plan = plan_of(cfg, "upper", "odd", "doc")
+    page = executor.run(plan, {"doc": "a"}).to_html()
+    assert "cannot be shown: RuntimeError(&#x27;&lt;oops&gt;&#x27;)" in page
+    results = executor.run_many([plan, plan_of(cfg, "odd", "doc")], {"doc": "a"})
+    page = report(results, title="Two <plans>")
+    harmless(page)
+    assert "Two &lt;plans&gt;" in page
+    assert "known already" in page
+    assert "not kept" in page
+
+
+def test_a_plan_of_one_input_and_no_result_at_all() -> None:
+    result = Executor(Toolkit([])).run(plan_of(CFG.from_string("T -> a doc | doc"), "doc"), {"doc": "only this"})
+    assert "only this" in result.to_html()
+    harmless(report([]))
+    assert isinstance(result, Result)

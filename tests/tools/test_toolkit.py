@@ -1,0 +1,100 @@
+"""A toolkit checks itself against a grammar before anything runs, and tells planning what it lacks."""
+
+from __future__ import annotations
+
+import pytest
+from picture_tools import KINDS, PACK, toolkit
+
+from formal_llm import CFG, PDA, Limits, ToolkitError
+from formal_llm.tools import IMAGE, TEXT, Tool, Toolkit
+from formal_llm.tools.toolkit import applied
+
+ALL = toolkit()
+
+
+def fake(name: str, inputs: tuple[object, ...], output: object) -> Tool:
+    return Tool(name, inputs, output, lambda *values: values[0])  # type: ignore[arg-type]
+
+
+def test_all_of_openagi_fits() -> None:
+    ALL.check(PACK.cfg, KINDS)
+    ALL.check(PACK.cfg, KINDS, inputs=["input_image", "input_text"])
+    ALL.check(PACK.cfg)
+    assert applied(PACK.cfg) == set(PACK.cfg.terminals) - {"input_image", "input_text"}
+    assert len(ALL) == 15
+    assert "denoising" in ALL
+    assert ALL["denoising"].inputs == (IMAGE,)
+
+
+def test_terminals_without_tool() -> None:
+    less = ALL.without("denoising", "captioning")
+    with pytest.raises(ToolkitError) as caught:
+        less.check(PACK.cfg, KINDS)
+    assert caught.value.problems == ("no tool for the terminal denoising", "no tool for the terminal captioning")
+    less.check(PACK.cfg, KINDS, missing=True)
+    less.check(PACK.cfg, KINDS, missing=["denoising", "captioning"])
+    with pytest.raises(ToolkitError, match="captioning"):
+        less.check(PACK.cfg, KINDS, missing=["denoising"])
+    with pytest.raises(ToolkitError, match="no tool for the terminal input_text"):
+        ALL.check(PACK.cfg, KINDS, inputs=["input_image"])
+    typo = Toolkit([*ALL.without("denoising"), fake("denoisin", (IMAGE,), IMAGE)])
+    with pytest.raises(ToolkitError, match="did you mean denoisin"):
+        typo.check(PACK.cfg, KINDS)
+
+
+def test_kinds_that_contradict_the_productions() -> None:
+    wrong = Toolkit(
+        [
+            *ALL.without("captioning", "text_to_image", "question_answering"),
+            fake("captioning", (TEXT,), TEXT),
+            fake("text_to_image", (TEXT,), TEXT),
+            fake("question_answering", (TEXT,), TEXT),
+        ]
+    )
+    with pytest.raises(ToolkitError) as caught:
+        wrong.check(PACK.cfg, KINDS)
+    problems = "\n".join(caught.value.problems)
+    assert "T -> B I: captioning(text) -> text takes a text, I is an image" in problems
+    assert "I -> C T: text_to_image(text) -> text gives a text, I is an image" in problems
+    assert "T -> F T T: question_answering(text) -> text takes 1 inputs, here it gets 2" in problems
+    assert str(caught.value).startswith("the tools do not fit:\n  ")
+    with pytest.raises(ToolkitError, match="T -> input_text: T is a text, input_text is an image"):
+        ALL.check(PACK.cfg, {**KINDS, "input_text": "image"})
+    with pytest.raises(ToolkitError, match="kind of Q is told"):
+        ALL.check(PACK.cfg, {**KINDS, "Q": "image"})
+
+
+def test_two_of_a_name() -> None:
+    with pytest.raises(ToolkitError, match="two tools are called a"):
+        Toolkit([fake("a", (), TEXT), fake("a", (), TEXT)])
+    with pytest.raises(ToolkitError, match="a is a tool and an input"):
+        Toolkit([fake("a", (), TEXT)], inputs={"a": TEXT})
+
+
+def test_limits_go_around_what_is_missing() -> None:
+    less = ALL.without("denoising", "captioning")
+    assert less.limits(PACK.cfg) == Limits({"denoising": 0, "captioning": 0})
+    assert ALL.limits(PACK.cfg) == Limits()
+    assert ALL.limits(PACK.cfg, ["input_image"]) == Limits({"input_text": 0})
+    assert ALL.limits(PDA.from_cfg(PACK.cfg), ["input_image"]) == Limits({"input_text": 0})
+    hand = PDA([("x", "a", None, "x"), ("x", "b", None, "x")], start="x", accepting=["x"])
+    assert Toolkit([fake("a", (), TEXT)]).limits(hand) == Limits({"b": 0})
+
+
+def test_tools_without_inputs_and_classes_of_classes() -> None:
+    cfg = CFG.from_string("T -> C T | now | doc\nC -> A | b\nA -> a1 | a2")
+    kit = Toolkit([fake("now", (), TEXT), *(fake(name, (TEXT,), TEXT) for name in ("a1", "a2", "b"))])
+    kit.check(cfg, {"T": "text", "doc": "text"})
+    assert applied(cfg) == {"a1", "a2", "b"}
+    assert kit.without("a2").limits(cfg) == Limits({"a2": 0})
+    with pytest.raises(ToolkitError, match=r"T -> now: now\(\) -> image gives an image, T is a text"):
+        Toolkit([*kit.without("now"), fake("now", (), IMAGE)]).check(cfg, {"T": "text"})
+
+
+def test_a_toolkit_runs_plans_with_the_usual_settings() -> None:
+    from formal_llm import Planner
+
+    cfg = CFG.from_string("T -> upper doc")
+    kit = Toolkit([Tool("upper", (TEXT,), TEXT, str.upper)])
+    assert kit.run(Planner(cfg).plan("t"), {"doc": "a"}).output == "A"
+    assert kit.executor is kit.executor
