@@ -132,6 +132,27 @@ def written_grammars(draw: st.DrawFn) -> CFG:
     return CFG(plain.productions, plain.start, symbols, bounds)
 
 
+#: Texts of steps and labels that look like the words around them, and like each other.
+told = st.sampled_from(
+    ["Wash", "Wash: a", "wash on b", "Use a", "Cut, a", "a", "a and b", "the result of step 1", "1. Mix", "2: b", "Go."]
+)
+
+
+@st.composite
+def told_grammars(draw: st.DrawFn, *, tools: bool = False) -> CFG:
+    """Random grammars whose productions have texts; with ``tools`` each longer body begins with a tool."""
+    made = draw(productions())
+    if tools:
+        tool = st.sampled_from((*LETTERS, "T"))
+        made = [p if len(p.body) < 2 else Production(p.head, (draw(tool), *p.body[1:])) for p in made]
+        made += [Production("T", ("a",)), Production("T", ("c",))]
+    made = [Production(p.head, p.body, draw(st.none() | told)) for p in made]
+    made += [Production(head, (draw(st.sampled_from(LETTERS)),)) for head in HEADS]
+    plain = CFG(made)
+    labels = draw(st.dictionaries(st.sampled_from(LETTERS), told, max_size=2))
+    return plain.with_labels({name: label for name, label in labels.items() if name in plain.terminals})
+
+
 @st.composite
 def automata(
     draw: st.DrawFn, *, finite: bool = False, letters: tuple[str, ...] = LETTERS, states: int = 3, size: int = 8

@@ -26,12 +26,11 @@ from formal_llm.automata.lookahead import as_automaton
 from formal_llm.errors import FormalLLMError, NotationError
 from formal_llm.planning.filling import fill_decisions
 from formal_llm.planning.plan import Order, Plan
+from formal_llm.planning.retelling import STOPS, Line, folded, own_terminals, read_back, tells
 
 _NUMBER = re.compile(r"\s*(?:[-*•]\s+)?(?:step\s+(\d+)\s*[:.)]|(\d+)\s*[:.)])?\s*", re.IGNORECASE)
 _RESULT = re.compile(r"(?:the\s+)?(?:result|output)\s+of\s+step\s+(\d+)", re.IGNORECASE)
 _CALL = re.compile(r"(?:\w+\s*=\s*)?([^\s(),]+\(.*\))")
-#: What may stand at the end of a line and be no part of a name.
-_STOPS = ".;,"
 #: Steps may share their arguments, and the word writes them out each time.
 _LONGEST = 10_000
 
@@ -80,6 +79,10 @@ class _Reader:
         self._terminals = automaton.terminals
         self._labels: dict[str, None] = {}
         inner, _ = split(automaton)
+        #: A grammar whose productions have texts.
+        self._telling = (
+            inner.cfg if isinstance(inner, PDA) and inner.cfg and any(p.text for p in inner.cfg.productions) else None
+        )
         told = [t for t in inner.transitions if t.text and t.production is None] if isinstance(inner, PDA) else []
         #: Whether the automaton decides: then where several steps read the same, the decisions tell which one it is.
         self._decides = any(transition.decision for transition in told)
@@ -94,17 +97,17 @@ class _Reader:
                 self._labels.update(dict.fromkeys(_texts(transition)[:1]))
         #: The texts of moves without input: steps in the plan, nothing in the word.
         self._silent = {
-            _folded(form)
+            folded(form)
             for transition in told
             if transition.read is None
             for text in _texts(transition)
-            for form in (text, text.rstrip(_STOPS))
+            for form in (text, text.rstrip(STOPS))
         }
 
     def _learn(self, name: str, texts: Sequence[str]) -> None:
         """Note that these texts name a terminal, also without the full stop at their end."""
-        for folded in dict.fromkeys(_folded(form) for text in texts for form in (text, text.rstrip(_STOPS))):
-            names = self._names.setdefault(folded, [])
+        for known in dict.fromkeys(folded(form) for text in texts for form in (text, text.rstrip(STOPS))):
+            names = self._names.setdefault(known, [])
             if name not in names:
                 names.append(name)
 
@@ -113,9 +116,17 @@ class _Reader:
             return self._from_json(text)
         numbered = list(enumerate(text.splitlines(), 1))
         lines = [(number, line) for number, line in numbered if line.strip() and not line.lstrip().startswith("# ")]
+        told = self._told(lines)
+        if told and (word := read_back(told[0], told[1], self._order)) is not None:
+            return word
         steps: list[_Step] = []
-        for place, line in lines:
-            steps += self._steps(line, place, len(steps) + 1)
+        try:
+            for place, line in lines:
+                steps += self._steps(line, place, len(steps) + 1)
+        except NotationError:
+            if told:
+                return own_terminals(told[0], told[1], self._order)
+            raise
         if any(step.inputs for step in steps):
             return self._nested(steps, dict(lines))
         if self._order == "backward" and len(lines) > 1:
@@ -124,6 +135,19 @@ class _Reader:
         if self._decides and len(lines) == len(steps):
             return fill_decisions(places, self._automaton)
         return tuple(names[0] for names in places)
+
+    def _told(self, lines: Sequence[tuple[int, str]]) -> tuple[CFG, list[Line]] | None:
+        """The grammar and the lines, where one of them is the text of a production."""
+        if self._telling is None:
+            return None
+        told = []
+        for index, (place, line) in enumerate(lines, 1):
+            prefix = _NUMBER.match(line)
+            assert prefix is not None  # it matches nothing at all, too
+            texts = [folded(line[prefix.end() :]), folded(line)]
+            forms = tuple(dict.fromkeys(form for text in texts for form in (text, text.rstrip(STOPS))))
+            told.append(Line(int(prefix[1] or prefix[2] or index), place, line, forms))
+        return (self._telling, told) if tells(self._telling, told) else None
 
     def _from_json(self, text: str) -> tuple[str, ...]:
         try:
@@ -142,15 +166,15 @@ class _Reader:
     def _find(self, text: str) -> Names | None:
         """The terminals that a text names, with or without "Use" before it and a full stop after it; None: no step."""
         text = text.strip()
-        for form in (text, text.rstrip(_STOPS), re.sub(r"(?i)^use\s+", "", text.rstrip(_STOPS))):
+        for form in (text, text.rstrip(STOPS), re.sub(r"(?i)^use\s+", "", text.rstrip(STOPS))):
             if form in self._terminals:
                 return (form,)
-            found = self._names.get(_folded(form), [])
+            found = self._names.get(folded(form), [])
             if len(found) > 1 and not self._decides:
                 raise NotationError(f"{form!r} may be {' or '.join(found)}; write the name that is meant")
             if found:
                 return tuple(found)
-            if _folded(form) in self._silent:
+            if folded(form) in self._silent:
                 return ()
         return None
 
@@ -197,7 +221,7 @@ class _Reader:
         waiting = ""
         for part in re.split(r"\s+and\s+", text):
             waiting = f"{waiting} and {part}" if waiting else part
-            result = _RESULT.fullmatch(waiting.strip().rstrip(".;,"))
+            result = _RESULT.fullmatch(waiting.strip().rstrip(STOPS))
             found = (int(result[1]),) if result else self._find(waiting)
             if found:
                 parts.append(found[0])
@@ -240,7 +264,3 @@ def _texts(transition: Transition) -> list[str]:
     text, question = transition.text, transition.question
     bare = question.rstrip("?: ")
     return [f"{question} {text}", f"{bare}: {text}", f"{bare} {text}", text] if transition.decision else [text]
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.casefold().split())

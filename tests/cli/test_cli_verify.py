@@ -83,6 +83,16 @@ def test_what_plan_prints_can_be_verified() -> None:
             assert done.exit_code == 0, done.output
 
 
+def test_a_recipe_can_be_verified_and_one_without_a_step_is_not_valid() -> None:
+    made = CliRunner().invoke(app, ["plan", "cooking", "--llm", "test:random=4"])
+    done = run("cooking", "-", stdin=made.stdout)
+    assert (done.exit_code, done.stdout) == (0, "valid: it follows all the rules\n")
+    lines = made.stdout.splitlines(keepends=True)
+    done = run("cooking", "-", stdin="".join(line for line in lines if "Marinate" not in line))
+    assert done.exit_code == 1
+    assert "Bowl could stand there" in done.stdout
+
+
 def test_plans_of_automata_and_flowcharts_and_the_constraint_to_blame(tmp_path: Path) -> None:
     made = CliRunner().invoke(app, ["plan", "daily", "--llm", "test:random=2"])
     assert run("daily", "-", stdin=made.stdout).exit_code == 0
