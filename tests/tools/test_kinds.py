@@ -108,7 +108,7 @@ def test_a_kind_of_ones_own(table: Kind) -> None:
     with pytest.raises(ValueError, match="already"):
         register(Kind("more", Table, bytes, bytes))
     register(table)
-    with pytest.raises(ValueError, match="there are image, text, table"):
+    with pytest.raises(ValueError, match=r"there are image, text, .*table"):
         kind_named("sound")
     with pytest.raises(ValueError, match="no kind"):
         kind_for(dict[str, Any])
