@@ -192,8 +192,7 @@ class _Batch:
         if budget is not None:
             if (budget.steps, budget.backtracks) != (Budget().steps, None):
                 raise ValueError("steps and backtracks are bounded for each plan: Planner(budget=...)")
-            if budget.cost is not None and planner.prices is None:
-                raise ValueError("a budget of cost needs prices: Planner(prices=Prices(input=..., output=...))")
+            budget.check(planner.prices)
             purse = Purse(budget, Meter(planner.prices))
         self._begun = (
             Episode(planner, index, task, purse) for index, task in enumerate(tasks) if index not in terms.skip

@@ -38,6 +38,11 @@ class Budget:
         """Whether anything but steps and backtracks is bounded."""
         return not (self.questions is self.requests is self.tokens is self.cost is None)
 
+    def check(self, prices: Prices | None) -> None:
+        """Raise ``ValueError`` where the cost is bounded and nobody knows what a token costs."""
+        if self.cost is not None and prices is None:
+            raise ValueError("a budget of cost needs prices: Planner(prices=Prices(input=..., output=...))")
+
     def spent(self, usage: Usage) -> str | None:
         """The first of questions, requests, tokens and cost that leaves nothing for another question."""
         if self.questions is not None and usage.questions >= self.questions:

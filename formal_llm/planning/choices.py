@@ -165,14 +165,15 @@ class ChoiceTable:
         return cls(Lookahead(automaton, max_states=max_states, solver=solver), look=lookahead == "on")
 
     def rules(self) -> str:
-        """The rules of the automaton as text: its grammar, or its transitions, and its limits."""
+        """The rules as text: the grammar or the automaton in its notation with all limits, then each constraint."""
         if self._rules is None:
             inner, own = split(self.automaton)
-            cfg = getattr(inner, "cfg", None)
-            if cfg is not None:
-                self._rules = str(cfg.with_limits(own) if own else cfg).strip()
-            else:
-                self._rules = "\n".join([*map(str, getattr(inner, "transitions", ())), *own.lines()])
+            base, *constraints = getattr(inner, "factors", ()) or (inner,)
+            cfg = getattr(base, "cfg", None)
+            written = [str(cfg.with_limits(own))] if cfg is not None else [str(base), *own.lines()]
+            for number, constraint in enumerate(constraints, 1):
+                written.append(f"# and: {constraint.name or f'constraint {number}'}")
+            self._rules = "\n".join(line.strip("\n") for line in written)
         return self._rules
 
     def at(self, configuration: Any, steps: float) -> Fork:

@@ -87,7 +87,7 @@ class Planner:
             raise ValueError(f"length_penalty is 0 or more, not {length_penalty}")
         if tries < 1:
             raise ValueError("tries counts from 1")
-        _check_cost(budget, prices)
+        (budget or Budget()).check(prices)
         self.source = source
         self.llm = resolve(llm)
         self.limits = limits or Limits()
@@ -328,8 +328,3 @@ class Planner:
     ) -> list[batch.Outcome]:
         """As :meth:`plan_all`, on the running event loop."""
         return await batch.arun(self, tasks, concurrency, batch.Terms(budget, skip, on_outcome))
-
-
-def _check_cost(budget: Budget | None, prices: Prices | None) -> None:
-    if budget is not None and budget.cost is not None and prices is None:
-        raise ValueError("a budget of cost needs prices: Planner(prices=Prices(input=..., output=...))")

@@ -28,8 +28,8 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", 
 
 #: What :meth:`Wording.with_rules` adds to the system message.
 RULES = (
-    "A plan is made by answering one question after the other. Each question offers the choices that these rules allow "
-    "next. The rules, in the notation of context-free grammars with the names of terminals in quotes:\n\n{rules}"
+    "A plan is made by answering one question after the other. Each question offers the choices that the rules allow "
+    "next. These are the rules, texts in quotes being the labels of the symbols before them:\n\n{rules}"
 )
 
 
@@ -55,8 +55,8 @@ class Wording:
     Attributes:
         order: ``backward`` when a plan's word runs from its last step to its first, as in a prefix grammar.
         conversation: False: each question stands alone; True: it comes after all earlier ones and their answers.
-        system: a system message; empty for none. May use ``{task}`` and ``{rules}``, the rules of the automaton in the
-            notation of grammars. What is said here stays the same from question to question, so providers read it from
+        system: a system message; empty for none. May use ``{task}`` and ``{rules}``, the rules in their
+            notation. What is said here stays the same from question to question, so providers read it from
             their prompt cache.
         examples: few-shot examples, pairs of a question and its answer.
         prompt: the question. May use ``{task}``, ``{progress}``, ``{target}``, ``{options}``, ``{instruction}``.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from formal_llm import CFG, PDA, NotationError, Walk, Wording
+from formal_llm import CFG, PDA, Limits, NotationError, Planner, ScriptedLLM, Walk, Wording, constraint
 
 TOOLS = CFG.from_string(
     """
@@ -148,3 +148,33 @@ def test_a_wording_file(tmp_path: Path) -> None:
         Wording.from_file(file)
     with pytest.raises(NotationError, match="cannot be read"):
         Wording.from_file(tmp_path / "none.toml")
+
+
+def test_the_rules_can_be_told_to_the_model() -> None:
+    wording = Wording(system="You plan trips.").with_rules()
+    assert wording.with_rules() is wording
+    cfg = CFG.from_string('S "trip" -> go S | stay\n%limit 1\ngo "Go on"')
+    never = constraint("(not (eventually (next go go)))", cfg, name="no two legs in a row")
+    llm = ScriptedLLM([2])
+    Planner(cfg, llm, limits=Limits({"go": 3}), wording=wording, constraints=[never]).plan("t")
+    role, said = llm.questions[0].messages[0]
+    assert role == "system"
+    assert said.startswith("You plan trips.")
+    written = said[said.index("%start") :]
+    grammar, _, more = written.partition("# and: ")
+    assert more == "no two legs in a row"
+    told = CFG.from_string(grammar)
+    assert told == cfg.with_limits(cfg.limits & Limits({"go": 3}))
+    llm = ScriptedLLM([2])
+    assert Planner(cfg, llm).plan("t").word == ("stay",)
+    assert [message.role for message in llm.questions[0].messages] == ["user"]
+
+
+def test_the_rules_of_an_automaton_by_hand() -> None:
+    pda = PDA.from_string("%start p\n%accept r\np, a, ε -> p, ε\np, b, ε -> r, ε\n%limit 2 a\n")
+    llm = ScriptedLLM([2])
+    Planner(pda, llm, wording=Wording(system="For {task}:\n{rules}", order="forward")).plan("a test")
+    said = llm.questions[0].messages[0].content
+    assert said.startswith("For a test:\n")
+    assert PDA.from_string(said.partition("\n")[2]).transitions == pda.transitions
+    assert "%limit 2 a" in said
