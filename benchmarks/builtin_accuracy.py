@@ -10,30 +10,8 @@ from collections import Counter
 from rich.console import Console
 from rich.table import Table
 
-from formal_llm import Planner, RandomLLM, Task, TaskPack
-
-CALLED_FOR = {
-    "low-resolutioned": "super_resolution",
-    "noisy": "denoising",
-    "blurry": "deblurring",
-    "grayscale": "colorization",
-    "clozed": "fill_mask",
-    "caption": "captioning",
-    "class label": "classification",
-    "object names": "detection",
-    "sentiment": "sentiment",
-    "summarization": "summarization",
-    "generate a image": "text_to_image",
-    "German": "translation",
-}
-
-
-def tools_called_for(task: Task) -> set[str]:
-    """The tools that a description names, by its words."""
-    tools = {tool for words, tool in CALLED_FOR.items() if words in task.description}
-    if "answer the question" in task.description:
-        tools.add("visual_question_answering" if "image" in task.inputs else "question_answering")
-    return tools
+from formal_llm import Planner, RandomLLM, TaskPack
+from formal_llm.packs.openagi.references import tools_called_for
 
 
 def main() -> None:

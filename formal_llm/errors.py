@@ -15,18 +15,23 @@
     │   ├── WalkError                    a walk was asked for what it cannot do now
     │   ├── ResultsError                 a results file is in use, damaged, or another run's
     │   ├── NoPlanWorked                 plans were made and run, and each met a tool that failed: which tools
+    │   ├── TooManyPlans                 a task has more plans than shall be listed
     │   └── SnapshotError (ValueError)   a snapshot is damaged or belongs to another automaton
     ├── ExecutionError                   base of what can go wrong when a plan is executed
     │   ├── ToolkitError (ValueError)    tools contradict each other or the grammar; told before anything runs
     │   ├── InputError (ValueError)      an input is missing, too large, damaged, outside its folder, of another kind
     │   ├── ToolError                    a tool failed, hung, used too much memory, or returned the wrong kind
+    │   ├── CheckpointError              the model of a tool cannot be had or does not fit: tool, checkpoint, way out
     │   └── Cancelled                    an execution was cancelled
+    ├── RewardError (ValueError)         a reward is no finite number, or its cache cannot be used: task, word, file
+    ├── TrainingError                    training cannot begin or go on: settings, checkpoint, a figure that is none
     └── LLMError
         ├── UnknownProvider (ValueError) a provider string that names no provider
         ├── MissingKey                   a hosted model without its key
         ├── MissingDependency (ImportError)  an optional library is not installed
         ├── InvalidAnswer                no legal answer within the retries; carries the transcript
         ├── ProviderError                the provider failed or refused
+        ├── ModelError                   a local model cannot be loaded or used: what and why
         ├── AnswerFileError              a cache or a transcript of answers cannot be used: file, line
         └── NotRecorded (LookupError)    a transcript has no answer, or none left, to a question
 
@@ -240,6 +245,25 @@ class NoPlanWorked(PlanningError):
         super().__init__(f"no plan could be carried out, and {why}: {told}")
 
 
+class TooManyPlans(PlanningError):
+    """A task has more plans than shall be listed.
+
+    Attributes:
+        task: the description of the task.
+        limit: how many were allowed.
+        count: how many there are; infinite where there is no end to them, None where only that there are more is known.
+    """
+
+    def __init__(self, task: str, limit: int, count: float | None = None) -> None:
+        self.task = task
+        self.limit = limit
+        self.count = count
+        many = "more than that" if count is None else "infinitely many" if count == float("inf") else f"{count:,}"
+        super().__init__(
+            f"{limit:,} plans may be listed, and the task {task!r} has {many}; raise the limit, or tighten the rules"
+        )
+
+
 class SnapshotError(PlanningError, ValueError):
     """A snapshot that is damaged or was taken from a walk over another automaton."""
 
@@ -305,6 +329,24 @@ class ToolError(ExecutionError):
         return ToolError(self.tool, self.problem, reason=self.reason, position=position, step=step, cause=self.cause)
 
 
+class CheckpointError(ExecutionError):
+    """The model of a tool cannot be had, or does not fit the tool.
+
+    Attributes:
+        tool: the tool, or the tools that share the model, with commas between.
+        checkpoint: its name on the hub, or its folder.
+        problem: what is wrong.
+        remedy: what to do about it.
+    """
+
+    def __init__(self, tool: str, checkpoint: str, problem: str, remedy: str) -> None:
+        self.tool = tool
+        self.checkpoint = checkpoint
+        self.problem = problem
+        self.remedy = remedy
+        super().__init__(f"{tool}: the checkpoint {checkpoint!r} {problem}; {remedy}")
+
+
 class Cancelled(ExecutionError):
     """An execution was cancelled.
 
@@ -315,6 +357,32 @@ class Cancelled(ExecutionError):
     def __init__(self, result: Any = None) -> None:
         self.result = result
         super().__init__("the execution was cancelled")
+
+
+class RewardError(FormalLLMError, ValueError):
+    """A reward that is no finite number, or a cache of rewards that cannot be used.
+
+    It is no :class:`ExecutionError`, so it is never taken for a plan that failed.
+
+    Attributes:
+        problem: what is wrong, and what to do.
+        task: the description of the task; empty where it is about no plan.
+        word: the word of the plan; empty where it is about no plan.
+        file: the file of the cache; empty where it is about none.
+    """
+
+    def __init__(self, problem: str, *, task: str = "", word: Sequence[str] = (), file: str = "") -> None:
+        self.problem = problem
+        self.task = task
+        self.word = tuple(word)
+        self.file = file
+        place = f"{file}: " if file else ""
+        where = f" (task: {task!r}; plan: {' '.join(self.word) or 'the empty word'})" if task or self.word else ""
+        super().__init__(f"{place}{problem}{where}")
+
+
+class TrainingError(FormalLLMError):
+    """Training that cannot begin or go on; what was trained until then is in the last checkpoint."""
 
 
 class LLMError(FormalLLMError):
@@ -374,6 +442,10 @@ class InvalidAnswer(LLMError):
         self.usage = usage
         tries = f" after {len(self.transcript)} tries" if len(self.transcript) > 1 else ""
         super().__init__(f"no valid answer{tries}: {problem}")
+
+
+class ModelError(LLMError):
+    """A local model that cannot be loaded or used; the message says what is wrong with it and what to do."""
 
 
 class ProviderError(LLMError):

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from formal_llm.cli import bench as benching
 from formal_llm.cli import check as checking
 from formal_llm.cli import count as counting
 from formal_llm.cli import data as making
@@ -58,6 +59,7 @@ app.command()(inspecting.llms)
 app.command(help=counting.COUNT_HELP)(counting.count)
 app.command(help=counting.SAMPLE_HELP)(counting.sample)
 app.command(help=making.DATA_HELP)(making.data)
+app.command(help=benching.HELP)(benching.bench)
 
 
 def main() -> None:

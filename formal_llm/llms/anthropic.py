@@ -10,7 +10,6 @@ from formal_llm.llms.choice_schema import Reply, choice_schema, read_reply
 from formal_llm.llms.hosted import (
     CUT_OFF,
     REFUSED,
-    HostedLLM,
     checked_address,
     either_client_or,
     from_environment,
@@ -21,7 +20,8 @@ from formal_llm.llms.hosted import (
     token_count,
     token_usage,
 )
-from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.hosted_text import HostedText, TextRequest
+from formal_llm.llms.question import Answer, Message, Question, TokenUsage
 
 if TYPE_CHECKING:
     import anthropic
@@ -30,7 +30,7 @@ _STOPPED = {"refusal": REFUSED, "max_tokens": CUT_OFF, "model_context_window_exc
 _TOOL = "choose"
 
 
-class AnthropicLLM(HostedLLM):
+class AnthropicLLM(HostedText):
     """A model that is asked through the messages endpoint, held to a JSON schema with an enum of the option numbers.
 
     The schema is that of its output, or that of a strict tool which it is made to use. It has no probabilities, and
@@ -119,7 +119,8 @@ class AnthropicLLM(HostedLLM):
     def _send(self, client: Any, question: Question) -> Any:
         schema = choice_schema(question)
         config: dict[str, Any] = {"effort": self.effort} if self.effort else {}
-        request: dict[str, Any] = {"model": self.model, "max_tokens": self.max_tokens, **self._messages(question)}
+        told = self._messages(question.messages)
+        request: dict[str, Any] = {"model": self.model, "max_tokens": self.max_tokens, **told}
         if self.method == "schema":
             config["format"] = {"type": "json_schema", "schema": schema}
         else:
@@ -130,13 +131,11 @@ class AnthropicLLM(HostedLLM):
             request["output_config"] = config
         return client.messages.create(**request)
 
-    def _messages(self, question: Question) -> dict[str, Any]:
+    def _messages(self, messages: tuple[Message, ...]) -> dict[str, Any]:
         """The chat, with breakpoints behind what later questions have in common with this one."""
-        system = "\n\n".join(message.content for message in question.messages if message.role == "system")
+        system = "\n\n".join(message.content for message in messages if message.role == "system")
         chat: list[dict[str, Any]] = [
-            {"role": message.role, "content": message.content}
-            for message in question.messages
-            if message.role != "system"
+            {"role": message.role, "content": message.content} for message in messages if message.role != "system"
         ]
         if len(chat) > 1:
             chat[-2]["content"] = self._cached(chat[-2]["content"])
@@ -151,12 +150,7 @@ class AnthropicLLM(HostedLLM):
         return [{"type": "text", "text": text, "cache_control": kept}]
 
     def _read(self, question: Question, response: Any) -> Answer:
-        counted = response.usage
-        # What went into the cache or came out of it is not in ``input_tokens``.
-        cached = token_count(getattr(counted, "cache_read_input_tokens", None))
-        stored = token_count(getattr(counted, "cache_creation_input_tokens", None))
-        read = token_count(counted.input_tokens) + cached + stored
-        usage = token_usage(read, counted.output_tokens, cached, stored)
+        usage = _usage(response.usage)
         # Other blocks hold the model's thinking.
         text = "".join(block.text for block in response.content if block.type == "text")
         used = [block.input for block in response.content if block.type == "tool_use" and block.name == _TOOL]
@@ -169,6 +163,21 @@ class AnthropicLLM(HostedLLM):
             raise invalid(question, f"it was given {len(used)} times", json.dumps(used)[:1000], usage)
         return read_reply(question, Reply(text, usage, stopped))
 
+    def _send_text(self, client: Any, request: TextRequest) -> Any:
+        # No temperature: the SDK's call has none.
+        asked: dict[str, Any] = {"model": self.model, "max_tokens": request.max_tokens}
+        asked |= self._messages(request.messages)
+        if request.stop:
+            asked["stop_sequences"] = list(request.stop)
+        if self.effort:
+            asked["output_config"] = {"effort": self.effort}
+        return client.messages.create(**asked)
+
+    def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
+        # Other blocks hold the model's thinking.
+        text = "".join(block.text for block in response.content if block.type == "text")
+        return text, _usage(response.usage)
+
     def _sdk_error(self) -> type[Exception]:
         import anthropic
 
@@ -178,6 +187,13 @@ class AnthropicLLM(HostedLLM):
         import anthropic
 
         return mirror(self.client, anthropic.AsyncAnthropic)
+
+
+def _usage(counted: Any) -> TokenUsage:
+    """What a message cost; what went into the cache or came out of it is not in ``input_tokens``."""
+    cached = token_count(getattr(counted, "cache_read_input_tokens", None))
+    stored = token_count(getattr(counted, "cache_creation_input_tokens", None))
+    return token_usage(token_count(counted.input_tokens) + cached + stored, counted.output_tokens, cached, stored)
 
 
 def mirror(client: Any, kind: Any) -> Any:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from formal_llm.errors import InvalidAnswer
+from formal_llm.errors import InvalidAnswer, LLMError
 from formal_llm.llms.answer_data import answer_from_data, answer_to_data, read_json
 from formal_llm.llms.answer_store import AnswerStore
 from formal_llm.llms.llm import LLM
@@ -146,21 +146,21 @@ class CachedLLM(WrapperLLM):
             if flight.outcome is not None:
                 return self._shared(question, flight.outcome)
 
-    def _choose_many(self, questions: Sequence[Question]) -> list[Answer | InvalidAnswer]:
+    def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
         keys = [self._key(question) for question in questions]
         found = [self._find(key, question) for key, question in zip(keys, questions, strict=True)]
         first: dict[str, int] = {}  # where a question that must be asked stands for the first time
         for number, (key, answer) in enumerate(zip(keys, found, strict=True)):
             if answer is None:
                 first.setdefault(key, number)
-        came: dict[str, Answer | InvalidAnswer] = {}
+        came: dict[str, Answer | LLMError] = {}
         if first:
             asked = [questions[number] for number in first.values()]
             self._missed(len(asked))
             said = self._batched.choose_many(asked)
             came = {key: checked(q, outcome) for key, q, outcome in zip(first, asked, said, strict=True)}
             self._keep([(key, answer) for key, answer in came.items() if isinstance(answer, Answer)])
-        answers: list[Answer | InvalidAnswer] = []
+        answers: list[Answer | LLMError] = []
         for number, (key, answer) in enumerate(zip(keys, found, strict=True)):
             if answer is not None:
                 answers.append(self._hit(answer))
@@ -169,7 +169,7 @@ class CachedLLM(WrapperLLM):
             else:
                 try:
                     answers.append(self._shared(questions[number], came[key]))
-                except InvalidAnswer as error:
+                except LLMError as error:
                     answers.append(error)
         return answers
 

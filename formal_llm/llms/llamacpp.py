@@ -73,6 +73,10 @@ class LlamaCppLLM(ChatCompletionsLLM):
             logprobs=logprobs,
         )
 
+    @property
+    def _text_body(self) -> dict[str, Any]:
+        return self._extra_body
+
     def _guarantee(self, question: Question) -> dict[str, Any]:
         sampling = {key: value for key, value in self._sampling.items() if value is not None}
         held: dict[str, Any] = {"grammar": grammar(len(question.options), several=question.several)}

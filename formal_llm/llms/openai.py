@@ -53,6 +53,7 @@ class OpenAILLM(ChatCompletionsLLM):
     key_variable = "OPENAI_API_KEY"
     url_variable = "OPENAI_BASE_URL"
     needs_key = True
+    text_limit = "max_completion_tokens"
 
     def __init__(
         self,

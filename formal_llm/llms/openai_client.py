@@ -26,6 +26,7 @@ from formal_llm.llms.hosted import (
     plain_address,
     token_usage,
 )
+from formal_llm.llms.hosted_text import HostedText, TextRequest
 from formal_llm.llms.logprobs import TOP, option_probabilities, read_tokens
 from formal_llm.llms.question import Answer, Question, TokenUsage
 
@@ -161,8 +162,11 @@ def mirror(client: Any, kind: Any) -> Any:
     )
 
 
-class ChatCompletionsLLM(OpenAIClientLLM):
+class ChatCompletionsLLM(OpenAIClientLLM, HostedText):
     """A model that is asked through OpenAI's chat completions, with the guarantee that its server knows."""
+
+    #: The name of the limit on what is written: OpenAI's own, or the older one that all servers know.
+    text_limit: ClassVar[str] = "max_tokens"
 
     @abstractmethod
     def _guarantee(self, question: Question) -> dict[str, Any]:
@@ -194,6 +198,31 @@ class ChatCompletionsLLM(OpenAIClientLLM):
             return option_probabilities(tokens, len(question.options), text) if tokens else None
 
         return read_reply(question, reply, probabilities)
+
+    def _send_text(self, client: Any, request: TextRequest) -> Any:
+        asked: dict[str, Any] = {
+            "model": self.model,
+            "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+            self.text_limit: request.max_tokens,
+        }
+        if request.temperature is not None:
+            asked["temperature"] = request.temperature
+        if request.stop:
+            asked["stop"] = list(request.stop)
+        if self._text_body:
+            asked["extra_body"] = self._text_body
+        if self.headers:
+            asked["extra_headers"] = self.headers
+        return client.chat.completions.create(**asked)
+
+    @property
+    def _text_body(self) -> dict[str, Any]:
+        """Further fields of a request for free text."""
+        return {}
+
+    def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
+        message = response.choices[0].message
+        return message.content or getattr(message, "refusal", None) or "", chat_usage(response.usage)
 
 
 def _plain(entry: Any) -> Any:

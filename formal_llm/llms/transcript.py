@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from formal_llm.errors import AnswerFileError, InvalidAnswer, NotRecorded
+from formal_llm.errors import AnswerFileError, InvalidAnswer, LLMError, NotRecorded
 from formal_llm.llms.answer_data import answer_from_data, answer_to_data, read_json, usage_from_data, usage_to_data
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question, TokenUsage
@@ -79,10 +79,11 @@ class RecordingLLM(WrapperLLM):
         self._record([(question, answer)])
         return answer
 
-    def _choose_many(self, questions: Sequence[Question]) -> list[Answer | InvalidAnswer]:
+    def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
         said = self._batched.choose_many(questions)
         outcomes = [checked(question, outcome) for question, outcome in zip(questions, said, strict=True)]
-        self._record(list(zip(questions, outcomes, strict=True)))
+        came = zip(questions, outcomes, strict=True)
+        self._record([(q, outcome) for q, outcome in came if isinstance(outcome, (Answer, InvalidAnswer))])
         return outcomes
 
     def close(self) -> None:

@@ -71,6 +71,10 @@ class VLLM(ChatCompletionsLLM):
             logprobs=logprobs,
         )
 
+    @property
+    def _text_body(self) -> dict[str, Any]:
+        return self._extra_body
+
     def _guarantee(self, question: Question) -> dict[str, Any]:
         if question.several:
             held: dict[str, Any] = {"json": choice_schema(question, bounded=True)}

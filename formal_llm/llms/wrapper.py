@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-from formal_llm.errors import InvalidAnswer
+from formal_llm.errors import InvalidAnswer, LLMError
 from formal_llm.llms.llm import LLM, AsyncLLM, BatchLLM, resolve
 from formal_llm.llms.question import Answer, Question
 
@@ -54,7 +54,7 @@ class WrapperLLM(ABC):
         """As :meth:`choose`, of an LLM that is awaited."""
 
     @abstractmethod
-    def _choose_many(self, questions: Sequence[Question]) -> list[Answer | InvalidAnswer]:
+    def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
         """As :meth:`choose`, of an LLM that is asked many questions together."""
 
     @abstractmethod
@@ -68,9 +68,9 @@ class WrapperLLM(ABC):
         self.close()
 
 
-def checked(question: Question, outcome: Answer | InvalidAnswer) -> Answer | InvalidAnswer:
+def checked(question: Question, outcome: Answer | LLMError) -> Answer | LLMError:
     """What came back for a question of a batch; an answer that is not legal becomes its ``InvalidAnswer``."""
-    if isinstance(outcome, InvalidAnswer):
+    if isinstance(outcome, LLMError):
         return outcome
     try:
         return question.check(outcome)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from formal_llm.errors import BudgetExceeded, InvalidAnswer
+from formal_llm.errors import BudgetExceeded, InvalidAnswer, LLMError
 from formal_llm.llms.llm import LLM, AsyncLLM, BatchLLM
 from formal_llm.llms.question import Answer, Question, TokenUsage
 from formal_llm.planning.budget import Budget, Meter
@@ -339,7 +339,7 @@ def _together(batch: _Batch, llm: BatchLLM, many: int) -> None:
         under_way += islice(episodes, many - len(under_way))
         if not under_way:
             return
-        answers: list[Answer | InvalidAnswer] | list[Exception]
+        answers: list[Answer | LLMError] | list[Exception]
         try:
             answers = llm.choose_many([e.question for e in under_way if e.question is not None])
         except Exception as error:

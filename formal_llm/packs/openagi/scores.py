@@ -1,7 +1,8 @@
 """Scores: how near what came out is to what was expected. Higher is always better.
 
 Each score says what kind of values it compares and between which numbers it lies, so that rewards can be brought to one
-scale with :meth:`Score.share`. ``SCORES`` has those that need no weights; :class:`BERTScore` needs an encoder.
+scale with :meth:`Score.share`. ``SCORES`` has those that need no weights; :class:`BERTScore` needs an encoder. Scores
+of pictures by models are in :mod:`formal_llm.packs.openagi.neural_scores`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 import string
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,13 +28,15 @@ class Score(ABC):
 
     Attributes:
         name: its name.
-        kind: what it compares: ``"image"`` or ``"text"``.
+        kind: of what it compares: ``"image"`` or ``"text"``.
+        against: the kind of what was expected, where that is another.
         least, most: the ends of its scale; ``most`` is what a value gets against itself.
         unit: what its numbers are, where they have a unit.
     """
 
     name: ClassVar[str]
     kind: ClassVar[str]
+    against: ClassVar[str] = ""
     least: ClassVar[float] = 0.0
     most: ClassVar[float] = 1.0
     unit: ClassVar[str] = ""
@@ -44,11 +47,19 @@ class Score(ABC):
         Raises:
             TypeError: one of them is not of the kind that is compared.
         """
-        wanted = Image.Image if self.kind == "image" else str
-        for value in (output, expected):
-            if not isinstance(value, wanted):
-                raise TypeError(f"{self.name} compares values of kind {self.kind}, not {type(value).__name__}")
-        return min(max(self._compare(output, expected), self.least), self.most)
+        return self.many([(output, expected)])[0]
+
+    def many(self, pairs: Iterable[tuple[Any, Any]]) -> list[float]:
+        """How near each output is to what was expected; a score by a model looks at many together.
+
+        Raises:
+            TypeError: a value is not of the kind that is compared.
+        """
+        given = list(pairs)
+        for output, expected in given:
+            self._check(output, self.kind)
+            self._check(expected, self.against or self.kind)
+        return [min(max(value, self.least), self.most) for value in self._compare_many(given)]
 
     def mean(self, pairs: Iterable[tuple[Any, Any]]) -> float:
         """The mean over pairs of output and expected value.
@@ -56,7 +67,7 @@ class Score(ABC):
         Raises:
             ValueError: there is no pair.
         """
-        values = [self(output, expected) for output, expected in pairs]
+        values = self.many(pairs)
         if not values:
             raise ValueError("there is nothing to score")
         return sum(values) / len(values)
@@ -65,12 +76,22 @@ class Score(ABC):
         """A value of this score on the scale from 0 to 1."""
         return (value - self.least) / (self.most - self.least)
 
+    def _check(self, value: Any, kind: str) -> None:
+        if not isinstance(value, Image.Image if kind == "image" else str):
+            compared = f"values of kind {kind}" if not self.against else f"an {self.kind} with a {self.against}"
+            raise TypeError(f"{self.name} compares {compared}, not {type(value).__name__}")
+
+    def _compare_many(self, pairs: Sequence[tuple[Any, Any]]) -> list[float]:
+        """The scores of values of the right kinds; one pair after the other where a score does not say."""
+        return [self._compare(output, expected) for output, expected in pairs]
+
     @abstractmethod
     def _compare(self, output: Any, expected: Any) -> float:
         """The score of two values of the right kind."""
 
     def __repr__(self) -> str:
-        return f"<{self.name}: {self.kind}, {self.least:g} to {self.most:g}{' ' + self.unit if self.unit else ''}>"
+        compared = f"{self.kind} against {self.against}" if self.against else self.kind
+        return f"<{self.name}: {compared}, {self.least:g} to {self.most:g}{' ' + self.unit if self.unit else ''}>"
 
 
 class SSIM(Score):

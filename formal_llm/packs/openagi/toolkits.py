@@ -15,5 +15,12 @@ def classical() -> Toolkit:
     return Toolkit(made)
 
 
+def experts() -> Toolkit:
+    """The models of the hub (:func:`formal_llm.packs.openagi.experts.experts`), as the settings say."""
+    from formal_llm.packs.openagi.experts import experts as made
+
+    return made()
+
+
 #: What makes each toolkit.
-TOOLKITS: Mapping[str, Callable[[], Toolkit]] = MappingProxyType({"classical": classical})
+TOOLKITS: Mapping[str, Callable[[], Toolkit]] = MappingProxyType({"classical": classical, "experts": experts})

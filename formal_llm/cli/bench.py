@@ -1,0 +1,291 @@
+"""``formal-llm bench``: plans of several LLMs by several methods, verified, carried out and scored."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from formal_llm.cli.console import EXIT_CODES_HELP, command, err, out, print_text
+from formal_llm.cli.run import read_toolkit
+from formal_llm.errors import FormalLLMError, MissingDependency, ResourceNotFound
+from formal_llm.llms import LLM, RecordingLLM, resolve
+from formal_llm.planning import TaskPack
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from formal_llm.packs.openagi.benchmark import Benchmark, Skipped, Step
+    from formal_llm.packs.openagi.judging import Scores
+
+HELP = f"""Compare LLMs and ways of planning on the tasks of a pack: how many plans are valid, and what they are worth.
+
+Methods: zero and few ask for a plan in free text; constrained forces the names of tools one by one; formal asks only
+for what can still become a valid plan. Without --method, all that apply to an LLM.
+
+Everything is on record in the folder of --out. A run that was stopped goes on with the same command; more LLMs, methods
+or repeats are added to it.
+
+Examples:
+
+  formal-llm bench openagi --llm test:random --llm builtin --out bench
+
+  formal-llm bench openagi --llm openai:gpt-6-luna --method few --method formal --toolkit experts \\\\
+      --clip openai/clip-vit-large-patch14 --vit google/vit-base-patch16-224 --out bench-experts
+
+{EXIT_CODES_HELP}
+"""
+_PACKS = ("openagi",)
+
+
+class MethodName(StrEnum):
+    """A way of planning."""
+
+    zero = "zero"
+    few = "few"
+    constrained = "constrained"
+    formal = "formal"
+
+
+class TextScore(StrEnum):
+    """How texts are compared."""
+
+    bertscore = "bertscore"
+    chrf = "chrf"
+
+
+class Form(StrEnum):
+    """How the table is printed."""
+
+    table = "table"
+    markdown = "markdown"
+    json = "json"
+
+
+@dataclass(frozen=True)
+class ScoreOptions:
+    """What the options for scores say."""
+
+    text: TextScore
+    bert: str | None
+    clip: str | None
+    vit: str | None
+    device: str
+
+
+@command
+def bench(
+    source: Annotated[str, typer.Argument(help="The task pack: openagi.")],
+    to: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the benchmark's records.")],
+    llm: Annotated[list[str] | None, typer.Option(help="Who answers; see: formal-llm llms. Repeatable.")] = None,
+    method: Annotated[list[MethodName] | None, typer.Option(help="A way of planning. Repeatable.")] = None,
+    tasks: Annotated[str, typer.Option(metavar="SPLIT|NUMBERS", help="A split, all, or numbers: 2,3,10.")] = "test",
+    toolkit: Annotated[str, typer.Option(help="Which tools.")] = "classical",
+    data: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The task data; made in the folder of --out where left out.")
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="How many plans each method makes for each task.")] = 5,
+    samples: Annotated[int, typer.Option(min=1, help="On how many samples of a task its plans are carried out.")] = 8,
+    concurrency: Annotated[int | None, typer.Option(min=1, help="How many plans are made at once.")] = None,
+    temperature: Annotated[float, typer.Option(min=0, help="For free text.")] = 0.0,
+    text_score: Annotated[TextScore, typer.Option(help="How texts are compared.")] = TextScore.bertscore,
+    bert: Annotated[str | None, typer.Option(metavar="FOLDER", help="The encoder of bertscore; else MiniLM.")] = None,
+    clip: Annotated[
+        str | None, typer.Option(metavar="CHECKPOINT", help="A CLIP for pictures against texts; else none.")
+    ] = None,
+    vit: Annotated[
+        str | None, typer.Option(metavar="CHECKPOINT", help="A ViT for pictures against pictures; else SSIM.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="Where the models of the scores run.")] = "cpu",
+    show: Annotated[Form, typer.Option(help="How the table is printed; all forms are in the folder.")] = Form.table,
+    published: Annotated[bool, typer.Option(help="Show the paper's published figures, too.")] = True,
+) -> None:
+    """Run a benchmark and print its table."""
+    if source not in _PACKS:
+        raise ResourceNotFound("task pack with a benchmark", source, _PACKS)
+    pack = TaskPack.load(source)
+    numbers = read_numbers(tasks, pack)
+    try:
+        from formal_llm.packs.openagi.benchmark import Benchmark
+        from formal_llm.packs.openagi.benchmark_records import Records
+        from formal_llm.packs.openagi.data import INDEX, make_data
+        from formal_llm.packs.openagi.judging import PlanJudge
+        from formal_llm.tools import Executor
+    except ImportError as error:
+        raise MissingDependency(
+            f"the benchmark needs libraries: pip install 'formal-llm[openagi]' ({error})"
+        ) from error
+    tools = read_toolkit(pack, toolkit)
+    tools.check(pack.cfg, pack.data.get("kinds", {}), missing=True)
+    _without_loading_bars()
+    scores = read_scores(ScoreOptions(text_score, bert, clip, vit, device))
+    names = list(dict.fromkeys(llm or ["builtin"]))
+    asked = {name: resolve(name) for name in names}
+    to.mkdir(parents=True, exist_ok=True)
+    if data is None:
+        data = to / "data"
+        if not (data / INDEX).exists():
+            err().print(f"making task data in {data}", markup=False)
+            make_data(data, tasks=numbers, samples=samples)
+    judge = PlanJudge(Executor(tools, cache=to / "cache"), data, scores, samples=samples, pack=pack)
+    run = Benchmark(judge, numbers, repeats=repeats, temperature=temperature)
+    methods: Any = [one.value for one in method or MethodName]
+    skipped = run.skipped(asked, methods)
+    with Records(to, run.identity) as records, ExitStack() as opened:
+        recorded: dict[str, LLM] = {
+            name: opened.enter_context(RecordingLLM(one, _transcript(to, name))) for name, one in asked.items()
+        }
+        with _progress() as show_step:
+            run.run(recorded, methods, records, concurrency=concurrency, on_step=show_step)
+        _tell(run, records.joined(), skipped, to, show, published)
+
+
+def read_numbers(text: str, pack: TaskPack) -> list[int]:
+    """The numbers of the tasks that ``--tasks`` means.
+
+    Raises:
+        ResourceNotFound: there is no such split or task.
+    """
+    if re.fullmatch(r"\s*\d+\s*(,\s*\d+\s*)*", text):
+        numbers = [int(part) for part in text.split(",")]
+        for number in numbers:
+            pack.task(number)
+        return numbers
+    if text == "all":
+        return list(range(len(pack.tasks)))
+    pack.split(text)
+    return list(pack.splits[text])
+
+
+def read_scores(options: ScoreOptions) -> Scores:
+    """The scores that the options mean.
+
+    Raises:
+        MissingDependency: MiniLM is wanted and not installed.
+    """
+    from formal_llm.packs.openagi.judging import Scores
+    from formal_llm.packs.openagi.neural_scores import CLIPScore, ViTSimilarity
+    from formal_llm.packs.openagi.scores import SSIM, BERTScore, ChrF
+
+    if options.bert is not None and options.text is not TextScore.bertscore:
+        raise FormalLLMError("--bert is for --text-score bertscore")
+    if options.text is TextScore.chrf:
+        texts: Any = ChrF()
+    elif options.bert is not None:
+        texts = BERTScore(options.bert, options.device)
+    else:
+        try:
+            texts = Scores.offline().texts
+        except MissingDependency as error:
+            raise MissingDependency(f"{error}; or compare texts with --text-score chrf") from None
+    images = SSIM() if options.vit is None else ViTSimilarity(options.vit, options.device)
+    return Scores(texts, images, None if options.clip is None else CLIPScore(options.clip, options.device))
+
+
+class _Bars:
+    """How far the phases are, on standard error."""
+
+    def __init__(self, bars: Progress) -> None:
+        self._bars = bars
+        self._known: dict[str, Any] = {}
+
+    def __call__(self, step: Step) -> None:
+        if step.phase not in self._known:
+            self._known[step.phase] = self._bars.add_task("", said=step.phase)
+        said = f"{step.phase} {step.said}"[:60].ljust(60)
+        self._bars.update(self._known[step.phase], completed=step.done, total=step.total, said=said)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Step], None]]:
+    console = err()
+    bars = Progress(
+        TextColumn("{task.fields[said]}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        TimeRemainingColumn(), console=console, disable=not console.is_terminal,
+    )  # fmt: skip
+    with bars:
+        yield _Bars(bars)
+
+
+def _tell(
+    run: Benchmark, rows: list[dict[str, Any]], skipped: list[Skipped], folder: Path, form: Form, published: bool
+) -> None:
+    """Write the table in all forms, and print it in one."""
+    from formal_llm.packs.openagi import benchmark_tables as tables
+
+    columns = tables.columns_of(rows, run.unscored)
+    scores = run.score_names
+    repeats = f"{run.repeats} repeat{'s' if run.repeats > 1 else ''}"
+    title = f"OpenAGI, {len(run.tasks)} tasks, {repeats}; tools: {', '.join(run.judge.executor.toolkit.tools)}"
+    known = tables.read_published() if published else None
+    numbers = sorted({column.published for column in known.columns}) if known else []
+    notes = [f"not asked: {one.llm} {one.method}: {one.why}" for one in skipped]
+    notes += [f"left out: task {number}: no plan is valid with these tools" for number in run.left_out]
+    notes += [f"not scored: task {number}: no score for what its plans put out" for number in sorted(run.unscored)]
+    beside = {
+        number: (
+            tables.published_title(known, number),
+            [c for c in known.columns if c.published == number],
+            known.scores,
+        )
+        for number in numbers
+        if known is not None
+    }
+    markdown = [tables.markdown_table(title, columns, scores), *(f"- {note}" for note in notes)]
+    markdown += ["", *(tables.markdown_table(*table) for table in beside.values())]
+    figures = {
+        "title": title,
+        "scores": scores,
+        "columns": tables.as_data(columns),
+        "skipped": [{"llm": one.llm, "method": one.method, "why": one.why} for one in skipped],
+        "left_out": run.left_out,
+        "not_scored": sorted(run.unscored),
+        "published": None if known is None else {
+            "source": known.source, "scores": dict(known.scores), "columns": tables.as_data(known.columns)
+        },
+    }  # fmt: skip
+    data = json.dumps(figures, indent=1, ensure_ascii=False)
+    (folder / "table.md").write_text("\n".join(markdown).rstrip("\n") + "\n", encoding="utf-8")
+    (folder / "table.json").write_text(data + "\n", encoding="utf-8")
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    (folder / "results.jsonl").write_text(lines, encoding="utf-8")
+    if form is Form.json:
+        print_text(data)
+    elif form is Form.markdown:
+        print_text("\n".join(markdown))
+    else:
+        _print_tables(title, tables.rich_tables(columns, scores, out().width))
+        for note in notes:
+            print_text(note)
+        for above, theirs, named in beside.values():
+            _print_tables(above, tables.rich_tables(theirs, named, out().width))
+    err().print(f"on record in {folder}: plans.jsonl, scores.jsonl, results.jsonl, table.md, table.json", markup=False)
+
+
+def _print_tables(title: str, tables: list[Table]) -> None:
+    print_text(title)
+    for table in tables:
+        out().print(table)
+
+
+def _transcript(folder: Path, name: str) -> Path:
+    """The file for the answers of an LLM."""
+    (folder / "answers").mkdir(exist_ok=True)
+    return folder / "answers" / f"{re.sub(r'[^A-Za-z0-9._=-]+', '_', name)}.jsonl"
+
+
+def _without_loading_bars() -> None:
+    """Keep transformers from drawing a bar for each model of a few megabytes that it loads."""
+    try:
+        from transformers.utils import logging
+    except ImportError:
+        return
+    logging.disable_progress_bar()

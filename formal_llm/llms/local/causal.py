@@ -1,0 +1,283 @@
+"""Decoder-only models (LLaMA, Qwen, GPT-2 ...) as scorers of options."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from formal_llm.llms.local.answer_tree import ROOT, AnswerTree
+from formal_llm.llms.local.packing import Row, Sequenced, common, sorted_rows, write_row
+from formal_llm.llms.local.prefix_cache import PrefixCache
+from formal_llm.llms.local.rendering import Prompted, Renderer
+from formal_llm.llms.local.scorer import Scorer, tree_log_probabilities
+from formal_llm.llms.question import Question
+
+Packing = Literal["auto", "on", "off"]
+
+
+class CausalScorer(Scorer):
+    """A decoder that scores whole answers: the number of an option and what ends it.
+
+    Prompts are packed into rows in which each common beginning is read once (:mod:`~formal_llm.llms.local.packing`),
+    and keys and values of what was read before are kept for later questions. A model whose attention cannot be told
+    what to look at (linear attention, some position codes) is found out by a trial when it is loaded; its prompts are
+    read one by one, padded on the right, which costs time and changes no answer.
+
+    Args:
+        model: an ``AutoModelForCausalLM``.
+        renderer: puts questions as tokens.
+        cache_bytes: the memory for keys and values between calls; 0 for none.
+        row_tokens: how many tokens are packed into one row.
+        batch_tokens: how many tokens are read in one pass: the bound on the memory that a pass takes.
+        packing: ``"auto"``: as the trial says; ``"on"`` and ``"off"`` leave it out.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        renderer: Renderer,
+        *,
+        cache_bytes: int = 1 << 30,
+        row_tokens: int = 256,
+        batch_tokens: int = 8_192,
+        packing: Packing = "auto",
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self.renderer = renderer
+        self.tokenizer = renderer.tokenizer
+        self.row_tokens = row_tokens
+        self.batch_tokens = batch_tokens
+        self.cache = PrefixCache(cache_bytes) if cache_bytes else None
+        self.packs = packing == "on"
+        if packing == "auto":
+            self.packs = self._trial()
+
+    def forget(self) -> None:
+        """Forget what was computed: the weights have changed."""
+        super().forget()
+        if self.cache is not None:
+            self.cache.clear()
+
+    def key(self, question: Question) -> Hashable:
+        """The tokens of the prompt, and how many answers there are."""
+        prompt = self.renderer.prompt(question)
+        return prompt.tokens, len(question.options)
+
+    def _compute(self, questions: Sequence[Question]) -> list[Any]:
+        prompts = [self.renderer.prompt(question) for question in questions]
+        return self.score(prompts)
+
+    def score(self, prompts: Sequence[Prompted]) -> list[Any]:
+        """For each prompt the log-probabilities of its answers, normalised."""
+        import torch
+
+        cache = None if torch.is_grad_enabled() else self.cache
+        if cache is not None:
+            cache.tick()
+        found: list[Any] = [None] * len(prompts)
+        passes = self._packed(prompts, cache) if self.packs else self._padded(prompts)
+        for chosen, logits in passes:
+            values = tree_log_probabilities(logits, [prompts[index].tree for index in chosen])
+            for index, value in zip(chosen, values, strict=True):
+                found[index] = value
+        return found
+
+    # -- packed rows --------------------------------------------------------------------------------------------
+
+    def _packed(self, prompts: Sequence[Prompted], cache: PrefixCache | None) -> Iterator[tuple[list[int], Any]]:
+        """For each pass the prompts in it, and the logits where their trees are looked at."""
+        nothing = np.zeros(0, dtype=np.int64)
+        tokens = [np.asarray(prompt.tokens, dtype=np.int64) for prompt in prompts]
+        plain = [Sequenced(ids, prompt.tree, 0, nothing) for ids, prompt in zip(tokens, prompts, strict=True)]
+        rows = sorted_rows(plain, self.row_tokens)
+        for batch in _batches(rows, [len(p.tokens) + len(p.tree.tokens) for p in plain], self.batch_tokens):
+            if cache is not None:  # looked up for each pass: making room moves things
+                cache.make_room(sum(len(tokens[index]) for row in batch for index in row))
+                for index in (index for row in batch for index in row):
+                    slots = cache.find(tokens[index])[: len(tokens[index]) - 1]  # the last token has to be looked at
+                    plain[index] = Sequenced(tokens[index], prompts[index].tree, len(slots), slots)
+            written = [write_row([plain[index] for index in row]) for row in batch]
+            logits, layers = self._read(written, cache)
+            if cache is not None and layers is not None:
+                _keep(cache, written, [[plain[index] for index in row] for row in batch], layers)
+            yield [index for row in batch for index in row], logits
+
+    def _read(self, rows: Sequence[Row], cache: PrefixCache | None) -> tuple[Any, Any]:
+        """One pass: the logits where the rows are looked at; and each layer's keys and values of what was read."""
+        import torch
+        from transformers import DynamicCache
+
+        device = self.model.get_input_embeddings().weight.device
+        past = max(len(row.past_slots) for row in rows)
+        read = max(len(row.ids) for row in rows)
+
+        def padded(parts: list[Any], length: int, fill: int) -> Any:
+            table = np.full((len(parts), length), fill, dtype=np.int64)
+            for line, part in zip(table, parts, strict=True):
+                line[: len(part)] = part
+            return torch.from_numpy(table).to(device)
+
+        # What is padding has no descendant (it ends before it begins), so that nothing attends to it; and it attends to
+        # the root, since attention to nothing has no value.
+        order = padded([row.order for row in rows], read, 0)
+        past_order, new_order = padded([r.past_order for r in rows], past, 1), padded([r.order for r in rows], read, 1)
+        past_ends, new_ends = padded([r.past_ends for r in rows], past, 0), padded([r.ends for r in rows], read, 0)
+        key_order, key_ends = torch.cat([past_order, new_order], 1), torch.cat([past_ends, new_ends], 1)
+        seen = (key_order[:, None, :] <= order[:, :, None]) & (order[:, :, None] < key_ends[:, None, :])
+        mask = seen[:, None]
+        if getattr(self.model.config, "_attn_implementation", "") != "sdpa":  # which alone takes a mask of truth values
+            mask = torch.zeros(mask.shape, dtype=self.model.dtype, device=device).masked_fill_(
+                ~mask, torch.finfo(self.model.dtype).min
+            )
+        kept = None
+        if cache is not None:
+            kept = DynamicCache()
+            if past:
+                slots = padded([row.past_slots for row in rows], past, 0)
+                for layer in range(cache.layers):
+                    kept.update(*cache.gather(layer, slots), layer)
+        hidden = self._hidden(
+            input_ids=padded([row.ids for row in rows], read, 0),
+            position_ids=padded([row.positions for row in rows], read, 0),
+            attention_mask=mask,
+            past_key_values=kept,
+            use_cache=kept is not None,
+        )
+        looks = np.concatenate([look + number * read for number, row in enumerate(rows) for look in row.looks])
+        states = hidden.flatten(0, 1)[torch.from_numpy(looks).to(hidden.device)]
+        layers = (
+            None if kept is None else [(layer.keys[:, :, past:], layer.values[:, :, past:]) for layer in kept.layers]
+        )
+        return self._logits(states), layers
+
+    def _hidden(self, **inputs: Any) -> Any:
+        """The last hidden states ``[rows, tokens, width]``."""
+        return self.model.base_model(**inputs).last_hidden_state
+
+    def _logits(self, states: Any) -> Any:
+        head = self.model.get_output_embeddings()
+        return head(states)
+
+    def _trial(self) -> bool:
+        """Whether packed rows give what the model gives for each prompt alone."""
+        import torch
+
+        size = int(self.model.get_input_embeddings().weight.shape[0])
+        ids = [token % size for token in (5, 11, 7, 3, 13, 2, 9, 4, 8, 6, 12, 10)]
+        tree = AnswerTree.of([[1 % size, 2 % size], [3 % size, 4 % size], [3 % size, 1 % size]])
+        prompts = [
+            Prompted(tuple(ids[:8]), tree),
+            Prompted((*ids[:5], *ids[8:12]), tree),
+            Prompted(tuple(ids[:3]), tree),
+        ]
+        training = self.model.training
+        self.model.eval()
+        try:
+            with torch.no_grad():
+                cache = PrefixCache(1 << 24)
+                alone = [part for passed in self._padded(prompts) for part in _by_prompt(*passed, tree)]
+                plain = dict(alone)
+                for _ in range(2):  # the second time with what the first one kept
+                    cache.tick()
+                    for passed in self._packed(prompts, cache):
+                        for index, row in _by_prompt(*passed, tree):
+                            far = (row.float() - plain[index].float()).abs().max()
+                            scale = plain[index].float().abs().max().clamp(min=1e-3)
+                            if not far <= scale * (1e-3 if row.dtype == torch.float32 else 5e-2):
+                                return False
+        except (AttributeError, TypeError, ValueError, RuntimeError, IndexError, NotImplementedError):
+            return False
+        finally:
+            self.model.train(training)
+        return True
+
+    # -- one by one ---------------------------------------------------------------------------------------------
+
+    def _padded(self, prompts: Sequence[Prompted]) -> Iterator[tuple[list[int], Any]]:
+        """As :meth:`_packed`, each prompt with each of its longest answer beginnings a row of its own."""
+        import torch
+
+        order = sorted(range(len(prompts)), key=lambda index: len(prompts[index].tokens))
+        device = self.model.get_input_embeddings().weight.device
+        while order:
+            chosen: list[int] = []
+            width = rows = 0
+            while order:  # prompts of like length together
+                prompt = prompts[order[0]]
+                needed = max(width, len(prompt.tokens) + max(prompt.tree.depths, default=0))
+                more = max(len(prompt.tree.rows), 1)
+                if chosen and needed * (rows + more) > self.batch_tokens:
+                    break
+                width, rows = needed, rows + more
+                chosen.append(order.pop(0))
+            ids = torch.zeros((rows, width), dtype=torch.long)
+            mask = torch.zeros((rows, width), dtype=torch.long)
+            looks = []
+            row = 0
+            for index in chosen:
+                prompt, tree = prompts[index], prompts[index].tree
+                end = len(prompt.tokens) - 1
+                places = {ROOT: row * width + end}
+                for path in tree.rows or ((),):
+                    text = [*prompt.tokens, *(tree.tokens[node] for node in path)]
+                    ids[row, : len(text)] = torch.tensor(text)
+                    mask[row, : len(text)] = 1
+                    for node in path:
+                        places.setdefault(node, row * width + end + tree.depths[node])
+                    row += 1
+                looks += [places[node] for node in range(ROOT, len(tree.tokens))]
+            logits = self.model(input_ids=ids.to(device), attention_mask=mask.to(device), use_cache=False).logits
+            yield chosen, logits.flatten(0, 1)[torch.tensor(looks, device=logits.device)]
+
+
+def _by_prompt(chosen: Sequence[int], logits: Any, tree: AnswerTree) -> Iterator[tuple[int, Any]]:
+    size = 1 + len(tree.tokens)
+    return ((index, logits[place * size : (place + 1) * size]) for place, index in enumerate(chosen))
+
+
+def _batches(rows: Sequence[list[int]], lengths: Sequence[int], batch_tokens: int) -> Iterator[list[list[int]]]:
+    """Rows that are read in one pass: at most ``batch_tokens`` tokens, padding and past ones included."""
+    batch: list[list[int]] = []
+    width = 0
+    for row in rows:
+        length = sum(lengths[index] for index in row)
+        if batch and max(width, length) * (len(batch) + 1) > batch_tokens:
+            yield batch
+            batch, width = [], 0
+        batch.append(row)
+        width = max(width, length)
+    if batch:
+        yield batch
+
+
+def _keep(
+    cache: PrefixCache, rows: Sequence[Row], prompts: Sequence[Sequence[Sequenced]], layers: list[tuple[Any, Any]]
+) -> None:
+    """Put what was read of the prompts into the cache."""
+    import torch
+
+    many = [sum(len(own) for own in row.own) for row in rows]
+    slots = cache.take(sum(many), layers)
+    if slots is None:
+        return
+    places = [np.concatenate(row.own) for row in rows]
+    lines = torch.from_numpy(np.repeat(np.arange(len(rows)), many))
+    columns = torch.from_numpy(np.concatenate(places))
+    for layer, (keys, values) in enumerate(layers):
+        line, column = lines.to(keys.device), columns.to(keys.device)
+        cache.fill(layer, torch.from_numpy(slots), keys[line, :, column], values[line, :, column])
+    begin = 0
+    for row, members, count in zip(rows, prompts, many, strict=True):
+        fresh = iter(np.split(slots[begin : begin + count], np.cumsum([len(own) for own in row.own])[:-1]))
+        path = np.zeros(0, dtype=np.int64)
+        before = np.zeros(0, dtype=np.int64)
+        for member in members:
+            shared = common(before, member.tokens)
+            known = max(min(member.known, len(member.tokens)), shared)
+            path = np.concatenate([path[:shared], member.slots[shared:known], next(fresh)])
+            before = member.tokens
+            cache.add(member.tokens, path)
+        begin += count

@@ -1,0 +1,191 @@
+"""Encoders (BERT-like) as scorers of options: how well an option goes with the task and what the plan has so far.
+
+Two ways (Reimers and Gurevych 2019, arXiv 1908.10084, compare them). Apart: task and option are each made a vector, and
+the cosine of the two counts; vectors are kept, so a few texts are read for thousands of questions. Together: the model
+reads task and option as one pair and gives it a number; slower, and for models that were trained to do so.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from formal_llm.llms.local.scorer import Scorer
+from formal_llm.llms.question import Question
+
+#: How many vectors are kept.
+_KEPT = 50_000
+
+
+class _EncoderScorer(Scorer):
+    """What both ways share: the texts.
+
+    Args:
+        model: of transformers.
+        tokenizer: its tokenizer.
+        batch_tokens: how many tokens are read in one pass, padding included.
+        describe: whether the descriptions of terminals are read with the options that use them.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, *, batch_tokens: int = 8_192, describe: bool = True) -> None:
+        super().__init__()
+        self.model = model
+        self.tokenizer = tokenizer
+        self.batch_tokens = batch_tokens
+        self.describe = describe
+        most = getattr(model.config, "max_position_embeddings", None) or 512
+        self.longest = min(int(tokenizer.model_max_length), int(most))
+
+    def texts(self, question: Question) -> tuple[str, tuple[str, ...]]:
+        """What stands for the question, and for each of its options.
+
+        The question is the task and the labels of what the plan has so far; where nobody says what that is, the
+        prompt. An option is its text, with the descriptions of the terminals that it uses.
+        """
+        outlook = question.outlook
+        if outlook is None:
+            return question.prompt, tuple(option.text for option in question.options)
+        done = ", ".join(term.label for term in outlook.so_far)
+        asked = f"{question.task} So far: {done}." if done else question.task
+        options = []
+        for option, prospect in zip(question.options, outlook.prospects, strict=True):
+            told = [term.description for term in prospect.uses if term.description] if self.describe else []
+            options.append(". ".join([option.text, *told]))
+        return asked, tuple(options)
+
+    def key(self, question: Question) -> Hashable:
+        """The texts that are read."""
+        return self.texts(question)
+
+    def _compute(self, questions: Sequence[Question]) -> list[Any]:
+        import torch
+
+        texts = [self.texts(question) for question in questions]
+        values = self._values(texts)
+        counts = [len(options) for _, options in texts]
+        return [torch.log_softmax(part.float(), dim=0) for part in values.split(counts)]
+
+    @abstractmethod
+    def _values(self, texts: Sequence[tuple[str, tuple[str, ...]]]) -> Any:
+        """For all options of all questions, in their order, a number: the more, the better it fits its question."""
+
+    def _tokens(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[tuple[list[int], Any]]:
+        """The texts in batches of like length: the places of each batch and its tensors."""
+        encoded = self.tokenizer(
+            list(texts), None if pairs is None else list(pairs), truncation=True, max_length=self.longest
+        )
+        lengths = [len(ids) for ids in encoded["input_ids"]]
+        device = self.model.get_input_embeddings().weight.device
+        batches = []
+        batch: list[int] = []
+
+        def close() -> None:
+            rows = [{key: encoded[key][index] for key in encoded} for index in batch]
+            batches.append((list(batch), self.tokenizer.pad(rows, return_tensors="pt").to(device)))
+            batch.clear()
+
+        for index in sorted(range(len(lengths)), key=lambda index: lengths[index]):
+            if batch and lengths[index] * (len(batch) + 1) > self.batch_tokens:
+                close()
+            batch.append(index)
+        close()
+        return batches
+
+
+class BiEncoderScorer(_EncoderScorer):
+    """Question and options apart: the softmax of the cosines of their vectors, divided by a temperature.
+
+    A vector is the mean of the last hidden states over the tokens of its text, of length 1.
+
+    Args:
+        model: an ``AutoModel``.
+        tokenizer: its tokenizer.
+        temperature: by what the cosines are divided; the smaller, the surer.
+        batch_tokens, describe: as for the texts of both ways.
+    """
+
+    def __init__(
+        self, model: Any, tokenizer: Any, *, temperature: float = 0.05, batch_tokens: int = 8_192, describe: bool = True
+    ) -> None:
+        super().__init__(model, tokenizer, batch_tokens=batch_tokens, describe=describe)
+        if not temperature > 0:
+            raise ValueError(f"temperature is above 0, not {temperature}")
+        self.temperature = temperature
+        self._vectors: OrderedDict[str, Any] = OrderedDict()
+
+    def forget(self) -> None:
+        """Forget what was computed: the weights have changed."""
+        super().forget()
+        self._vectors.clear()
+
+    def _values(self, texts: Sequence[tuple[str, tuple[str, ...]]]) -> Any:
+        import torch
+
+        wanted = list(dict.fromkeys(text for asked, options in texts for text in (asked, *options)))
+        place = {text: number for number, text in enumerate(wanted)}
+        vectors = self.vectors(wanted)
+        device = vectors.device
+        asked = torch.tensor([place[question] for question, options in texts for _ in options], device=device)
+        offered = torch.tensor([place[option] for _, options in texts for option in options], device=device)
+        return (vectors[asked] * vectors[offered]).sum(dim=-1) / self.temperature
+
+    def vectors(self, texts: Sequence[str]) -> Any:
+        """The vectors ``[texts, width]`` of distinct texts, each of length 1."""
+        import torch
+
+        if torch.is_grad_enabled():
+            return torch.stack(self._embedded(texts))
+        new = [text for text in texts if text not in self._vectors]
+        if new:
+            self._vectors.update(zip(new, self._embedded(new), strict=True))
+        found = torch.stack([self._vectors[text] for text in texts])
+        while len(self._vectors) > _KEPT:
+            self._vectors.popitem(last=False)
+        return found
+
+    def _embedded(self, texts: Sequence[str]) -> list[Any]:
+        import torch
+
+        found: list[Any] = [None] * len(texts)
+        for places, tensors in self._tokens(texts):
+            states = self.model(**tensors).last_hidden_state
+            inside = tensors["attention_mask"][..., None].to(states.dtype)
+            means = (states * inside).sum(dim=1) / inside.sum(dim=1)
+            for place, vector in zip(places, torch.nn.functional.normalize(means.float(), dim=-1), strict=True):
+                found[place] = vector
+        return found
+
+
+class CrossEncoderScorer(_EncoderScorer):
+    """Question and option together: the softmax of the numbers that a classifier with one label gives to the pairs.
+
+    Args:
+        model: an ``AutoModelForSequenceClassification`` with one label.
+        tokenizer: its tokenizer.
+        batch_tokens, describe: as for the texts of both ways.
+
+    Raises:
+        ModelError: the model has more than one label.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, *, batch_tokens: int = 8_192, describe: bool = True) -> None:
+        super().__init__(model, tokenizer, batch_tokens=batch_tokens, describe=describe)
+        if model.config.num_labels != 1:
+            from formal_llm.errors import ModelError
+
+            raise ModelError(f"a cross-encoder has one label, this model has {model.config.num_labels}")
+
+    def _values(self, texts: Sequence[tuple[str, tuple[str, ...]]]) -> Any:
+        import torch
+
+        pairs = list(dict.fromkeys((asked, option) for asked, options in texts for option in options))
+        found: list[Any] = [None] * len(pairs)
+        for places, tensors in self._tokens([asked for asked, _ in pairs], [option for _, option in pairs]):
+            for place, value in zip(places, self.model(**tensors).logits[:, 0], strict=True):
+                found[place] = value
+        place_of = {pair: number for number, pair in enumerate(pairs)}
+        wanted = [place_of[asked, option] for asked, options in texts for option in options]
+        values = torch.stack(found)
+        return values[torch.tensor(wanted, device=values.device)]

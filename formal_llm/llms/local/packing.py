@@ -1,0 +1,173 @@
+"""Many prompts in few rows: what they share is read once.
+
+Prompts of plans begin alike: the questions of one walk grow from one to the next, and walks for one task ask similar
+questions. Sorted, each prompt shares its longest beginning with its neighbour, so a row of neighbours is a prefix tree
+written out in depth-first order. The model reads the row at once; a token attends to those that lie on its own path
+from the root, and its position is its depth. So the model computes what it would have computed for each prompt alone.
+The answers hang at the ends of their prompts in the same row.
+
+Of a tree in depth-first order, node ``a`` lies on the path to ``b`` exactly when ``a <= b < end(a)``, with ``end(a)``
+the number after the last descendant of ``a``: that makes the attention mask two comparisons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from formal_llm.llms.local.answer_tree import AnswerTree
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Sequenced:
+    """A prompt on its way into a row.
+
+    Attributes:
+        tokens: its tokens.
+        tree: its answers.
+        known: how many of its first tokens have their keys and values in a cache.
+        slots: where, for those.
+    """
+
+    tokens: Ids
+    tree: AnswerTree
+    known: int
+    slots: Ids
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """Some prompts as one row. Past tokens are those that are in the cache; the others are read by the model.
+
+    Attributes:
+        ids: the tokens that are read.
+        positions: their positions.
+        order, ends: their depth-first number, and the number after their last descendant.
+        past_slots: where the past tokens lie in the cache.
+        past_order, past_ends: as for the tokens that are read.
+        looks: for each prompt the places in ``ids`` of its last token and of its inner answer nodes.
+        own: for each prompt the places in ``ids`` of those of its tokens that no earlier prompt of the row has read.
+    """
+
+    ids: Ids
+    positions: Ids
+    order: Ids
+    ends: Ids
+    past_slots: Ids
+    past_order: Ids
+    past_ends: Ids
+    looks: tuple[Ids, ...]
+    own: tuple[Ids, ...]
+
+
+def common(one: Ids, other: Ids) -> int:
+    """The length of the longest common beginning."""
+    length = min(len(one), len(other))
+    differ = one[:length] != other[:length]
+    return int(differ.argmax()) if differ.any() else length
+
+
+def sorted_rows(prompts: Sequence[Sequenced], row_tokens: int) -> list[list[int]]:
+    """Which prompts go into which row: neighbours in their order, as long as a row has at most ``row_tokens`` tokens.
+
+    A prompt that alone has more gets a row of its own. What is in the cache counts too, since it is attended to.
+    """
+    by_text = sorted(range(len(prompts)), key=lambda index: prompts[index].tokens.astype(">i8").tobytes())
+    rows: list[list[int]] = []
+    taken = 0
+    for index in by_text:
+        prompt = prompts[index]
+        answers = len(prompt.tree.tokens)
+        shared = common(prompts[rows[-1][-1]].tokens, prompt.tokens) if rows else 0
+        needed = len(prompt.tokens) - shared + answers
+        if rows and taken + needed <= row_tokens:
+            rows[-1].append(index)
+            taken += needed
+        else:
+            rows.append([index])
+            taken = len(prompt.tokens) + answers
+    return rows
+
+
+class _Writer:
+    """Writes the prefix tree of a row, prompt by prompt."""
+
+    def __init__(self) -> None:
+        self.count = 0  # nodes numbered so far, past ones included
+        self.ids: list[Ids] = []
+        self.positions: list[Ids] = []
+        self.order: list[Ids] = []
+        self.past: list[Ids] = []
+        self.slots: list[Ids] = []
+        self.read = 0
+        self.ends: dict[int, int] = {}
+        self.closed = np.zeros(0, dtype=np.int64)
+
+    def number(self, many: int) -> Ids:
+        """The next depth-first numbers."""
+        numbers = np.arange(self.count, self.count + many)
+        self.count += many
+        return numbers
+
+    def write(self, ids: Ids, positions: Ids, order: Ids) -> Ids:
+        """Append tokens that are read; their places."""
+        self.ids.append(ids)
+        self.positions.append(positions)
+        self.order.append(order)
+        places = np.arange(self.read, self.read + len(ids))
+        self.read += len(ids)
+        return places
+
+
+def write_row(prompts: Sequence[Sequenced]) -> Row:
+    """The row of some prompts, which come sorted by their tokens."""
+    writer = _Writer()
+    ends = np.zeros(sum(len(p.tokens) + len(p.tree.tokens) for p in prompts), dtype=np.int64)
+    path_order = np.zeros(0, dtype=np.int64)  # the depth-first number and the place of each node on the current path
+    path_place = np.zeros(0, dtype=np.int64)
+    before = np.zeros(0, dtype=np.int64)
+    looks, own = [], []
+    for prompt in prompts:
+        shared = common(before, prompt.tokens)
+        ends[path_order[shared:]] = writer.count  # nodes that this prompt does not go through are complete
+        length = len(prompt.tokens)
+        order = writer.number(length - shared)
+        past = max(min(prompt.known, length) - shared, 0)
+        writer.past.append(order[:past])
+        writer.slots.append(prompt.slots[shared : shared + past])
+        depth = np.arange(shared + past, length)
+        places = writer.write(prompt.tokens[shared + past :], depth, order[past:])
+        path_order = np.concatenate([path_order[:shared], order])
+        path_place = np.concatenate([path_place[:shared], np.full(past, -1), places])
+        tree = prompt.tree
+        nodes = writer.number(len(tree.tokens))
+        if len(tree.tokens):
+            ends[nodes] = nodes[0] + np.asarray(tree.ends)
+        answers = writer.write(
+            np.asarray(tree.tokens, dtype=np.int64), length - 1 + np.asarray(tree.depths, dtype=np.int64), nodes
+        )
+        looks.append(np.concatenate([path_place[-1:], answers]))
+        own.append(places)
+        before = prompt.tokens
+    ends[path_order] = writer.count
+    order = np.concatenate(writer.order)
+    past_order = np.concatenate(writer.past)
+    return Row(
+        ids=np.concatenate(writer.ids),
+        positions=np.concatenate(writer.positions),
+        order=order,
+        ends=ends[order],
+        past_slots=np.concatenate(writer.slots),
+        past_order=past_order,
+        past_ends=ends[past_order],
+        looks=tuple(looks),
+        own=tuple(own),
+    )

@@ -1,0 +1,214 @@
+"""How a question is put to a model as tokens, and how its answers are written.
+
+A tokenizer with a chat template gets the chat; any other one a plain text that ends with a cue (``Answer:``). What
+comes after is the number of an option and what ends an answer: in a chat what the template puts after a message, in an
+encoder-decoder model its end token, in a plain text the end of the line.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from formal_llm.errors import LLMError, ModelError
+from formal_llm.llms.local.answer_tree import AnswerTree
+from formal_llm.llms.question import Message, Question
+
+Style = Literal["chat", "plain", "seq2seq"]
+#: What stands for a message while the pieces of a template around it are looked for.
+_MARK = "\u27e6{}\u27e7"
+#: How many texts are kept with their tokens.
+_KEPT = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Prompted:
+    """A question as a model reads it.
+
+    Attributes:
+        tokens: of the prompt.
+        tree: of the answers, in the order of the options.
+    """
+
+    tokens: tuple[int, ...]
+    tree: AnswerTree
+
+
+class Renderer:
+    """Puts questions as tokens.
+
+    Args:
+        tokenizer: of transformers.
+        style: ``"chat"`` for the tokenizer's chat template, ``"plain"`` for a plain text that the model goes on with,
+            ``"seq2seq"`` for a text that an encoder reads.
+        cue: what stands at the end of a plain prompt.
+        longest: how many tokens the model can read, answer included; None where there is no bound.
+        template_settings: passed to the chat template, such as ``{"enable_thinking": False}``.
+
+    Raises:
+        ModelError: the template cannot be used, or the tokenizer cannot tell numbers apart.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        style: Style,
+        *,
+        cue: str = "Answer:",
+        longest: int | None = None,
+        template_settings: dict[str, Any] | None = None,
+    ) -> None:
+        self.tokenizer = tokenizer
+        self.style = style
+        self.cue = cue
+        self.longest = longest
+        self.template_settings = dict(template_settings or {})
+        self._pieces: dict[tuple[str, ...], list[str]] = {}
+        self._ids: OrderedDict[str, tuple[int, ...]] = OrderedDict()
+        self._trees: dict[int, AnswerTree] = {}
+        self._tail, self._ending = self._surroundings()
+        self.tree(2)  # a tokenizer that cannot be used is told now, not at the first question
+
+    # -- texts --------------------------------------------------------------------------------------------------
+
+    def text(self, messages: Sequence[Message]) -> str:
+        """The whole prompt for a chat whose last message is the question."""
+        if self.style == "chat":
+            pieces = self._around(tuple(message.role for message in messages))
+            parts = [pieces[0]]
+            for message, piece in zip(messages, pieces[1:], strict=True):
+                parts += (message.content.strip(), piece)
+            return "".join(parts)
+        said = "".join(
+            f" {message.content.strip()}\n\n" if message.role == "assistant"
+            else f"{message.content.strip()}\n{self.cue}" if message.role == "user"
+            else f"{message.content.strip()}\n\n"
+            for message in messages
+        )  # fmt: skip
+        return said.removesuffix(f"\n{self.cue}") if self.style == "seq2seq" and len(messages) == 1 else said
+
+    def _around(self, roles: tuple[str, ...]) -> list[str]:
+        """What a chat template puts before, between and after messages of these roles.
+
+        A template costs as much time as a small model, so it is rendered once for each row of roles.
+        """
+        if roles not in self._pieces:
+            marks = [_MARK.format(place) for place in range(len(roles))]
+            said = [{"role": role, "content": mark} for role, mark in zip(roles, marks, strict=True)]
+            text = self._template(said, add_generation_prompt=roles[-1] != "assistant")
+            pieces = []
+            for mark in marks:
+                before, found, text = text.partition(mark)
+                if not found:
+                    raise ModelError(f"the chat template of {self._name} leaves out a message; use style='plain'")
+                pieces.append(before)
+            self._pieces[roles] = [*pieces, text]
+        return self._pieces[roles]
+
+    def _template(self, said: list[dict[str, str]], *, add_generation_prompt: bool) -> str:
+        settings: dict[str, Any] = {"add_generation_prompt": add_generation_prompt, **self.template_settings}
+        try:
+            return str(self.tokenizer.apply_chat_template(said, tokenize=False, **settings))
+        except Exception as error:  # a template is a program; it may raise anything
+            if said[0]["role"] == "system" and len(said) > 1:  # many know no system message: it goes before the first
+                first = {"role": said[1]["role"], "content": f"{said[0]['content']}\n\n{said[1]['content']}"}
+                return self._template([first, *said[2:]], add_generation_prompt=add_generation_prompt)
+            raise ModelError(
+                f"the chat template of {self._name} cannot be used ({error}); use style='plain'"
+            ) from error
+
+    # -- tokens -------------------------------------------------------------------------------------------------
+
+    def prompt(self, question: Question) -> Prompted:
+        """A question of exactly one option, as tokens.
+
+        Raises:
+            LLMError: it is longer than what the model can read.
+        """
+        tree = self.tree(len(question.options))
+        tokens = self.tokens(question.messages)
+        length = len(tokens) + (max(tree.depths, default=0) if self.style != "seq2seq" else 0)
+        if self.longest is not None and length > self.longest:
+            raise LLMError(
+                f"the question has {length:,} tokens and {self._name} reads {self.longest:,}; shorten the wording, or "
+                "ask each question alone (wording.conversation)"
+            )
+        return Prompted(tokens, tree)
+
+    def tokens(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """The tokens of a chat up to where the answer begins."""
+        text = self.text(messages)
+        known = self._ids.get(text)
+        if known is None:
+            ids = self._encode(text, special=self.style != "chat")
+            if self.style == "plain" and ids and ids[-1] == self.tokenizer.eos_token_id:
+                del ids[-1]  # some tokenizers end every text; this one goes on
+            known = self._ids[text] = tuple(ids)
+            if len(self._ids) > _KEPT:
+                self._ids.popitem(last=False)
+        else:
+            self._ids.move_to_end(text)
+        return known
+
+    def tree(self, count: int) -> AnswerTree:
+        """The answers from 1 to ``count``.
+
+        Raises:
+            ModelError: two of them have the same tokens.
+        """
+        if count not in self._trees:
+            answers = [self.answer_tokens(str(number)) for number in range(1, count + 1)]
+            try:
+                self._trees[count] = AnswerTree.of(answers)
+            except ValueError as error:
+                raise ModelError(f"the tokenizer of {self._name} cannot tell answers apart: {error}") from error
+        return self._trees[count]
+
+    def answer_tokens(self, text: str) -> tuple[int, ...]:
+        """The tokens of an answer where the prompt ends, with those that end it."""
+        if self.style == "seq2seq":
+            return (*self.continuation_tokens(text), self._ending_token)
+        return self.continuation_tokens(text + self._ending)
+
+    def continuation_tokens(self, text: str) -> tuple[int, ...]:
+        """The tokens of a text where the prompt ends."""
+        if self.style == "seq2seq":
+            return tuple(self._encode(text, special=False))
+        separator = "" if self.style == "chat" else " "
+        before = self._encode(self._tail, special=False)
+        whole = self._encode(f"{self._tail}{separator}{text}", special=False)
+        if whole[: len(before)] == before:
+            return tuple(whole[len(before) :])
+        # The tokenizer joins the end of the prompt with the answer; the model is shown them apart.
+        return tuple(self._encode(f"{separator}{text}", special=False))
+
+    @property
+    def _ending_token(self) -> int:
+        token = self.tokenizer.eos_token_id
+        if token is None:
+            raise ModelError(f"the tokenizer of {self._name} has no end token")
+        return int(token)
+
+    def _surroundings(self) -> tuple[str, str]:
+        """The text before an answer, as far as it matters for the answer's tokens, and the text that ends one."""
+        if self.style == "seq2seq":
+            return "", ""
+        if self.style == "plain":
+            return f"\n{self.cue}", "\n"
+        tail = self._around(("user",))[-1]
+        after = self._around(("user", "assistant"))[-1]
+        ids = self._encode(after, special=False)
+        end = self.tokenizer.eos_token
+        if ids and ids[0] in self.tokenizer.all_special_ids:
+            # What follows the end of the message (a line feed, as a rule) is the template's, not the model's.
+            return tail, str(self.tokenizer.convert_ids_to_tokens(ids[0]))
+        return tail, after.strip() or (str(end) if end is not None else "\n")
+
+    def _encode(self, text: str, *, special: bool) -> list[int]:
+        return list(self.tokenizer(text, add_special_tokens=special, verbose=False)["input_ids"])
+
+    @property
+    def _name(self) -> str:
+        return str(getattr(self.tokenizer, "name_or_path", "") or type(self.tokenizer).__name__)

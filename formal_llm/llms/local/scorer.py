@@ -1,0 +1,123 @@
+"""Scorers: models that give each option of a question a probability.
+
+A scorer is a function from questions to log-probabilities, and under PyTorch's gradient mode it is differentiable: the
+same function answers questions and is trained.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from formal_llm.errors import LLMError
+from formal_llm.llms.question import Question
+
+#: How many answers are remembered.
+_REMEMBERED = 50_000
+
+
+class Scorer(ABC):
+    """A model that scores the options of questions.
+
+    Equal questions of one call are computed once. Without gradients, what was computed is remembered until
+    :meth:`forget` is called, which who changes the weights must do.
+
+    Attributes:
+        model: the network, a ``torch.nn.Module``.
+        tokenizer: its tokenizer.
+        stats: how many questions were asked, and how many of them were computed.
+    """
+
+    model: Any
+    tokenizer: Any
+
+    def __init__(self) -> None:
+        self._remembered: OrderedDict[Hashable, Any] = OrderedDict()
+        self.stats = {"questions": 0, "computed": 0}
+
+    def log_probabilities(self, questions: Sequence[Question]) -> Any:
+        """The natural logarithms of the options' probabilities.
+
+        Args:
+            questions: questions of exactly one option each, at least one question.
+
+        Returns:
+            A float32 tensor ``[questions, most options]``; ``-inf`` where a question has fewer options. Each row is
+            normalised over the question's options.
+
+        Raises:
+            LLMError: a question is too long for the model, or asks for several options.
+        """
+        import torch
+
+        for question in questions:
+            if question.several:
+                raise LLMError("a selection is asked for option by option; see formal_llm.llms.local.selections")
+        keys = [self.key(question) for question in questions]
+        distinct: dict[Hashable, Question] = dict(zip(keys, questions, strict=True))
+        self.stats["questions"] += len(questions)
+        if torch.is_grad_enabled():
+            computed = dict(zip(distinct, self._compute(list(distinct.values())), strict=True))
+            self.stats["computed"] += len(distinct)
+            return torch.nn.utils.rnn.pad_sequence(
+                [computed[key] for key in keys], batch_first=True, padding_value=-torch.inf
+            )
+        new = {key: question for key, question in distinct.items() if key not in self._remembered}
+        if new:
+            values = [value.cpu() for value in self._compute(list(new.values()))]
+            self._remembered.update(zip(new, values, strict=True))
+            self.stats["computed"] += len(new)
+        rows = [self._remembered[key] for key in keys]
+        while len(self._remembered) > _REMEMBERED:
+            self._remembered.popitem(last=False)
+        return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=-torch.inf)
+
+    def forget(self) -> None:
+        """Forget what was computed: the weights have changed."""
+        self._remembered.clear()
+
+    @abstractmethod
+    def key(self, question: Question) -> Hashable:
+        """What the model sees of a question: questions with equal keys get equal probabilities."""
+
+    @abstractmethod
+    def _compute(self, questions: Sequence[Question]) -> list[Any]:
+        """For each question a float32 tensor ``[options]`` of normalised log-probabilities."""
+
+
+def tree_log_probabilities(logits: Any, trees: Sequence[Any]) -> list[Any]:
+    """The log-probabilities of answers from the logits at the places where their trees are looked at.
+
+    Args:
+        logits: ``[places, vocabulary]``: for each tree the end of its prompt, then its inner nodes in their order.
+        trees: the :class:`AnswerTree` of each question.
+
+    Returns:
+        For each tree a float32 tensor ``[answers]``, normalised.
+    """
+    import torch
+
+    logs = torch.log_softmax(logits.float(), dim=-1)
+    rows, tokens, answers, counts = [], [], [], []
+    place = total = 0
+    for tree in trees:
+        for number, path in enumerate(tree.paths):
+            for node, token in path:
+                rows.append(place + 1 + node)
+                tokens.append(token)
+                answers.append(total + number)
+        place += 1 + len(tree.tokens)
+        total += len(tree.paths)
+        counts.append(len(tree.paths))
+    device = logits.device
+    picked = logs[torch.tensor(rows, device=device), torch.tensor(tokens, device=device)]
+    sums = torch.zeros(total, device=device).index_add(0, torch.tensor(answers, device=device), picked)
+    return [torch.log_softmax(part, dim=0) for part in sums.split(counts)]
+
+
+def checkpoints(model: Any) -> bool:
+    """Whether a model computes its activations again in the backward pass; then it keeps no keys and values."""
+    wanted = getattr(model, "is_activation_checkpointing", None)
+    return bool(model.training and (model.is_gradient_checkpointing if wanted is None else wanted))

@@ -1,0 +1,120 @@
+"""Encoder-decoder models (T5, BART ...) as scorers of options."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
+
+from formal_llm.llms.local.answer_tree import ROOT
+from formal_llm.llms.local.rendering import Prompted, Renderer
+from formal_llm.llms.local.scorer import Scorer, checkpoints, tree_log_probabilities
+from formal_llm.llms.question import Question
+
+
+class Seq2SeqScorer(Scorer):
+    """An encoder reads the question, a decoder scores whole answers: the number of an option and the end token.
+
+    The decoder first reads its start token for each question, then the longest beginnings of all answers at once,
+    each on a copy of what it made of the question; the encoder's output is projected for attention once.
+
+    Args:
+        model: an ``AutoModelForSeq2SeqLM``.
+        renderer: puts questions as tokens.
+        batch_tokens: how many tokens the encoder reads in one pass: the bound on the memory that a pass takes.
+    """
+
+    def __init__(self, model: Any, renderer: Renderer, *, batch_tokens: int = 8_192) -> None:
+        super().__init__()
+        self.model = model
+        self.renderer = renderer
+        self.tokenizer = renderer.tokenizer
+        self.batch_tokens = batch_tokens
+
+    def key(self, question: Question) -> Hashable:
+        """The tokens of the prompt, and how many answers there are."""
+        prompt = self.renderer.prompt(question)
+        return prompt.tokens, len(question.options)
+
+    def _compute(self, questions: Sequence[Question]) -> list[Any]:
+        return self.score([self.renderer.prompt(question) for question in questions])
+
+    def score(self, prompts: Sequence[Prompted]) -> list[Any]:
+        """For each prompt the log-probabilities of its answers, normalised."""
+        found: list[Any] = [None] * len(prompts)
+        for chosen in _batches(prompts, self.batch_tokens):
+            trees = [prompts[index].tree for index in chosen]
+            values = tree_log_probabilities(self._read([prompts[index] for index in chosen]), trees)
+            for index, value in zip(chosen, values, strict=True):
+                found[index] = value
+        return found
+
+    def _read(self, prompts: Sequence[Prompted]) -> Any:
+        """The logits where the trees of some prompts are looked at."""
+        import torch
+        from transformers import DynamicCache, EncoderDecoderCache
+
+        device = self.model.get_input_embeddings().weight.device
+        width = max(len(prompt.tokens) for prompt in prompts)
+        ids = torch.zeros((len(prompts), width), dtype=torch.long)
+        mask = torch.zeros((len(prompts), width), dtype=torch.long)
+        for row, prompt in enumerate(prompts):
+            ids[row, : len(prompt.tokens)] = torch.tensor(prompt.tokens)
+            mask[row, : len(prompt.tokens)] = 1
+        ids, mask = ids.to(device), mask.to(device)
+        encoded = self.model.get_encoder()(input_ids=ids, attention_mask=mask)
+        start = int(self.model.config.decoder_start_token_id)
+        starts = torch.full((len(prompts), 1), start, device=device)
+
+        # Rows of the second pass: whose they are, their tokens, and which of their places are looked at.
+        owners: list[int] = []
+        paths: list[tuple[int, ...]] = []
+        for number, prompt in enumerate(prompts):
+            owners += [number] * len(prompt.tree.rows)
+            paths += prompt.tree.rows
+        if not paths:
+            return self._decode(starts, encoded[0], mask).logits[:, 0]
+        length = max(map(len, paths))
+        written = [
+            [prompts[number].tree.tokens[node] for node in path] for number, path in zip(owners, paths, strict=True)
+        ]
+        tokens = torch.tensor([row + [start] * (length - len(row)) for row in written])
+        tokens, owner = tokens.to(device), torch.tensor(owners, device=device)
+        if checkpoints(self.model):  # it keeps no keys and values
+            rows = torch.cat([starts[owner], tokens], dim=1)
+            logits = self._decode(rows, encoded[0][owner], mask[owner]).logits
+            first, rest = logits[[owners.index(number) for number in range(len(prompts))], 0], logits[:, 1:]
+        else:
+            cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
+            first = self._decode(starts, encoded[0], mask, past_key_values=cache, use_cache=True).logits[:, 0]
+            cache.batch_select_indices(owner)
+            rest = self._decode(tokens, encoded[0][owner], mask[owner], past_key_values=cache, use_cache=True).logits
+        flat = torch.cat([first, rest.flatten(0, 1)])
+        places: list[dict[int, int]] = [{ROOT: number} for number in range(len(prompts))]
+        for row, (number, path) in enumerate(zip(owners, paths, strict=True)):
+            for column, node in enumerate(path):
+                places[number].setdefault(node, len(prompts) + row * length + column)
+        looks = [known[node] for known in places for node in sorted(known)]
+        return flat[torch.tensor(looks, device=device)]
+
+    def _decode(self, ids: Any, encoded: Any, mask: Any, **settings: Any) -> Any:
+        from transformers.modeling_outputs import BaseModelOutput
+
+        return self.model(
+            decoder_input_ids=ids,
+            encoder_outputs=BaseModelOutput(last_hidden_state=encoded),
+            attention_mask=mask,
+            **settings,
+        )
+
+
+def _batches(prompts: Sequence[Prompted], batch_tokens: int) -> Iterator[list[int]]:
+    """Prompts of like length together, at most ``batch_tokens`` tokens in a batch, padding included."""
+    order = sorted(range(len(prompts)), key=lambda index: len(prompts[index].tokens))
+    batch: list[int] = []
+    for index in order:
+        if batch and len(prompts[index].tokens) * (len(batch) + 1) > batch_tokens:
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch

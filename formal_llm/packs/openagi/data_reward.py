@@ -1,0 +1,42 @@
+"""The reward of reinforcement learning from task feedback: what a plan is worth on task data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from formal_llm.packs.openagi.judging import PlanJudge
+from formal_llm.packs.openagi.samples import TaskData
+from formal_llm.planning import Plan, Task
+from formal_llm.rltf.rewards import Judged, Reward
+
+
+def data_reward(judge: PlanJudge) -> Reward:
+    """A judge as a reward, with a name that changes whenever its rewards would: with the tools, scores, samples or data.
+
+    A plan that is not valid, or that fails on every sample, gets 0, and the reason is on record.
+
+    Args:
+        judge: carries plans out and scores them.
+    """
+    said = json.dumps([judge.identity, data_identity(judge.data)], sort_keys=True, default=str)
+    name = f"openagi data, {hashlib.sha256(said.encode()).hexdigest()[:16]}"
+
+    def worth(task: Task, plan: Plan) -> Judged:
+        judged = judge.judge(task, plan)
+        failed = judged.reason or (judged.errors[0] if judged.errors and all(judged.errors) else "")
+        return Judged(judged.value, failed, judged.passing)
+
+    return Reward(worth, name=name)
+
+
+def data_identity(data: Mapping[int, TaskData]) -> str:
+    """A hash of task data: of what texts say, and of the names and sizes of pictures."""
+    said = hashlib.sha256()
+    for number, task in sorted(data.items()):
+        for file in sorted(path for path in Path(task.folder).rglob("*") if path.is_file()):
+            content = file.read_bytes() if file.suffix == ".txt" else str(file.stat().st_size).encode()
+            said.update(f"{number} {file.relative_to(task.folder).as_posix()} ".encode() + content + b"\0")
+    return said.hexdigest()[:16]

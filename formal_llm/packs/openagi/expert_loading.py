@@ -1,0 +1,307 @@
+"""Checkpoints for experts: where they are, how they are read, and what is said where that fails.
+
+A checkpoint is a folder as ``save_pretrained`` writes it, or a repository on the Hugging Face hub. Its weights are read
+from safetensors, which hold numbers and no code. Every failure names the tool, the checkpoint and the way out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from formal_llm.errors import CheckpointError, MissingDependency
+
+#: The types of the numbers in a model.
+DTYPES = ("float32", "float16", "bfloat16")
+_HOW = "pip install 'formal-llm[experts]'"
+_INSTEAD = "name another checkpoint (experts(checkpoints={...}) or a TOML file), or leave the tool out"
+#: What the extra ``experts`` brings.
+_OURS = ("torch", "transformers", "diffusers", "numpy", "PIL", "safetensors", "huggingface_hub")
+#: Weights that heads of one kind do not use, and that checkpoints often lack.
+_UNUSED = ("pooler", "position_ids")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A checkpoint, and how it is to be read.
+
+    Attributes:
+        tool: the tool that it is for; with commas between, where several share it.
+        checkpoint: a repository on the hub, or a folder.
+        revision: the branch, tag or commit on the hub; None for its main branch.
+        weights: ``"safetensors"``, or ``"any"`` to read files of PyTorch too, with ``torch.load(weights_only=True)``.
+        dtype: one of :data:`DTYPES`.
+        offline: whether only what is on this machine is read.
+        may_lack: parts of the names of weights that the checkpoint need not have.
+    """
+
+    tool: str
+    checkpoint: str
+    revision: str | None = None
+    weights: Literal["safetensors", "any"] = "safetensors"
+    dtype: str = "float32"
+    offline: bool = False
+    may_lack: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder, where the checkpoint is one; None for a repository on the hub.
+
+        Raises:
+            CheckpointError: it is written as a folder, and there is none.
+        """
+        path = Path(self.checkpoint).expanduser()
+        if path.is_dir():
+            return path
+        # A name on the hub is owner/name, or, of the oldest ones, a name.
+        if self.checkpoint.startswith((".", "~", "/")) or "\\" in self.checkpoint or self.checkpoint.count("/") > 1:
+            raise CheckpointError(self.tool, self.checkpoint, "is no folder", _INSTEAD)
+        return None
+
+    @property
+    def key(self) -> str:
+        """What tells one loaded model from another."""
+        return f"{self.checkpoint}@{self.revision or 'main'} {self.dtype} {self.weights}"
+
+    def fingerprint(self) -> str:
+        """A short text that changes when the checkpoint does, as far as can be told without reading it whole.
+
+        Of a folder the names, sizes and times of its files count; of a repository its name and revision.
+        """
+        digest = hashlib.sha256(self.key.encode())
+        folder = self.folder
+        for file in sorted(folder.rglob("*")) if folder is not None else ():
+            if folder is not None and file.is_file():
+                stat = file.stat()
+                digest.update(f"\0{file.relative_to(folder)} {stat.st_size} {stat.st_mtime_ns}".encode())
+        return digest.hexdigest()[:12]
+
+    def here(self) -> bool:
+        """Whether the checkpoint is on this machine: a folder, or a repository whose weights are in the hub's cache.
+
+        Raises:
+            CheckpointError: it is written as a folder, and there is none.
+            MissingDependency: huggingface_hub is not installed.
+        """
+        if self.folder is not None:
+            return True
+        cached = self._cached()
+        endings = {".safetensors"} if self.weights == "safetensors" else {".safetensors", ".bin"}
+        return cached is not None and any(file.suffix in endings for file in cached.rglob("*"))
+
+    def _cached(self) -> Path | None:
+        """The folder of the repository in the hub's cache, if it is there."""
+        with self.telling("a repository"):
+            from huggingface_hub import try_to_load_from_cache
+
+            for name in ("config.json", "model_index.json", "model.safetensors"):
+                found = try_to_load_from_cache(self.checkpoint, name, revision=self.revision)
+                if isinstance(found, str):
+                    return Path(found).parent
+        return None
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    def model(self, auto: str, **more: Any) -> Any:
+        """A model of transformers, on the CPU, ready to be used.
+
+        Args:
+            auto: the name of one of the ``Auto...`` classes of transformers, or of a model class.
+            **more: what ``from_pretrained`` is told besides.
+
+        Raises:
+            CheckpointError: it cannot be had, is of another architecture, or lacks weights.
+            MissingDependency: torch or transformers are not installed.
+        """
+        with self.telling(auto):
+            import torch
+            import transformers
+
+            model, told = getattr(transformers, auto).from_pretrained(
+                self._place,
+                dtype=getattr(torch, self.dtype),
+                use_safetensors=True if self.weights == "safetensors" else None,
+                output_loading_info=True,
+                **self._where,
+                **more,
+            )
+        # What is missing would be drawn at random, and the tool would talk nonsense without a word of warning.
+        known = (*_UNUSED, *self.may_lack)
+        missing = sorted(name for name in told["missing_keys"] if not any(part in name for part in known))
+        if missing:
+            some = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
+            raise CheckpointError(
+                self.tool, self.checkpoint, f"has no weights for {some}: it was made for something else", _INSTEAD
+            )
+        return model.eval()
+
+    def processor(self, auto: str, **more: Any) -> Any:
+        """A tokenizer (``"AutoTokenizer"``) or an image processor (``"AutoImageProcessor"``) that needs Pillow only.
+
+        Raises:
+            CheckpointError, MissingDependency: as :meth:`model`.
+        """
+        if auto == "AutoImageProcessor":
+            more["backend"] = "pil"
+        with self.telling(auto):
+            import transformers
+
+            return getattr(transformers, auto).from_pretrained(self._place, **self._where, **more)
+
+    def pipeline(self, name: str) -> Any:
+        """A pipeline of diffusers, on the CPU, without progress bars.
+
+        Args:
+            name: its class.
+
+        Raises:
+            CheckpointError, MissingDependency: as :meth:`model`.
+        """
+        with self.telling(name):
+            import diffusers
+            import torch
+
+            found = getattr(diffusers, name).from_pretrained(
+                self._place,
+                use_safetensors=True if self.weights == "safetensors" else None,
+                **self._where,
+            )
+            if self.dtype != "float32":
+                found.to(getattr(torch, self.dtype))  # what from_pretrained calls the type depends on its version
+        found.set_progress_bar_config(disable=True)
+        return found
+
+    def file(self, name: str) -> Path:
+        """A file of the checkpoint.
+
+        Raises:
+            CheckpointError: it cannot be had.
+            MissingDependency: huggingface_hub is not installed.
+        """
+        with self.telling(name):
+            place = self._place
+            if place != self.checkpoint or self.folder is not None:
+                if not (Path(place) / name).is_file():
+                    raise FileNotFoundError(f"there is no file {name} in it")
+                return Path(place) / name
+            from huggingface_hub import hf_hub_download
+
+            return Path(hf_hub_download(self.checkpoint, name, revision=self.revision))
+
+    @property
+    def _place(self) -> str:
+        """What ``from_pretrained`` is told: the folder, or the name on the hub.
+
+        Offline it is the folder in the hub's cache: told a name, the libraries ask the hub for this and that even where
+        they are told not to.
+        """
+        folder = self.folder
+        if folder is None and self.offline:
+            folder = self._cached()
+            if folder is None:
+                raise FileNotFoundError("it is not in the cache, and the hub is not to be asked")
+        return self.checkpoint if folder is None else str(folder)
+
+    @property
+    def _where(self) -> dict[str, Any]:
+        if self.folder is not None or self.offline:
+            return {"local_files_only": True}
+        return {} if self.revision is None else {"revision": self.revision}
+
+    @contextmanager
+    def telling(self, what: str) -> Iterator[None]:
+        """Turn what the libraries raise into errors that help."""
+        try:
+            yield
+        except CheckpointError:
+            raise
+        except ImportError as error:
+            if error.name in _OURS:
+                raise MissingDependency(f"the tool {self.tool} needs {error.name}: {_HOW}") from error
+            problem = f"needs a library that is not installed ({_line(error)})"
+            raise CheckpointError(self.tool, self.checkpoint, problem, f"install it, {_INSTEAD}") from error
+        except MemoryError:
+            raise
+        except OSError as error:  # not found, no network, no permission, no safetensors among the files
+            if "safetensors" in str(error):
+                problem = f"has no weights as safetensors ({_line(error)})"
+                remedy = 'name a revision that has, or say weights = "any" in the TOML file if you trust it'
+            elif self.folder is None:
+                problem = f"cannot be had from the hub or its cache ({_line(error)})"
+                remedy = f"download it once with a network (hf download {self.checkpoint}), {_INSTEAD}"
+            else:
+                problem, remedy = f"is not complete ({_line(error)})", _INSTEAD
+            raise CheckpointError(self.tool, self.checkpoint, problem, remedy) from error
+        except Exception as error:  # another architecture, a damaged file: each library has its own exceptions
+            problem = f"cannot be read as {what} ({_line(error)})"
+            raise CheckpointError(self.tool, self.checkpoint, problem, _INSTEAD) from error
+
+
+@dataclass
+class Parts:
+    """A model that was loaded, with what it needs beside it.
+
+    Attributes:
+        model: the model, or a pipeline of diffusers.
+        tokenizer, images: its tokenizer and image processor, where it has them.
+        device: where the model is, as torch names it.
+        more: what else an expert wants to keep with it.
+    """
+
+    model: Any
+    tokenizer: Any = None
+    images: Any = None
+    device: str = "cpu"
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def move(self, device: str) -> None:
+        """Bring the model to a device; what it leaves is free for others."""
+        self.model.to(device)
+        left, self.device = self.device, device
+        if left.startswith("cuda"):
+            import torch
+
+            torch.cuda.empty_cache()
+
+    @property
+    def bytes(self) -> int:
+        """What the weights take."""
+        inside = getattr(self.model, "components", None)  # of a pipeline
+        modules = list(inside.values()) if isinstance(inside, dict) else [self.model]
+        numbers = {
+            number.data_ptr(): number.nbytes
+            for module in modules
+            if hasattr(module, "parameters")
+            for number in (*module.parameters(), *module.buffers())
+        }
+        return sum(numbers.values())
+
+
+def pick_device(device: str | None) -> str:
+    """The device that is meant, or the best there is: a GPU that torch can use, else the CPU.
+
+    Raises:
+        MissingDependency: torch is not installed.
+    """
+    if device:
+        return device
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingDependency(f"experts need torch: {_HOW}") from error
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def offline_by_environment() -> bool:
+    """Whether ``HF_HUB_OFFLINE`` says that the hub is not to be asked."""
+    return os.environ.get("HF_HUB_OFFLINE", "").strip().upper() in ("1", "ON", "YES", "TRUE")
+
+
+def _line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:300]}{'...' if len(text) > 300 else ''}"

@@ -1,0 +1,104 @@
+"""The tools that the sentence of an OpenAGI task calls for, and the reward of using just these.
+
+The benchmark (Ge et al. 2023) gives no reference plans for its 185 tasks. What is here is our own reading of its
+sentences, authored in ``tasks/openagi/references.toml``: they are composed of words each of which asks for one thing
+that one tool does. So a plan can be judged offline and without executing it: which of these tools does it use, and
+which others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from formal_llm import authored
+from formal_llm.errors import NotationError
+from formal_llm.planning.task import Task
+from formal_llm.planning.wording import read_toml
+from formal_llm.rltf.rewards import ReferenceTools, register
+
+
+@dataclass(frozen=True)
+class References:
+    """What the words of a sentence call for.
+
+    Attributes:
+        words: for words of a sentence the tool that they call for.
+        questions: rules of words, the name of an input that has to be given (empty for none), and a tool; of the rules
+            with the same words the first that fits counts.
+        version: a hash of both.
+    """
+
+    words: Mapping[str, str]
+    questions: tuple[tuple[str, str, str], ...]
+    version: str
+
+    @classmethod
+    def from_mapping(cls, data: Mapping[str, Any], *, file: str | None = None) -> References:
+        """References from the tables of a TOML file.
+
+        Raises:
+            NotationError: a table is missing, or does not have the form described in ``references.toml``.
+        """
+        try:
+            words = dict(data["words"])
+            rows = [(row["words"], row.get("given", ""), row["tool"]) for row in data.get("questions", ())]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            problem = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
+            raise NotationError(problem, file=file) from None
+        if wrong := [text for row in (*words.items(), *rows) for text in row if not isinstance(text, str)]:
+            raise NotationError(f"words and tools are texts, unlike {wrong[0]!r}", file=file)
+        said = json.dumps([sorted(words.items()), rows])
+        return cls(words, tuple(rows), hashlib.sha256(said.encode()).hexdigest()[:16])
+
+    def tools(self, task: Task) -> set[str]:
+        """The tools that a task's sentence calls for; none for a sentence without any of the words."""
+        tools = {tool for words, tool in self.words.items() if words in task.description}
+        answered = set()
+        for words, given, tool in self.questions:
+            if words in task.description and words not in answered and (not given or given in task.inputs):
+                answered.add(words)
+                tools.add(tool)
+        return tools
+
+
+@cache
+def references() -> References:
+    """The references of the OpenAGI pack.
+
+    Raises:
+        NotationError: the file cannot be read.
+    """
+    file = authored.find("tasks", "openagi") / "references.toml"
+    return References.from_mapping(read_toml(file), file=str(file))
+
+
+def tools_called_for(task: Task) -> set[str]:
+    """The tools that the sentence of an OpenAGI task calls for, by its words and the names of its inputs."""
+    return references().tools(task)
+
+
+def openagi_reward(kind: Literal["f1", "exact"] = "f1") -> ReferenceTools:
+    """The offline reward of the OpenAGI tasks: how well a plan's tools agree with those that the sentence calls for.
+
+    Args:
+        kind: ``"f1"`` or ``"exact"``; see :class:`~formal_llm.rltf.rewards.ReferenceTools`.
+    """
+    pack = read_toml(authored.find("tasks", "openagi") / "pack.toml")
+    inputs = [entry["terminal"] for entry in pack["inputs"].values()]
+    name = f"openagi tools, {kind}, {references().version}"
+    return ReferenceTools(tools_called_for, kind, inputs=inputs, name=name)
+
+
+def openagi_exact_reward() -> ReferenceTools:
+    """1 for a plan that uses just the tools that the sentence calls for, else 0."""
+    return openagi_reward("exact")
+
+
+# Recipes ask for them by these names once this module is imported.
+register("openagi", openagi_reward)
+register("openagi-exact", openagi_exact_reward)

@@ -1,0 +1,263 @@
+"""Restormer, a network that restores pictures, written from its paper.
+
+Zamir et al. 2022, "Restormer: Efficient Transformer for High-Resolution Image Restoration", arXiv 2111.09881.
+
+A U of four levels: at each level the picture is half as wide and has twice the features. The blocks are transformers
+whose attention is between features instead of between pixels (section 3.1 of the paper), so that the cost grows with
+the number of pixels and not with its square, and whose feed-forward part has gates (section 3.2).
+
+No library has it, and its authors publish weights as files of PyTorch. :func:`convert_restormer` makes safetensors of
+such a file once. The names of the weights are the authors', so that their files fit; what size the network has is told
+from the weights.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes of a network; as they stand here, those of the paper.
+
+    Attributes:
+        channels: 3 for colours, 1 for gray pictures.
+        width: how many features the first level has; each next level has twice as many.
+        blocks: how many blocks each level has.
+        heads: how many heads the attention of each level has.
+        hidden: how many gated features the feed-forward part of each level has: 2.66 times the features.
+        refinement: how many blocks refine the result at full size.
+        centred: whether the layer norms take the mean off and have a bias: so in the weights against blur; in those
+            against noise not.
+    """
+
+    channels: int = 3
+    width: int = 48
+    blocks: tuple[int, ...] = (4, 6, 6, 8)
+    heads: tuple[int, ...] = (1, 2, 4, 8)
+    hidden: tuple[int, ...] = (127, 255, 510, 1021)
+    refinement: int = 4
+    centred: bool = True
+
+    @classmethod
+    def of(cls, weights: Mapping[str, Any]) -> Shape:
+        """The shape of the network that has these weights.
+
+        Raises:
+            KeyError: they are not those of a Restormer.
+        """
+        levels = ("encoder_level1", "encoder_level2", "encoder_level3", "latent")
+
+        def count(level: str) -> int:
+            return len({name.split(".")[1] for name in weights if name.startswith(f"{level}.")})
+
+        return cls(
+            channels=weights["patch_embed.proj.weight"].shape[1],
+            width=weights["patch_embed.proj.weight"].shape[0],
+            blocks=tuple(map(count, levels)),
+            heads=tuple(weights[f"{level}.0.attn.temperature"].shape[0] for level in levels),
+            hidden=tuple(weights[f"{level}.0.ffn.project_out.weight"].shape[1] for level in levels),
+            refinement=count("refinement"),
+            centred="latent.0.norm1.body.bias" in weights,
+        )
+
+
+class Restormer(nn.Module):  # type: ignore[misc]  # torch is typed in part
+    """The network.
+
+    Args:
+        shape: its sizes.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape = shape
+        wide = [shape.width * 2**level for level in range(4)]
+
+        def blocks(level: int, count: int, features: int | None = None) -> nn.Sequential:
+            # At full size the decoder keeps the features of both branches, and with them the hidden size of level 2.
+            features = wide[level] if features is None else features
+            hidden = shape.hidden[wide.index(features)]
+            return nn.Sequential(*(_Block(features, shape.heads[level], hidden, shape.centred) for _ in range(count)))
+
+        self.patch_embed = nn.ModuleDict({"proj": _conv(shape.channels, wide[0], 3)})
+        self.encoder_level1 = blocks(0, shape.blocks[0])
+        self.down1_2 = _halved(wide[0])
+        self.encoder_level2 = blocks(1, shape.blocks[1])
+        self.down2_3 = _halved(wide[1])
+        self.encoder_level3 = blocks(2, shape.blocks[2])
+        self.down3_4 = _halved(wide[2])
+        self.latent = blocks(3, shape.blocks[3])
+        self.up4_3 = _doubled(wide[3])
+        self.reduce_chan_level3 = _conv(wide[3], wide[2], 1)
+        self.decoder_level3 = blocks(2, shape.blocks[2])
+        self.up3_2 = _doubled(wide[2])
+        self.reduce_chan_level2 = _conv(wide[2], wide[1], 1)
+        self.decoder_level2 = blocks(1, shape.blocks[1])
+        self.up2_1 = _doubled(wide[1])
+        self.decoder_level1 = blocks(0, shape.blocks[0], wide[1])
+        self.refinement = blocks(0, shape.refinement, wide[1])
+        self.output = _conv(wide[1], shape.channels, 3)
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the weights."""
+        return self.output.weight.dtype
+
+    def forward(self, pixels: Any) -> Any:
+        """Pictures x channels x height x width, from 0 to 1; height and width are multiples of 8."""
+        first = self.encoder_level1(self.patch_embed["proj"](pixels))
+        second = self.encoder_level2(self.down1_2["body"](first))
+        third = self.encoder_level3(self.down2_3["body"](second))
+        deepest = self.latent(self.down3_4["body"](third))
+        # Each level of the way up sees the same level of the way down.
+        up = torch.cat([self.up4_3["body"](deepest), third], 1)
+        up = self.decoder_level3(self.reduce_chan_level3(up))
+        up = torch.cat([self.up3_2["body"](up), second], 1)
+        up = self.decoder_level2(self.reduce_chan_level2(up))
+        up = torch.cat([self.up2_1["body"](up), first], 1)
+        # The network learns what to change.
+        return pixels + self.output(self.refinement(self.decoder_level1(up)))
+
+
+class _Block(nn.Module):  # type: ignore[misc]
+    """Attention between features, then a gated feed-forward part, each added to what came in."""
+
+    def __init__(self, features: int, heads: int, hidden: int, centred: bool) -> None:
+        super().__init__()
+        self.norm1 = _Norm(features, centred)
+        self.attn = _Attention(features, heads)
+        self.norm2 = _Norm(features, centred)
+        self.ffn = _Gated(features, hidden)
+
+    def forward(self, x: Any) -> Any:
+        x = x + self.attn(self.norm1(x))
+        return x + self.ffn(self.norm2(x))
+
+
+class _Norm(nn.Module):  # type: ignore[misc]
+    """A layer norm over the features of each pixel."""
+
+    def __init__(self, features: int, centred: bool) -> None:
+        super().__init__()
+        self.body = nn.ParameterDict({"weight": torch.ones(features)})
+        if centred:
+            self.body["bias"] = torch.zeros(features)
+
+    def forward(self, x: Any) -> Any:
+        spread = torch.sqrt(x.var(1, keepdim=True, unbiased=False) + 1e-5)
+        weight = self.body["weight"][:, None, None]
+        if "bias" not in self.body:
+            return x / spread * weight
+        return (x - x.mean(1, keepdim=True)) / spread * weight + self.body["bias"][:, None, None]
+
+
+class _Attention(nn.Module):  # type: ignore[misc]
+    """Multi-Dconv head transposed attention: which features go together, over all pixels (section 3.1)."""
+
+    def __init__(self, features: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.temperature = nn.Parameter(torch.ones(heads, 1, 1))
+        self.qkv = _conv(features, 3 * features, 1)
+        self.qkv_dwconv = _conv(3 * features, 3 * features, 3, groups=3 * features)
+        self.project_out = _conv(features, features, 1)
+
+    def forward(self, x: Any) -> Any:
+        pictures, _, height, width = x.shape
+        # Pictures x (query, key, value) x heads x features x pixels.
+        split = self.qkv_dwconv(self.qkv(x)).reshape(pictures, 3, self.heads, -1, height * width)
+        query, key, value = split.unbind(1)
+        likeness = functional.normalize(query, dim=-1) @ functional.normalize(key, dim=-1).transpose(-2, -1)
+        mixed = (likeness * self.temperature).softmax(-1) @ value
+        return self.project_out(mixed.reshape(x.shape))
+
+
+class _Gated(nn.Module):  # type: ignore[misc]
+    """Gated-Dconv feed-forward: one half of the features says how much of the other passes (section 3.2)."""
+
+    def __init__(self, features: int, hidden: int) -> None:
+        super().__init__()
+        self.project_in = _conv(features, 2 * hidden, 1)
+        self.dwconv = _conv(2 * hidden, 2 * hidden, 3, groups=2 * hidden)
+        self.project_out = _conv(hidden, features, 1)
+
+    def forward(self, x: Any) -> Any:
+        gate, passed = self.dwconv(self.project_in(x)).chunk(2, dim=1)
+        return self.project_out(functional.gelu(gate) * passed)
+
+
+def _conv(from_: int, to: int, side: int, groups: int = 1) -> Any:
+    return nn.Conv2d(from_, to, side, padding=side // 2, groups=groups, bias=False)
+
+
+def _halved(features: int) -> Any:
+    """Half the height and width, twice the features."""
+    return nn.ModuleDict({"body": nn.Sequential(_conv(features, features // 2, 3), nn.PixelUnshuffle(2))})
+
+
+def _doubled(features: int) -> Any:
+    """Twice the height and width, half the features."""
+    return nn.ModuleDict({"body": nn.Sequential(_conv(features, features * 2, 3), nn.PixelShuffle(2))})
+
+
+# -- weights -----------------------------------------------------------------------------------------------------------
+
+
+def read_restormer(file: str | os.PathLike[str], dtype: str = "float32") -> Restormer:
+    """The network with the weights of a safetensors file, ready to be used on the CPU.
+
+    Raises:
+        KeyError, RuntimeError: they are not those of a Restormer.
+        OSError: the file cannot be read.
+    """
+    from safetensors.torch import load_file
+
+    weights = load_file(file)
+    model = Restormer(Shape.of(weights))
+    model.load_state_dict(weights)
+    model.eval().to(getattr(torch, dtype))
+    return model
+
+
+def convert_restormer(file: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path:
+    """Make a checkpoint for the loader ``restormer`` of a weight file as the authors publish it.
+
+    The files are on the page of releases of github.com/swz30/Restormer: ``real_denoising.pth`` and
+    ``single_image_defocus_deblurring.pth`` are those that OpenAGI uses. A file of PyTorch is a pickle; it is read with
+    ``weights_only=True``, which makes tensors and nothing else of it.
+
+    Args:
+        file: the ``.pth`` file.
+        folder: where ``model.safetensors`` is to be written; made if it is not there.
+
+    Returns:
+        The folder, to be named as the checkpoint.
+
+    Raises:
+        ValueError: the file does not hold the weights of a Restormer.
+        pickle.UnpicklingError: the file holds something else than tensors.
+        OSError: a file cannot be read or written.
+    """
+    from safetensors.torch import save_file
+
+    held = torch.load(file, map_location="cpu", weights_only=True)
+    weights = held.get("params", held) if isinstance(held, dict) else None
+    try:
+        if weights is None:
+            raise KeyError("no names")
+        Restormer(Shape.of(weights)).load_state_dict(weights)
+    except (KeyError, RuntimeError, AttributeError, IndexError) as error:
+        raise ValueError(f"{os.fspath(file)} does not hold the weights of a Restormer ({error})") from error
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    save_file({name: tensor.contiguous() for name, tensor in weights.items()}, place / "model.safetensors")
+    return place

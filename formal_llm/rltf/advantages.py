@@ -1,0 +1,415 @@
+"""Advantages: from the rewards of plans to the weights of a policy-gradient update. Pure functions, no tensors.
+
+Every update of a policy pi makes this sum larger, over the episodes that it is given::
+
+    sum of weight_i * log pi(plan_i)
+
+The weights are constants; no gradient goes through them. What tells the estimators apart is how rewards become weights.
+An estimator is *unbiased* if the expected gradient of that sum is the gradient of the expected reward J.
+
+==================  ========================================================  =======================================
+name                weight of sample i of n                                   expected gradient
+==================  ========================================================  =======================================
+``plain``           r_i / n                                                   grad J
+``reinforce``       (r_i - b) / n, b a moving average of earlier groups       grad J
+``rloo``            (r_i - mean of the other rewards) / n                     grad J
+``grpo_unscaled``   (r_i - mean) / n                                          (n - 1) / n * grad J
+``grpo``            (r_i - mean) / (std + eps) / n                            biased: in general no multiple of grad J
+``stratified``      known plans: pi_k (r_k - b); samples that are not known:  grad J
+                    (r_i - b) / n; samples that are known: 0
+``exact``           all plans: pi_k (r_k - J); no samples                     grad J, with no variance
+==================  ========================================================  =======================================
+
+All rests on one identity: the probabilities of all plans sum to 1, so sum_k pi_k grad log pi_k = 0 over the whole
+language, and whatever does not depend on the sample can be subtracted from its reward. Hence a baseline may be made of
+anything that was there before the sample was drawn (``reinforce``, ``stratified``) or of the other samples (``rloo``),
+but the mean over a group holds the sample itself, with 1/n of its weight (``grpo_unscaled``), and its standard
+deviation depends on it in a way that does not cancel (``grpo``).
+
+Sources: Williams 1992 (REINFORCE); Li et al. 2024, arXiv 2402.00798 (moving average per task); Kool et al. 2019 and
+Ahmadian et al. 2024, arXiv 2402.14740 (leave one out); Shao et al. 2024, arXiv 2402.03300 (GRPO); Liu et al. 2025,
+arXiv 2503.20783 (its bias, and "Dr. GRPO"); Norouzi et al. 2018, arXiv 1807.02322 (exact inside a memory of plans,
+sampled outside).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from formal_llm.errors import InputError, ResourceNotFound
+
+#: How much of the old value a moving-average baseline keeps at each group (the paper's).
+DECAY = 0.8
+#: What ``grpo`` adds to the standard deviation, in the unit of the rewards; as TRL does.
+EPSILON = 1e-4
+#: By how much the probabilities of plans may miss 1; models that compute in bf16 are not exact.
+TOLERANCE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The moving average of a task's rewards.
+
+    Attributes:
+        value: the average, in the unit of the rewards.
+        groups: how many groups of samples it has seen.
+    """
+
+    value: float
+    groups: int = 0
+
+    @classmethod
+    def start(cls, reward: float) -> Baseline:
+        """The baseline before the first sample.
+
+        Args:
+            reward: of the greedy plan.
+
+        Raises:
+            ValueError: it is not finite.
+        """
+        return cls(_finite(reward, "the reward of the greedy plan"))
+
+    def updated(self, rewards: Sequence[float], decay: float = DECAY) -> Baseline:
+        """The baseline after a group: decay * old + (1 - decay) * mean of the rewards.
+
+        It must be used for the *next* group only: a baseline that holds the rewards that it is subtracted from is not
+        independent of them.
+
+        Args:
+            rewards: of the samples of one group; their order does not matter. Without any, nothing changes.
+            decay: how much of the old value stays, from 0 to 1.
+
+        Raises:
+            ValueError: a reward is not finite, or the decay is not between 0 and 1.
+        """
+        if not 0 <= decay <= 1:
+            raise ValueError(f"the decay of a baseline is between 0 and 1, not {decay}")
+        if not rewards:
+            return self
+        return Baseline(decay * self.value + (1 - decay) * _mean(_checked(rewards)), self.groups + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Baselines:
+    """The baselines of many tasks; a value, so that updating it makes a new one.
+
+    Attributes:
+        values: for each task key its baseline.
+        decay: of all of them.
+    """
+
+    values: Mapping[str, Baseline] = field(default_factory=dict)
+    decay: float = DECAY
+
+    def get(self, key: str) -> Baseline | None:
+        """The baseline of a task; None before it was started."""
+        return self.values.get(key)
+
+    def started(self, key: str, reward: float) -> Baselines:
+        """With a baseline for a task that begins at the reward of its greedy plan; a task that has one keeps it."""
+        return self if key in self.values else self._with(key, Baseline.start(reward))
+
+    def updated(self, key: str, rewards: Sequence[float]) -> Baselines:
+        """After a group of samples of a task (see :meth:`Baseline.updated`).
+
+        Raises:
+            ResourceNotFound: the task's baseline was not started.
+            ValueError: a reward is not finite.
+        """
+        if key not in self.values:
+            raise ResourceNotFound("started baseline of task", key, self.values)
+        return self._with(key, self.values[key].updated(rewards, self.decay))
+
+    def _with(self, key: str, baseline: Baseline) -> Baselines:
+        return replace(self, values={**self.values, key: baseline})
+
+    def to_data(self) -> dict[str, Any]:
+        """As JSON data."""
+        return {"decay": self.decay, "values": {key: [b.value, b.groups] for key, b in self.values.items()}}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Baselines:
+        """What :meth:`to_data` made, after JSON.
+
+        Raises:
+            InputError: it is something else.
+        """
+        try:
+            values = {
+                str(key): Baseline(_finite(float(value), f"the baseline of task {key!r}"), int(groups))
+                for key, (value, groups) in data["values"].items()
+            }
+            return cls(values, float(data["decay"]))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"these are no baselines of tasks: {type(error).__name__}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Plans of a task that were known before its samples were drawn, with rewards that need no sample any more.
+
+    A plan is known by its answers, not by its word: where the automaton is ambiguous, a word has several plans (see
+    :func:`formal_llm.rltf.plan_tree.path`).
+
+    Attributes:
+        probabilities: of the plans under the policy that is updated.
+        rewards: of the plans, in the same order.
+        repeats: for each fresh sample, whether its plan is one of these. It may be left out where there are no known
+            plans or no samples.
+    """
+
+    probabilities: tuple[float, ...] = ()
+    rewards: tuple[float, ...] = ()
+    repeats: tuple[bool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """All that an estimator may look at: one task, before one update.
+
+    Attributes:
+        rewards: of the fresh samples.
+        baseline: the task's moving average from before these samples; None where there is none.
+        known: plans known before these samples were drawn.
+    """
+
+    rewards: tuple[float, ...] = ()
+    baseline: Baseline | None = None
+    known: Known = Known()
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What the logarithms of the plans' probabilities are multiplied with.
+
+    Attributes:
+        known: one weight for each known plan; empty for estimators that do not look at them.
+        sampled: one weight for each fresh sample; the division by their number is done.
+    """
+
+    known: tuple[float, ...] = ()
+    sampled: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Estimator:
+    """A registered estimator: its function and what a trainer has to bring.
+
+    Attributes:
+        name: its name.
+        function: from a checked group to weights.
+        unbiased: whether the expected gradient is that of the expected reward.
+        least_samples: the fewest fresh samples it works with; 0: it takes none.
+        needs_baseline: whether it needs the task's moving average.
+        needs_known: whether it needs the known plans.
+        needs_all: whether these must be all plans of the task.
+    """
+
+    name: str
+    function: Callable[[Group], Weights]
+    unbiased: bool
+    least_samples: int = 1
+    needs_baseline: bool = False
+    needs_known: bool = False
+    needs_all: bool = False
+
+    @property
+    def needs_samples(self) -> bool:
+        """Whether it needs fresh samples."""
+        return self.least_samples > 0
+
+    def __call__(self, group: Group) -> Weights:
+        """The weights of a group.
+
+        Raises:
+            ValueError: a reward or probability that cannot be, says which; or something is missing that is needed.
+        """
+        _check(self, group)
+        return self.function(group)
+
+
+#: The estimators, by name.
+ADVANTAGES: dict[str, Estimator] = {}
+
+
+def advantage(name: str, **needs: Any) -> Callable[[Callable[[Group], Weights]], Callable[[Group], Weights]]:
+    """Register a function from a :class:`Group` to :class:`Weights` as an estimator.
+
+    Args:
+        name: by which recipes call it.
+        **needs: the other attributes of :class:`Estimator`; ``unbiased`` has to be told.
+
+    Raises:
+        ValueError: the name is taken.
+    """
+
+    def register(function: Callable[[Group], Weights]) -> Callable[[Group], Weights]:
+        if name in ADVANTAGES:
+            raise ValueError(f"there is an advantage {name!r} already")
+        ADVANTAGES[name] = Estimator(name, function, **needs)
+        return function
+
+    return register
+
+
+def estimator(name: str) -> Estimator:
+    """The estimator of a name.
+
+    Raises:
+        ResourceNotFound: there is none; names the nearest.
+    """
+    if name not in ADVANTAGES:
+        raise ResourceNotFound("advantage", name, ADVANTAGES)
+    return ADVANTAGES[name]
+
+
+def estimate(
+    name: str, *, rewards: Sequence[float] = (), baseline: Baseline | None = None, known: Known | None = None
+) -> Weights:
+    """The weights of one task's episodes, for any estimator in the same way: each takes what it needs.
+
+    Args:
+        name: of the estimator.
+        rewards: of the fresh samples.
+        baseline: the task's moving average, not yet updated with these samples.
+        known: the plans known before the samples were drawn.
+
+    Raises:
+        ResourceNotFound: there is no such estimator.
+        ValueError: as :class:`Estimator` does.
+    """
+    return estimator(name)(Group(tuple(rewards), baseline, known or Known()))
+
+
+# -- the estimators ----------------------------------------------------------------------------------------------------
+
+
+@advantage("plain", unbiased=True)
+def plain(group: Group) -> Weights:
+    """No baseline (Williams 1992): unbiased, and the noisiest; for comparison."""
+    return _shares(group.rewards)
+
+
+@advantage("reinforce", unbiased=True, needs_baseline=True)
+def reinforce(group: Group) -> Weights:
+    """The paper's: less the moving average of the task's earlier rewards.
+
+    Unbiased since the average was made before these samples were drawn.
+    """
+    assert group.baseline is not None
+    return _shares([reward - group.baseline.value for reward in group.rewards])
+
+
+@advantage("rloo", unbiased=True, least_samples=2)
+def rloo(group: Group) -> Weights:
+    """Less the mean of the other samples' rewards: unbiased, since they are independent of the sample."""
+    count, mean = len(group.rewards), _mean(group.rewards)
+    return _shares([(reward - mean) * count / (count - 1) for reward in group.rewards])
+
+
+@advantage("grpo_unscaled", unbiased=False, least_samples=2)
+def grpo_unscaled(group: Group) -> Weights:
+    """Less the group's mean ("Dr. GRPO"): the right direction, too short by the factor (n - 1) / n."""
+    mean = _mean(group.rewards)
+    return _shares([reward - mean for reward in group.rewards])
+
+
+@advantage("grpo", unbiased=False, least_samples=2)
+def grpo(group: Group) -> Weights:
+    """Less the group's mean, divided by its standard deviation (of a sample, n - 1): biased.
+
+    Groups with nearly equal rewards count as much as others, so the expected direction is not that of the gradient.
+    """
+    mean = _mean(group.rewards)
+    centred = [reward - mean for reward in group.rewards]
+    deviation = math.sqrt(math.fsum(c * c for c in centred) / (len(centred) - 1))
+    return _shares([c / (deviation + EPSILON) for c in centred])
+
+
+@advantage("stratified", unbiased=True, needs_known=True)
+def stratified(group: Group) -> Weights:
+    """Exact over the known plans, sampled outside.
+
+    The gradient is a sum over all plans of pi (r - b) grad log pi, for any b that does not depend on the samples. Its
+    part over the known plans is written out; its part over the others is an expectation, so each sample outside stands
+    for 1/n of it, and a sample inside for nothing. This is unbiased because the known plans were fixed before the
+    samples were drawn, and b is made of them alone: their mean reward, given that a plan is known. Before the first
+    plan is known, b is the moving average, or 0 where there is none.
+    """
+    known = group.known
+    mass = math.fsum(known.probabilities)
+    if mass > 0:
+        baseline = math.fsum(p * r for p, r in zip(known.probabilities, known.rewards, strict=True)) / mass
+    else:
+        baseline = 0.0 if group.baseline is None else group.baseline.value
+    inside = tuple(p * (r - baseline) for p, r in zip(known.probabilities, known.rewards, strict=True))
+    repeats = known.repeats or (False,) * len(group.rewards)
+    outside = [0.0 if repeated else r - baseline for r, repeated in zip(group.rewards, repeats, strict=True)]
+    return Weights(inside, _shares(outside).sampled)
+
+
+@advantage("exact", unbiased=True, least_samples=0, needs_known=True, needs_all=True)
+def exact(group: Group) -> Weights:
+    """The gradient itself: :func:`stratified` where all plans are known. A sample, if there is one, counts nothing."""
+    return stratified(replace(group, known=replace(group.known, repeats=(True,) * len(group.rewards))))
+
+
+# -- helpers -----------------------------------------------------------------------------------------------------------
+
+
+def _shares(advantages: Sequence[float]) -> Weights:
+    """Weights without known plans: each advantage divided by the number of samples."""
+    return Weights(sampled=tuple(value / len(advantages) for value in advantages))
+
+
+def _mean(rewards: Sequence[float]) -> float:
+    return math.fsum(rewards) / len(rewards)
+
+
+def _finite(value: float, what: str) -> float:
+    if not math.isfinite(value):
+        raise ValueError(f"{what} is {value}, not a finite number")
+    return value
+
+
+def _checked(rewards: Sequence[float], of: str = "sample") -> tuple[float, ...]:
+    """Finite rewards as they are."""
+    return tuple(_finite(r, f"the reward of {of} {n} of {len(rewards)}") for n, r in enumerate(rewards, 1))
+
+
+def _check(needs: Estimator, group: Group) -> None:
+    """Raise for what cannot be, before any weight is made of it."""
+    known, count = group.known, len(group.rewards)
+    _checked(group.rewards)
+    if count < needs.least_samples:
+        least = f"{needs.least_samples} sample{'s' * (needs.least_samples > 1)}"
+        raise ValueError(f"the advantage {needs.name!r} needs at least {least} of a task, there are {count}")
+    if needs.needs_baseline and group.baseline is None:
+        raise ValueError(
+            f"the advantage {needs.name!r} needs the task's baseline; begin with Baseline.start(greedy reward)"
+        )
+    if group.baseline is not None:
+        _finite(group.baseline.value, "the baseline")
+    if not needs.needs_known:
+        return
+    _checked(known.rewards, "known plan")
+    if len(known.probabilities) != len(known.rewards):
+        raise ValueError(f"{len(known.rewards)} rewards for {len(known.probabilities)} known plans")
+    for number, probability in enumerate(known.probabilities, 1):
+        if not 0 <= probability <= 1 + TOLERANCE:  # a nan compares false
+            raise ValueError(f"the probability of known plan {number} is {probability}, not between 0 and 1")
+    mass = math.fsum(known.probabilities)
+    if mass > 1 + TOLERANCE:
+        raise ValueError(f"the probabilities of the known plans sum to {mass:.4f}: is one there twice?")
+    if needs.needs_all:
+        if mass < 1 - TOLERANCE:
+            raise ValueError(
+                f"the advantage {needs.name!r} needs all plans of the task, but the probabilities of the "
+                f"{len(known.probabilities)} known ones sum to {mass:.4f}; use 'stratified' where some are not known"
+            )
+    elif len(known.repeats) != count and (known.repeats or known.probabilities):
+        raise ValueError(f"for {count} samples it must be told whether each is known; {len(known.repeats)} are told")

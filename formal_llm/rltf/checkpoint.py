@@ -1,0 +1,160 @@
+"""Checkpoints: all that a run needs to go on exactly where it was.
+
+A checkpoint is a folder ``checkpoints/step-000120``: the adapters in the format of peft, the optimizer's state, and
+``state.json`` with the rest. Draws need no state: each comes from the seed, the update and the task. A checkpoint is
+written beside its place and then moved there, so one that is there is whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from formal_llm.errors import TrainingError
+from formal_llm.rltf.policy import Policy
+
+_FORMAT = "formal_llm.rltf.checkpoint/1"
+_FOLDER = "checkpoints"
+_NAME = "step-{:06d}"
+#: The adapters of the best held-out reward, and those at the end.
+BEST, FINAL = "best", "final"
+
+
+@dataclass(frozen=True)
+class State:
+    """What is saved besides adapters and optimizer.
+
+    Attributes:
+        step: how many updates were made.
+        data: of the trainer, as JSON data.
+    """
+
+    step: int
+    data: Mapping[str, Any]
+
+
+class Checkpoints:
+    """The checkpoints of a run.
+
+    Args:
+        folder: of the run.
+        keep: how many of the last ones stay.
+        fingerprint: what the run depends on, as JSON data: a checkpoint of another one is refused.
+    """
+
+    def __init__(self, folder: str | Path, *, keep: int = 2, fingerprint: Mapping[str, Any] | None = None) -> None:
+        self.folder = Path(folder) / _FOLDER
+        self.keep = keep
+        self.fingerprint = json.loads(json.dumps(dict(fingerprint or {})))
+
+    def save(self, policy: Policy, optimizer: Any, state: State) -> Path:
+        """Save a checkpoint, and remove those that are too old.
+
+        Raises:
+            TrainingError: it cannot be written.
+        """
+        import torch
+
+        place = self.folder / _NAME.format(state.step)
+        fresh = place.with_name(place.name + ".new")
+        try:
+            shutil.rmtree(fresh, ignore_errors=True)
+            fresh.mkdir(parents=True)
+            policy.save(fresh)
+            torch.save(optimizer.state_dict(), fresh / "optimizer.pt")
+            data = {"format": _FORMAT, "step": state.step, "fingerprint": self.fingerprint, **state.data}
+            (fresh / "state.json").write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
+            for file in fresh.iterdir():
+                _sync(file)
+            if place.exists():  # made before a resume; the same, but nobody can tell
+                shutil.rmtree(place)
+            fresh.rename(place)
+            _sync(self.folder)
+        except (OSError, RuntimeError) as error:
+            raise TrainingError(
+                f"the checkpoint {place} cannot be written: {error}; earlier checkpoints are as they were"
+            ) from error
+        for old in self.steps()[: -self.keep]:
+            shutil.rmtree(self.folder / _NAME.format(old), ignore_errors=True)
+        return place
+
+    def steps(self) -> list[int]:
+        """The steps of which there is a whole checkpoint, the earliest first."""
+        found = []
+        for place in self.folder.glob("step-*") if self.folder.is_dir() else ():
+            number = place.name.removeprefix("step-")
+            if number.isdigit() and (place / "state.json").is_file():
+                found.append(int(number))
+        return sorted(found)
+
+    def load(self, policy: Policy, optimizer: Any, step: int | None = None) -> State | None:
+        """Put a checkpoint into policy and optimizer; the last one where no step is given.
+
+        Returns:
+            Its state; None where there is no checkpoint.
+
+        Raises:
+            TrainingError: it is damaged, or of a run with other settings; says which.
+            ModelError: its adapters do not fit the model.
+        """
+        import torch
+
+        steps = self.steps()
+        if not steps:
+            return None
+        place = self.folder / _NAME.format(steps[-1] if step is None else step)
+        try:
+            data = json.loads((place / "state.json").read_text(encoding="utf-8"))
+            if data.pop("format") != _FORMAT:
+                raise TrainingError(f"{place} is no checkpoint that this version can read")
+            odd = [key for key, value in self.fingerprint.items() if data["fingerprint"].get(key) != value]
+            if odd:
+                was, now = data["fingerprint"].get(odd[0]), self.fingerprint[odd[0]]
+                raise TrainingError(
+                    f"{place} is of a run with other settings ({odd[0]} was {was!r}, now {now!r}); go on with the "
+                    "same, or begin a run in another folder"
+                )
+            step_found = int(data.pop("step"))
+            state = torch.load(place / "optimizer.pt", weights_only=True)
+        except TrainingError:
+            raise
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, EOFError) as error:
+            raise TrainingError(
+                f"the checkpoint {place} is damaged ({type(error).__name__}: {error}); remove it to go on from the one "
+                "before"
+            ) from error
+        policy.load(place)
+        try:
+            optimizer.load_state_dict(state)
+        except (ValueError, KeyError) as error:
+            raise TrainingError(f"the optimizer of {place} does not fit: {error}") from error
+        data.pop("fingerprint")
+        return State(step_found, data)
+
+    def mark(self, policy: Policy, name: str) -> Path:
+        """Save the adapters alone under a name (``best``, ``final``) in the folder of the run."""
+        place = self.folder.parent / name
+        fresh = place.with_name(place.name + ".new")
+        shutil.rmtree(fresh, ignore_errors=True)
+        policy.save(fresh)
+        old = place.with_name(place.name + ".old")
+        shutil.rmtree(old, ignore_errors=True)
+        if place.exists():
+            place.rename(old)
+        fresh.rename(place)
+        shutil.rmtree(old, ignore_errors=True)
+        return place
+
+
+def _sync(path: Path) -> None:
+    """See to it that what was written is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,104 @@
+"""Several processes, one model: each has whole groups of samples, and the gradients are summed.
+
+What a process computes depends on the update and the task alone, not on how many processes there are, so one and two
+processes give the same weights up to rounding. Launched with ``torchrun``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from formal_llm.errors import TrainingError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class World:
+    """The processes of a run.
+
+    Attributes:
+        rank: the number of this one, from 0.
+        size: how many there are.
+    """
+
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def first(self) -> bool:
+        """Whether this process writes the log and the checkpoints."""
+        return self.rank == 0
+
+    def own(self, items: Sequence[T]) -> list[T]:
+        """The items that are this process's."""
+        return list(items[self.rank :: self.size])
+
+    def gather(self, mine: dict[Any, T]) -> dict[Any, T]:
+        """What all processes have, together; the keys of each are its own."""
+        if self.size == 1:
+            return mine
+        import torch.distributed as dist
+
+        parts: list[dict[Any, T]] = [{} for _ in range(self.size)]
+        dist.all_gather_object(parts, mine)
+        return {key: value for part in parts for key, value in part.items()}
+
+    def sum_gradients(self, parameters: Sequence[Any]) -> None:
+        """Replace each gradient by its sum over the processes."""
+        if self.size == 1:
+            return
+        import torch
+        import torch.distributed as dist
+
+        for parameter in parameters:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+            dist.all_reduce(parameter.grad)
+
+    def wait(self) -> None:
+        """Until all processes are here."""
+        if self.size > 1:
+            import torch.distributed as dist
+
+            dist.barrier()
+
+
+@contextmanager
+def world(processes: int | None = None) -> Iterator[World]:
+    """The processes that ``torchrun`` started; this one alone where it did not.
+
+    Args:
+        processes: how many there must be; None: as many as there are.
+
+    Raises:
+        TrainingError: there are others than expected. (``accelerate launch --cpu --num_processes 2`` starts one.)
+    """
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    if processes is not None and size != processes:
+        raise TrainingError(
+            f"{size} process{'es' if size > 1 else ''} under way, not {processes}; start them with "
+            f"torchrun --nproc-per-node {processes} -m formal_llm train ..."
+        )
+    if size == 1:
+        yield World()
+        return
+    import torch
+    import torch.distributed as dist
+
+    rank = int(os.environ["RANK"])
+    on_gpu = torch.cuda.is_available()
+    if on_gpu:
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    dist.init_process_group("nccl" if on_gpu else "gloo")
+    try:
+        if dist.get_world_size() != size:
+            raise TrainingError(f"the process group has {dist.get_world_size()} processes, not {size}")
+        yield World(rank, size)
+        dist.barrier()  # a process that leaves early makes the others abort
+    finally:
+        dist.destroy_process_group()

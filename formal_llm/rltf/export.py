@@ -1,0 +1,277 @@
+"""Tasks, prompts and rewards for trainers of others, such as TRL.
+
+Our trainer puts one question at a time and scores its legal answers. Trainers that sample text know prompts,
+completions and a reward function. So a whole walk is one completion here: the prompt has the rules, the task and the
+first question, and asks for the numbers of all choices in order, such as ``2 1 3``. A later question is not shown, so
+the model has to know from the rules, and learns from the rewards, what its numbers will mean. A completion that leads
+to no plan gets a stated reward.
+
+With TRL (its ``GRPOTrainer`` and ``RLOOTrainer`` take a data set with a column ``prompt`` and give the other columns to
+the reward function by name)::
+
+    from datasets import load_dataset
+    from trl import GRPOTrainer
+
+    write_tasks("tasks.jsonl", planner, tasks)
+    data = load_dataset("json", data_files="tasks.jsonl", split="train")
+    trainer = GRPOTrainer(model, reward_funcs=completion_reward(planner, reward, tasks), train_dataset=data)
+
+The column is called ``task`` and holds the place of the task among ``tasks``; the same tasks have to be given to both.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan
+from formal_llm.llms.question import Message
+from formal_llm.planning.plan import Plan
+from formal_llm.planning.planner import Planner
+from formal_llm.planning.task import Task
+from formal_llm.rltf.episode import Episode
+from formal_llm.rltf.rewards import Judged, RewardFunction, reward_of
+
+#: What a prompt ends with. It stands in the place of the instruction of a single question.
+INSTRUCTION = (
+    "Answer with the numbers of your choices at this question and at all that follow until the plan is finished, in "
+    "order, separated by blanks, and nothing else. Where a question allows several choices, join their numbers with a "
+    "plus sign. A step that leaves only one choice is not asked."
+)
+#: A choice in a completion, and what is between two.
+_CHOICE = re.compile(r"\d{1,9}(?:\+\d{1,9})*")
+_BETWEEN = re.compile(r"[\s,;]+")
+
+
+def walk_messages(planner: Planner, task: str | Task) -> tuple[Message, ...]:
+    """The prompt of a whole walk as messages of a chat: the rules, the task with its first question, what is wanted.
+
+    Args:
+        planner: whose rules and wording.
+        task: the task.
+
+    Raises:
+        NoValidPlan: nothing follows all the rules.
+    """
+    task = Task.of(task)
+    walk = planner.start(task)
+    # Examples of a wording show single questions, and one number for an answer.
+    wording = replace(planner.wording.with_rules(), examples=())
+    rules = wording.before((), task.description, lambda: planner.table(task).rules())
+    question = walk.question
+    if question is None:
+        return (*rules, Message("user", f"{task.description}\n\n{INSTRUCTION}"))
+    instruction = planner.wording.instruction_several if question.several else planner.wording.instruction
+    asked = question.prompt
+    single = instruction.replace("{count}", str(len(question.options)))
+    asked = asked.replace(single, INSTRUCTION) if single in asked else f"{asked}\n\n{INSTRUCTION}"
+    return (*rules, Message("user", asked))
+
+
+def walk_prompt(planner: Planner, task: str | Task) -> str:
+    """As :func:`walk_messages`, as one text, for models without a chat template."""
+    return "\n\n".join(message.content for message in walk_messages(planner, task)) + "\n"
+
+
+def write_tasks(
+    path: str | os.PathLike[str], planner: Planner, tasks: Sequence[Task], *, conversational: bool = False
+) -> Path:
+    """Write tasks with their prompts as JSON lines: ``task``, ``description``, ``group``, ``prompt``.
+
+    Args:
+        path: the file; what is there is replaced.
+        planner: whose rules and wording.
+        tasks: the tasks; ``task`` is the place among them, from 0.
+        conversational: whether ``prompt`` is a list of messages with ``role`` and ``content``, to which the trainer
+            applies the model's chat template, or one text. (There is no column of its own for each: TRL takes a data
+            set with both for one or the other by chance.)
+
+    Returns:
+        The path.
+
+    Raises:
+        NoValidPlan: for one of the tasks nothing follows all the rules.
+    """
+    rows = (
+        {"task": index, "description": task.description, "group": task.group, "prompt": prompt}
+        for index, task in enumerate(tasks)
+        for prompt in [_prompt(planner, task, conversational)]
+    )
+    return _write_lines(path, rows)
+
+
+def write_completions(
+    path: str | os.PathLike[str],
+    planner: Planner,
+    episodes: Iterable[Episode],
+    judged: Iterable[Judged],
+    *,
+    conversational: bool = False,
+) -> Path:
+    """Write plans with their rewards as JSON lines: ``task``, ``prompt``, ``completion``, ``reward``, ``failed``.
+
+    For supervised fine-tuning on good plans, and to learn from plans that were made before.
+
+    Args:
+        path: the file; what is there is replaced.
+        planner: whose rules and wording.
+        episodes: the plans with their decisions; ``task`` is :attr:`Episode.index`.
+        judged: what each of them is worth.
+        conversational: as in :func:`write_tasks`; the completion is a list of one message then.
+
+    Returns:
+        The path.
+
+    Raises:
+        ValueError: not as many rewards as episodes.
+    """
+    prompts: dict[Task, str | list[dict[str, str]]] = {}
+
+    def row(episode: Episode, worth: Judged) -> dict[str, Any]:
+        if episode.task not in prompts:
+            prompts[episode.task] = _prompt(planner, episode.task, conversational)
+        text = " ".join(str(decision.number) for decision in episode.decisions)
+        completion = [{"role": "assistant", "content": text}] if conversational else text
+        data = {"task": episode.index, "prompt": prompts[episode.task], "completion": completion}
+        return {**data, "reward": worth.value, "failed": worth.failed}
+
+    return _write_lines(path, (row(episode, worth) for episode, worth in zip(episodes, judged, strict=True)))
+
+
+# -- completions ------------------------------------------------------------------------------------------------------
+
+
+def read_completion(planner: Planner, task: str | Task, completion: str) -> Plan:
+    """The plan to which the numbers of a completion lead.
+
+    Args:
+        planner: whose rules; its LLM is not asked.
+        task: the task.
+        completion: the numbers of the choices, in order, between blanks, commas or semicolons.
+
+    Raises:
+        InvalidAnswer: there is something else than numbers, a number that was not offered, too few numbers, or some
+            that nothing asks for.
+        NoValidPlan, BudgetExceeded: as :attr:`Walk.question` does.
+    """
+    text = completion.strip()
+    words = [word for word in _BETWEEN.split(text) if word]
+    walk = planner.start(task)
+    for place, word in enumerate(words, 1):
+        question = walk.question
+        if question is None:
+            raise InvalidAnswer(f"the plan is finished after {place - 1} of {len(words)} numbers", [("", text)])
+        if not _CHOICE.fullmatch(word):
+            shown = word if len(word) <= 40 else f"{word[:37]}..."
+            raise InvalidAnswer(f"{shown!r} is not a number", [(question.prompt, text)])
+        walk.answer(tuple(map(int, word.split("+"))))
+    if not walk.done:
+        raise InvalidAnswer(f"the plan is not finished after {len(words)} numbers", [("", text)])
+    return walk.plan
+
+
+def completion_reward(
+    planner: Planner,
+    reward: str | RewardFunction,
+    tasks: Sequence[Task],
+    *,
+    invalid: float = 0.0,
+    workers: int = 1,
+) -> Callable[..., list[float]]:
+    """A reward function as TRL calls it: of prompts and completions, and the other columns of the data set.
+
+    Args:
+        planner: whose rules the completions walk on.
+        reward: the reward of a plan, best a :class:`~formal_llm.rltf.reward_cache.CachedReward`.
+        tasks: the tasks that were exported.
+        invalid: the reward of a completion that leads to no plan.
+        workers: how many threads judge plans.
+
+    Returns:
+        ``function(prompts, completions, *, task=None, **columns) -> list[float]``. Completions are texts or lists of
+        messages. ``task`` has for each the place of its task; where it is left out, the task is the one whose prompt
+        was exported so. Other columns are not looked at. It raises ValueError for a prompt that was exported for no
+        task or for several, and RewardError as the reward does.
+
+    Raises:
+        ValueError: ``invalid`` is no finite number.
+    """
+    judge = reward_of(reward)
+    if not math.isfinite(invalid):
+        raise ValueError(f"the reward of completions that lead to no plan is a finite number, not {invalid}")
+    stated = Judged(float(invalid), "no plan")
+    of_prompt: dict[str, set[int]] = {}
+
+    def place_of(prompt: Any) -> int:
+        if not of_prompt:
+            for place, task in enumerate(tasks):
+                for conversational in (False, True):
+                    key = json.dumps(_prompt(planner, task, conversational))
+                    of_prompt.setdefault(key, set()).add(place)
+        places = of_prompt.get(json.dumps(_messages(prompt)), set())
+        if len({tasks[place] for place in places}) != 1:
+            many = "several tasks" if places else "no task"
+            raise ValueError(f"this prompt was exported for {many}; keep the column 'task' in the data set: {prompt!r}")
+        return min(places)
+
+    def rewards(
+        prompts: Sequence[Any], completions: Sequence[Any], *, task: Sequence[int] | None = None, **_columns: Any
+    ) -> list[float]:
+        places = [place_of(prompt) for prompt in prompts] if task is None else [int(place) for place in task]
+        results = [stated] * len(completions)
+        plans: list[tuple[int, tuple[Task, Plan]]] = []
+        for row, (place, completion) in enumerate(zip(places, completions, strict=True)):
+            if not 0 <= place < len(tasks):
+                raise ValueError(f"there is no task {place}; {len(tasks)} tasks were given")
+            try:
+                plan = read_completion(planner, tasks[place], _said(completion))
+            except (InvalidAnswer, NoValidPlan, BudgetExceeded):
+                continue
+            plans.append((row, (tasks[place], plan)))
+        judged = judge.judge_many([pair for _, pair in plans], workers)
+        for (row, _), worth in zip(plans, judged, strict=True):
+            results[row] = worth
+        return [worth.value for worth in results]
+
+    rewards.__name__ = re.sub(r"\W+", "_", judge.name)  # TRL logs rewards under the function's name
+    return rewards
+
+
+# -- forms ------------------------------------------------------------------------------------------------------------
+
+
+def _prompt(planner: Planner, task: Task, conversational: bool) -> str | list[dict[str, str]]:
+    if not conversational:
+        return walk_prompt(planner, task)
+    return [message._asdict() for message in walk_messages(planner, task)]
+
+
+def _messages(prompt: Any) -> Any:
+    """A prompt as it was exported; trainers may add keys to messages."""
+    if isinstance(prompt, str):
+        return prompt
+    return [{"role": message["role"], "content": message["content"]} for message in prompt]
+
+
+def _said(completion: Any) -> str:
+    """The text of a completion: as it is, or the content of its last message."""
+    if isinstance(completion, str):
+        return completion
+    content = completion[-1].get("content") if completion else ""
+    return content if isinstance(content, str) else ""
+
+
+def _write_lines(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) -> Path:
+    """A file of JSON lines, all of it or as it was."""
+    file = Path(path)
+    beside = file.with_name(file.name + ".new")
+    with beside.open("w", encoding="utf-8") as out:
+        out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    beside.replace(file)
+    return file

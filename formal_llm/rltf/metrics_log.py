@@ -1,0 +1,331 @@
+"""Where a run's figures go: a file of JSON lines, the terminal, and TensorBoard where it is asked for.
+
+``log.jsonl`` in the folder of a run has one line for each thing that happened, in order:
+
+- ``run``: the run begins; ``settings`` has what it was asked to do.
+- ``resume``: it went on after step ``step``; ``best`` is the best held-out reward until then and its step, or null.
+- ``update``: an update was made; ``figures`` has what was measured.
+- ``evaluation``: plans were made for tasks of the split ``split`` ("held-out") and judged.
+- ``checkpoint``: the state after ``step`` is in ``name``; ``best`` says whether it is the best so far.
+- ``end``: the run is over; ``reason`` says why ("done", "interrupted", an error).
+
+Every line has ``kind``, ``step`` (how many updates were made; 0 before the first), ``time`` (UTC) and ``elapsed``, the
+seconds that the run has worked so far, pauses between a kill and a resume not counted. JSON has no infinity and no NaN;
+figures that are none are written as the texts ``"nan"``, ``"inf"`` and ``"-inf"``, so that nothing is taken for a 0.
+
+Figures may have any names. Those that the terminal and the report know: of an update ``reward`` (mean over its plans),
+``reward_spread`` (their standard deviation), ``loss``, ``entropy`` (of the choices), ``kl`` (to the base model),
+``seconds``, ``failed`` (plans with a stated reward); of an evaluation ``reward``, ``exact`` (share of plans with
+just the right tools), ``seconds``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from io import FileIO
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from formal_llm.errors import MissingDependency, ResourceNotFound, ResultsError
+from formal_llm.planning.results import _lock  # the lock of a results file: the same thing
+
+#: The name of the file in the folder of a run.
+LOG = "log.jsonl"
+_FORMAT = "formal_llm.rltf.log/1"
+_KINDS = ("run", "resume", "update", "evaluation", "checkpoint", "end")
+#: The split on which a run is judged.
+HELD_OUT = "held-out"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of a log.
+
+    Attributes:
+        kind: what happened; see the module.
+        step: how many updates were made by then.
+        elapsed: seconds that the run had worked by then.
+        figures: what was measured.
+        data: everything else of the line.
+    """
+
+    kind: str
+    step: int
+    elapsed: float
+    figures: Mapping[str, float] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+class View(Protocol):
+    """Somebody who watches a run."""
+
+    def note(self, entry: Entry) -> None:
+        """Called with each line when it is written."""
+
+    def close(self) -> None:
+        """Called when the log is closed."""
+
+
+class RunLog:
+    """The log of a run that is under way; nobody else can write it in the meantime.
+
+    A line is written at once and whole, so a run that is killed loses nothing; a last line that was only half written
+    is taken away when the log is opened again.
+
+    Args:
+        folder: the folder of the run; made if it is not there.
+        settings: what the run was asked to do, as JSON data; written into the first line of a new log.
+        resume: the step of the checkpoint from which the run goes on: lines of later steps are dropped, and so is the
+            ``end`` of the earlier part. 0 keeps what came before the first update. None for a new run.
+        views: who watches: a :class:`~formal_llm.rltf.run_view.RunView` or anything like it. They are closed with the
+            log.
+        tensorboard: whether figures go to TensorBoard as well, into the folder ``tensorboard``.
+
+    Raises:
+        ResultsError: the folder has a log already and ``resume`` is None; or it has none, and it is not; another run is
+            writing it; it cannot be written to, or a line of it is none of a log. The file is left as it is.
+        MissingDependency: TensorBoard is asked for and not installed.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        settings: Mapping[str, Any] | None = None,
+        resume: int | None = None,
+        views: tuple[View, ...] = (),
+        tensorboard: bool = False,
+    ) -> None:
+        self.folder = Path(folder)
+        self.path = self.folder / LOG
+        self._views = views
+        self._board: Any = None
+        self._before = 0.0
+        self._file = self._open()
+        try:
+            kept = self._kept(resume)
+            if tensorboard:
+                self._board = _tensorboard(self.folder, resume)
+        except BaseException:
+            self._file.close()
+            raise
+        self._start = time.monotonic()
+        if resume is None:
+            self._write("run", 0, {"format": _FORMAT, "settings": dict(settings or {})})
+        else:
+            self._before = max((line["elapsed"] for line in kept), default=0.0)
+            self._write("resume", resume, {"best": _best(kept)})
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds that the run has worked so far, those before it was resumed included."""
+        return self._before + time.monotonic() - self._start
+
+    def update(self, step: int, figures: Mapping[str, Any]) -> None:
+        """Note an update.
+
+        Args:
+            step: its number, from 1.
+            figures: what was measured: numbers, or what ``float`` makes a number of.
+        """
+        self._write("update", step, {}, _floats(figures))
+
+    def evaluation(self, step: int, figures: Mapping[str, Any], split: str = HELD_OUT) -> None:
+        """Note what plans for the tasks of a split are worth after ``step`` updates."""
+        self._write("evaluation", step, {"split": split}, _floats(figures))
+
+    def checkpoint(self, step: int, name: str, *, best: bool = False) -> None:
+        """Note that the state after ``step`` updates was saved under a name in the folder of the run."""
+        self._write("checkpoint", step, {"name": name, "best": best})
+
+    def end(self, step: int, reason: str = "done") -> None:
+        """Note that the run is over."""
+        self._write("end", step, {"reason": reason})
+
+    def close(self) -> None:
+        """Close the file and the views, and let others have the file."""
+        if not self._file.closed:
+            with suppress(OSError):
+                os.fsync(self._file.fileno())
+            self._file.close()
+            if self._board is not None:
+                self._board.close()
+            for view in self._views:
+                view.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- writing ------------------------------------------------------------------------------------------------
+
+    def _write(self, kind: str, step: int, data: Mapping[str, Any], figures: Mapping[str, float] | None = None) -> None:
+        elapsed = round(self.elapsed, 3)
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line: dict[str, Any] = {"kind": kind, "step": step, "time": now, "elapsed": elapsed, **data}
+        if figures is not None:
+            line["figures"] = {name: _told(value) for name, value in figures.items()}
+        # One write for a line: whatever happens in between, a line is there or it is not.
+        written = json.dumps(line, default=str, allow_nan=False).encode() + b"\n"
+        if self._file.write(written) != len(written):
+            raise ResultsError(f"{self.path}: a line could not be written whole: disk full?")
+        if self._board is not None and figures:
+            room = "train" if kind == "update" else str(data["split"])
+            for name, value in figures.items():
+                self._board.add_scalar(f"{room}/{name}", value, step)
+            self._board.flush()
+        entry = Entry(kind, step, elapsed, figures or {}, data)
+        for view in self._views:
+            view.note(entry)
+
+    # -- opening ------------------------------------------------------------------------------------------------
+
+    def _open(self) -> FileIO:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            # Unbuffered: what has been written is the system's, and survives the end of this process.
+            file = self.path.open("ab+", buffering=0)
+        except OSError as error:
+            raise ResultsError(f"{self.path}: the log cannot be written: {error.strerror}") from None
+        try:
+            _lock(file)
+        except OSError:
+            file.close()
+            raise ResultsError(f"{self.path}: another run is writing this log; give another folder") from None
+        return file
+
+    def _kept(self, resume: int | None) -> list[dict[str, Any]]:
+        """The lines that stay; the others are taken out of the file."""
+        self._file.seek(0)
+        text = self._file.read()
+        lines = list(_lines(self.path, text))
+        if resume is None:
+            if lines:
+                raise ResultsError(
+                    f"{self.path}: this folder has the log of a run; resume that run, or give another folder"
+                )
+            self._file.truncate(0)  # a first line that was half written
+            return []
+        if not lines:
+            raise ResultsError(f"{self.path}: there is no log of a run to resume")
+        kept = [(raw, line) for raw, line in lines if line["step"] <= resume and line["kind"] != "end"]
+        wanted = b"".join(raw + b"\n" for raw, _ in kept)
+        if wanted != text:
+            if text.startswith(wanted):
+                self._file.truncate(len(wanted))  # the usual case: what goes is at the end
+            else:
+                self._replace(wanted)
+        return [line for _, line in kept]
+
+    def _replace(self, text: bytes) -> None:
+        """Put a text in the place of the file, all of it or nothing."""
+        beside = self.path.with_name(self.path.name + ".new")
+        with beside.open("wb") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(self.path)
+        self._file.close()
+        self._file = self._open()
+
+
+def read_log(folder: str | os.PathLike[str]) -> list[Entry]:
+    """The lines of a run's log, in their order; a last line that is being written is left out.
+
+    Args:
+        folder: the folder of the run.
+
+    Raises:
+        ResourceNotFound: the folder has no log.
+        ResultsError: a line is none of a log; says which.
+    """
+    path = Path(folder) / LOG
+    if not path.is_file():
+        raise ResourceNotFound("log of a run", str(path))
+    entries = []
+    for _, line in _lines(path, path.read_bytes()):
+        figures = {name: float(value) for name, value in line.get("figures", {}).items()}
+        rest = {key: value for key, value in line.items() if key not in ("kind", "step", "elapsed", "figures")}
+        entries.append(Entry(line["kind"], line["step"], line["elapsed"], figures, rest))
+    return entries
+
+
+def _lines(path: Path, text: bytes) -> Iterator[tuple[bytes, dict[str, Any]]]:
+    """The lines of a log, each as it is written and as it is read."""
+    whole, newline, rest = text.rpartition(b"\n")
+    for number, raw in enumerate(whole.split(b"\n") if newline else (), 1):
+        line = _parsed(raw)
+        if line is None or (number == 1) != (line["kind"] == "run"):
+            raise ResultsError(f"{path}:{number}: this is not a line of a run's log; mend or remove it")
+        yield raw, line
+    if rest and not newline and not rest.startswith(b'{"kind"'[: len(rest)]):
+        raise ResultsError(f"{path}: this is no log of a run; give another folder")
+
+
+def _parsed(raw: bytes) -> dict[str, Any] | None:
+    try:
+        line = json.loads(raw)
+        if line["kind"] not in _KINDS or (line["kind"] == "run" and line["format"] != _FORMAT):
+            return None
+        if type(line["step"]) is not int or not isinstance(line["elapsed"], (int, float)):
+            return None
+        for value in line.get("figures", {}).values():
+            float(value)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    return line  # type: ignore[no-any-return]
+
+
+def _best(lines: list[dict[str, Any]]) -> list[float] | None:
+    """The best held-out reward and its step; of equal ones the first."""
+    judged = [line for line in lines if line["kind"] == "evaluation" and line.get("split") == HELD_OUT]
+    rewards = [(float(line["figures"].get("reward", "nan")), line["step"]) for line in judged]
+    finite = [row for row in rewards if math.isfinite(row[0])]
+    if not finite:
+        return None
+    best: tuple[float, int] = max(finite, key=lambda row: (row[0], -row[1]))
+    return list(best)
+
+
+def _floats(figures: Mapping[str, Any]) -> dict[str, float]:
+    return {name: float(value) for name, value in figures.items()}
+
+
+def _told(value: float) -> float | str:
+    return value if math.isfinite(value) else str(value)
+
+
+def _tensorboard(folder: Path, resume: int | None) -> Any:
+    """A writer of TensorBoard's event files.
+
+    Raises:
+        MissingDependency: TensorBoard or PyTorch is not installed.
+    """
+    with missing_tensorboard():
+        from torch.utils.tensorboard import SummaryWriter
+    purge = None if resume is None else resume + 1
+    return SummaryWriter(str(folder / "tensorboard"), purge_step=purge)
+
+
+@contextmanager
+def missing_tensorboard() -> Iterator[None]:
+    """A failed import of TensorBoard as an error that says what to install."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingDependency(
+            f"TensorBoard was asked for and cannot be used ({error}): pip install 'formal-llm[rltf]', "
+            "or leave it off; log.jsonl has the same figures"
+        ) from None

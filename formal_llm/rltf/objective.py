@@ -1,0 +1,183 @@
+"""What an update makes larger, and its gradient in the order of the questions.
+
+Every estimator wants sum_i w_i log pi(plan_i), and log pi(plan) is the sum over the decisions of the plan. So the
+whole is linear in the log-probabilities of the options::
+
+    sum over distinct questions q and options a of  c[q, a] * log pi(a | q)
+
+where c[q, a] sums the weights of all plans that chose a at q. However many plans an update has, each distinct question
+is read once, and the backward pass goes in parts of as many questions as memory allows. Entropy and the distance to the
+reference model are means over the questions that were met, so they are sums over distinct questions too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from formal_llm.errors import TrainingError
+from formal_llm.llms.question import Question
+from formal_llm.rltf.episode import Episode
+from formal_llm.rltf.policy import Policy
+
+
+@dataclass(eq=False)
+class _Asked:
+    """A distinct question.
+
+    Attributes:
+        question: the question.
+        coefficients: of the log-probability of each option.
+        visits: its share of the questions that were met; the shares of a task sum to 1.
+        episode: one that met it, to name in errors.
+    """
+
+    question: Question
+    coefficients: list[float]
+    visits: float = 0.0
+    episode: Episode | None = None
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is added to the objective, and how large a part is computed at once.
+
+    Attributes:
+        entropy: times the mean entropy of the choices, in nats: above 0 it keeps the policy from settling too soon.
+        kl: times the mean distance KL(policy || base model) of the choices, in nats; it is subtracted.
+        questions_per_pass: how many distinct questions a backward pass has: the bound on memory.
+    """
+
+    entropy: float = 0.0
+    kl: float = 0.0
+    questions_per_pass: int = 256
+
+
+@dataclass
+class Measured:
+    """What was seen on the way.
+
+    Attributes:
+        loss: minus the objective; a surrogate, whose gradient counts and not its value.
+        entropy: the mean entropy of the choices, in nats.
+        kl: the mean distance to the base model, in nats; 0 where it is not asked for.
+        questions: how many distinct questions there were.
+    """
+
+    loss: float = 0.0
+    entropy: float = 0.0
+    kl: float = 0.0
+    questions: int = 0
+
+
+@dataclass(eq=False)
+class Objective:
+    """The objective of one update.
+
+    Attributes:
+        policy: the policy.
+        scale: what the weights of all tasks are multiplied with: 1 / number of tasks.
+    """
+
+    policy: Policy
+    scale: float = 1.0
+    _asked: dict[Hashable, _Asked] = field(default_factory=dict)
+
+    def add(self, episodes: Sequence[Episode], weights: Sequence[float], *, met: bool = True) -> None:
+        """Add the episodes of one task.
+
+        Args:
+            episodes: the episodes.
+            weights: for each the factor of its log-probability.
+            met: whether their questions count for entropy and distance.
+
+        Raises:
+            TrainingError: a weight is no finite number.
+        """
+        many = sum(len(episode.decisions) for episode in episodes)
+        for episode, weight in zip(episodes, weights, strict=True):
+            if not math.isfinite(weight):
+                raise _failed("the weight of a plan", weight, episode)
+            for decision in episode.decisions:
+                key = self.policy.scorer.key(decision.question)
+                asked = self._asked.get(key)
+                if asked is None:
+                    question = decision.question
+                    asked = self._asked[key] = _Asked(question, [0.0] * len(question.options), episode=episode)
+                asked.coefficients[decision.number - 1] += weight * self.scale
+                if met:
+                    asked.visits += self.scale / many
+
+    def backward(self, terms: Terms) -> Measured:
+        """Add the gradient of the loss to those of the policy's parameters.
+
+        Raises:
+            TrainingError: a probability or the loss is not finite; names a task and a plan.
+        """
+        import torch
+
+        measured = Measured()
+        for part in self._parts(terms):
+            questions = [asked.question for asked in part]
+            logs = self.policy.log_probabilities(questions)
+            legal = torch.zeros_like(logs, dtype=torch.bool)
+            wanted = torch.zeros(logs.shape)
+            for row, asked in enumerate(part):
+                legal[row, : len(asked.coefficients)] = True
+                wanted[row, : len(asked.coefficients)] = torch.tensor(asked.coefficients)
+            finite = torch.isfinite(logs.detach()) | ~legal
+            if not bool(finite.all()):
+                row = int((~finite).any(dim=1).nonzero()[0])
+                raise _failed("the policy's log-probability", float(logs[row][legal[row]].sum()), part[row].episode)
+            logs = logs.masked_fill(~legal, 0.0)
+            visits = torch.tensor([asked.visits for asked in part], device=logs.device)
+            chances = logs.exp().masked_fill(~legal, 0.0)
+            entropy = (visits * -(chances * logs).sum(dim=1)).sum()
+            objective = (wanted.to(logs.device) * logs).sum() + terms.entropy * entropy
+            if terms.kl:
+                base = self.policy.reference(questions).to(logs.device).masked_fill(~legal, 0.0)
+                distance = (visits * (chances * (logs - base)).sum(dim=1)).sum()
+                objective = objective - terms.kl * distance
+                measured.kl += float(distance.detach())
+            loss = -objective
+            if not bool(torch.isfinite(loss.detach())):
+                raise _failed("the loss", float(loss.detach()), part[0].episode)
+            loss.backward()
+            measured.loss += float(loss.detach())
+            measured.entropy += float(entropy.detach())
+            measured.questions += len(part)
+        return measured
+
+    def _parts(self, terms: Terms) -> Iterator[list[_Asked]]:
+        """The distinct questions that have something to say, in parts."""
+        quiet = not (terms.entropy or terms.kl)
+        all_of_them = [asked for asked in self._asked.values() if not quiet or any(asked.coefficients) or asked.visits]
+        for begin in range(0, len(all_of_them), terms.questions_per_pass):
+            yield all_of_them[begin : begin + terms.questions_per_pass]
+
+
+def log_probabilities_of(policy: Policy, episodes: Sequence[Episode], *, questions_per_pass: int = 1024) -> list[float]:
+    """The natural logarithm of the probability of each plan under a policy; each distinct question is read once."""
+    import torch
+
+    numbers: dict[Hashable, int] = {}
+    questions: list[Question] = []
+    for episode in episodes:
+        for decision in episode.decisions:
+            if numbers.setdefault(policy.scorer.key(decision.question), len(questions)) == len(questions):
+                questions.append(decision.question)
+    rows: list[Any] = []
+    with torch.no_grad():
+        for begin in range(0, len(questions), questions_per_pass):
+            rows += policy.log_probabilities(questions[begin : begin + questions_per_pass]).tolist()
+    return [
+        math.fsum(rows[numbers[policy.scorer.key(d.question)]][d.number - 1] for d in episode.decisions)
+        for episode in episodes
+    ]
+
+
+def _failed(what: str, value: float, episode: Episode | None) -> TrainingError:
+    where = "" if episode is None else f"; met with the plan {' '.join(episode.key)} of {episode.task.description!r}"
+    return TrainingError(f"{what} is {value}, not a finite number{where}")

@@ -1,0 +1,307 @@
+"""A policy: a local model whose answers are trained through LoRA adapters, its own base being the reference.
+
+The policy answers a question with a distribution over the options (see :mod:`formal_llm.llms.local`), at a temperature.
+The adapters (Hu et al. 2021, arXiv 2106.09685) are the only weights that change; without them the model is the one that
+training began with, so the distance to it costs no second model.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
+from formal_llm.llms.llm import LLM, resolve
+from formal_llm.llms.local.model import LocalLLM
+from formal_llm.llms.question import Question
+
+#: The projections of queries and values, as models name them: the first pair that a model has is trained.
+TARGETS = (
+    ("q_proj", "v_proj"),
+    ("q", "v"),
+    ("query", "value"),
+    ("q_lin", "v_lin"),
+    ("c_attn",),
+    ("query_key_value",),
+    ("in_proj", "x_proj"),
+)
+_KEPT = 50_000
+
+
+@dataclass(frozen=True)
+class LoRA:
+    """Settings of the adapters.
+
+    Attributes:
+        rank: of the two matrices of each adapter.
+        alpha: the adapters' output is multiplied with alpha / rank.
+        dropout: the share of an adapter's input that is left out in training.
+        targets: the names of the modules that get adapters; empty: the projections of queries and values.
+    """
+
+    rank: int = 8
+    alpha: float = 16.0
+    dropout: float = 0.0
+    targets: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.rank < 1 or self.alpha <= 0 or not 0 <= self.dropout < 1:
+            raise ValueError("rank counts from 1, alpha is above 0, dropout from 0 to below 1")
+
+
+class Policy:
+    """A model with adapters.
+
+    Args:
+        llm: a local model: ``"transformers:MODEL"``, ``"encoder:MODEL"``, ``"minilm"``, a folder, or a
+            :class:`LocalLLM`. Its weights are frozen, and the adapters put into it.
+        lora: settings of the adapters.
+        temperature: the log-probabilities of options are divided by it, and normalised again.
+        adapter: a folder with trained adapters in the format of peft, to go on from; then ``lora`` does not count.
+        seed: of the adapters' first weights.
+        gradient_checkpointing: compute activations again in the backward pass: slower, in less memory.
+        autocast: the numbers that products are computed in (``"bfloat16"``), those of the weights where left out.
+
+    Attributes:
+        llm: the model as an answerer; its answers are the policy's.
+        model: the model with adapters, a ``peft.PeftModel``.
+
+    Raises:
+        ModelError: the LLM is no local model, has no such modules, or the adapters do not fit it.
+        MissingDependency: peft is not installed.
+        ResourceNotFound: there is no such folder.
+    """
+
+    def __init__(
+        self,
+        llm: str | LLM,
+        lora: LoRA | None = None,
+        *,
+        temperature: float = 1.0,
+        adapter: str | Path | None = None,
+        seed: int = 0,
+        gradient_checkpointing: bool = False,
+        autocast: str | None = None,
+    ) -> None:
+        if not temperature > 0:
+            raise ValueError(f"temperature is above 0, not {temperature}")
+        self.llm = local_model(llm)
+        self.scorer = self.llm.scorer
+        self.temperature = temperature
+        self.autocast = autocast
+        if adapter is None:
+            self.model = _with_new_adapters(self.scorer.model, lora or LoRA(), seed)
+        else:
+            self.model = _with_adapters_of(self.scorer.model, Path(adapter))
+        self.device = self.scorer.model.get_input_embeddings().weight.device
+        if gradient_checkpointing:
+            # Checkpoints are made in training mode only; what that changes besides are dropouts of the base model,
+            # which would make the policy another one at each look.
+            for module in self.scorer.model.modules():
+                if type(module).__name__.startswith("Dropout"):
+                    module.p = 0.0
+            self.scorer.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+            self.scorer.model.enable_input_require_grads()
+        self.gradient_checkpointing = gradient_checkpointing
+        self._references: OrderedDict[Hashable, Any] = OrderedDict()
+        self.changed()
+
+    def __repr__(self) -> str:
+        return f"<Policy {self.llm.name}: {self.trainable:,} of {self.size:,} weights are trained>"
+
+    @property
+    def parameters(self) -> list[Any]:
+        """The weights that are trained, in a fixed order."""
+        return [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+
+    @property
+    def trainable(self) -> int:
+        """How many weights are trained."""
+        return sum(parameter.numel() for parameter in self.parameters)
+
+    @property
+    def size(self) -> int:
+        """How many weights there are."""
+        return sum(parameter.numel() for parameter in self.model.parameters())
+
+    def log_probabilities(self, questions: Sequence[Question]) -> Any:
+        """As :meth:`Scorer.log_probabilities`, at the policy's temperature; differentiable where gradients are on."""
+        import torch
+
+        kind = self.device.type
+        dtype = None if self.autocast is None else getattr(torch, self.autocast)
+        with torch.autocast(kind, dtype=dtype, enabled=dtype is not None):
+            values = self.scorer.log_probabilities(questions).float()
+        if self.temperature == 1.0:
+            return values
+        return torch.log_softmax(values / self.temperature, dim=-1)
+
+    def reference(self, questions: Sequence[Question]) -> Any:
+        """The same of the model without its adapters; constants, computed once for each distinct question."""
+        import torch
+
+        keys = [self.scorer.key(question) for question in questions]
+        new = {key: q for key, q in zip(keys, questions, strict=True) if key not in self._references}
+        if new:
+            with torch.no_grad(), self.without_adapters():
+                rows = self.log_probabilities(list(new.values()))
+            for key, question, row in zip(new, new.values(), rows, strict=True):
+                self._references[key] = row[: len(question.options)].cpu()
+        found = [self._references[key] for key in keys]
+        while len(self._references) > _KEPT:
+            self._references.popitem(last=False)
+        return torch.nn.utils.rnn.pad_sequence(found, batch_first=True, padding_value=-torch.inf)
+
+    @contextmanager
+    def without_adapters(self) -> Iterator[None]:
+        """The model as it was before training."""
+        self.scorer.forget()
+        try:
+            with self.model.disable_adapter():
+                yield
+        finally:
+            self.scorer.forget()
+
+    @contextmanager
+    def training(self) -> Iterator[None]:
+        """Gradients are on, and what is only for training (dropout of adapters, checkpoints) is in force."""
+        import torch
+
+        wanted = self.gradient_checkpointing
+        for name, module in self.model.named_modules():
+            if "lora_dropout" in name:
+                module.train()
+        if wanted:
+            self.scorer.model.train()
+        try:
+            with torch.enable_grad():
+                yield
+        finally:
+            self.model.eval()
+
+    def changed(self) -> None:
+        """The weights have changed: what was computed with the old ones is forgotten."""
+        self.model.eval()
+        self.scorer.forget()
+
+    def save(self, folder: str | Path) -> None:
+        """Save the adapters in the format of peft: ``peft.PeftModel.from_pretrained(base, folder)`` loads them."""
+        self.model.save_pretrained(str(folder), save_embedding_layers=False)
+
+    def load(self, folder: str | Path) -> None:
+        """Put saved adapters in the place of these.
+
+        Raises:
+            ResourceNotFound: there are none in the folder.
+            ModelError: they do not fit the model.
+        """
+        from peft import set_peft_model_state_dict
+
+        state = _state_in(Path(folder))
+        own = {name: tensor.shape for name, tensor in _state_of(self.model).items()}
+        told = {name: tensor.shape for name, tensor in state.items()}
+        if own != told:
+            odd = sorted(set(own) ^ set(told)) or [name for name in own if own[name] != told[name]]
+            raise ModelError(f"the adapters in {folder} do not fit this model: {odd[0]} and {len(odd) - 1} more differ")
+        set_peft_model_state_dict(self.model, state)
+        self.changed()
+
+
+def local_model(llm: str | LLM) -> LocalLLM:
+    """The local model that a provider string, or the folder of a model, stands for.
+
+    Raises:
+        ModelError: it is no model that runs here.
+    """
+    if isinstance(llm, str) and Path(llm).is_dir():
+        llm = f"transformers:{llm}"
+    found = resolve(llm)
+    if not isinstance(found, LocalLLM):
+        raise ModelError(
+            f"{llm if isinstance(llm, str) else type(llm).__name__} cannot be trained: training takes a model that "
+            "runs here (transformers:MODEL, encoder:MODEL, minilm, or the folder of a model)"
+        )
+    return found
+
+
+def default_targets(model: Any) -> tuple[str, ...]:
+    """The names of the modules that project queries and values.
+
+    Raises:
+        ModelError: none of the names that are known.
+    """
+    names = {name.rpartition(".")[2] for name, _ in model.named_modules()}
+    for targets in TARGETS:
+        if names.issuperset(targets):
+            return targets
+    raise ModelError(f"{type(model).__name__} has no query and value projections by a known name; give lora targets")
+
+
+def _with_new_adapters(model: Any, lora: LoRA, seed: int) -> Any:
+    peft = _peft()
+    import torch
+
+    targets = list(lora.targets or default_targets(model))
+    with torch.random.fork_rng(devices=[]), _quiet():
+        torch.manual_seed(seed)
+        try:
+            return peft.get_peft_model(
+                model,
+                peft.LoraConfig(
+                    r=lora.rank, lora_alpha=lora.alpha, lora_dropout=lora.dropout, target_modules=targets,
+                    bias="none", fan_in_fan_out=type(model).__name__.startswith("GPT2"),
+                ),
+            )  # fmt: skip
+        except ValueError as error:
+            raise ModelError(f"adapters cannot be put into {type(model).__name__}: {error}") from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the warning that peft looks at a name which transformers is about to give up."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
+        yield
+
+
+def _with_adapters_of(model: Any, folder: Path) -> Any:
+    peft = _peft()
+    _state_in(folder)
+    try:
+        with _quiet():
+            return peft.PeftModel.from_pretrained(model, str(folder), is_trainable=True)
+    except (ValueError, RuntimeError, KeyError, OSError) as error:
+        raise ModelError(f"the adapters in {folder} do not fit {type(model).__name__}: {error}") from error
+
+
+def _state_in(folder: Path) -> dict[str, Any]:
+    """The weights of the adapters in a folder."""
+    file = folder / "adapter_model.safetensors"
+    if not file.is_file():
+        raise ResourceNotFound("adapter file", str(file), [])
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return dict(load_file(str(file)))
+    except (SafetensorError, OSError) as error:
+        raise ModelError(f"{file} cannot be read: {error}") from error
+
+
+def _state_of(model: Any) -> dict[str, Any]:
+    from peft import get_peft_model_state_dict
+
+    return dict(get_peft_model_state_dict(model, save_embedding_layers=False))
+
+
+def _peft() -> Any:
+    try:
+        import peft
+    except ImportError as error:
+        raise MissingDependency("training needs peft: pip install torch 'formal-llm[rltf]'") from error
+    return peft

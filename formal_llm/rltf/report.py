@@ -1,0 +1,284 @@
+"""The report of a training run: what it was asked to do, what it came to, and its curves.
+
+``report.md`` and the pictures in ``curves/`` are made from ``log.jsonl`` alone, so a report can be written while the
+run is under way, and again when only its folder is left.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from formal_llm.errors import ResultsError
+from formal_llm.rltf.curves import Chart, Point, Series, smoothed
+from formal_llm.rltf.metrics_log import HELD_OUT, Entry, read_log
+from formal_llm.rltf.run_view import duration
+
+#: The names of the report and of the folder of its pictures, in the folder of the run.
+REPORT, CURVES = "report.md", "curves"
+#: A table has about so many evaluations at most.
+_ROWS = 20
+#: How figures are called in tables and charts.
+_CALLED = {"reward": "reward", "exact": "share of right tool sets", "seconds": "seconds", "kl": "KL to the base model"}
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the log of a run says.
+
+    Attributes:
+        settings: what the run was asked to do.
+        updates: the updates, in order.
+        evaluations: by split, in order; of several after the same update the last.
+        checkpoints: what was saved.
+        end: why the run is over; empty while it is not.
+        elapsed: seconds that it worked.
+        resumes: after which updates it went on.
+    """
+
+    settings: Mapping[str, Any]
+    updates: tuple[Entry, ...]
+    evaluations: Mapping[str, tuple[Entry, ...]]
+    checkpoints: tuple[Entry, ...]
+    end: str
+    elapsed: float
+    resumes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry]) -> Run:
+        """The run that the lines of a log tell of."""
+        rows = list(entries)
+        updates = {entry.step: entry for entry in rows if entry.kind == "update"}
+        evaluations: dict[str, dict[int, Entry]] = {}
+        for entry in rows:
+            if entry.kind == "evaluation":
+                evaluations.setdefault(entry.data["split"], {})[entry.step] = entry
+        ends = [entry.data["reason"] for entry in rows if entry.kind == "end"]
+        return cls(
+            next((entry.data["settings"] for entry in rows if entry.kind == "run"), {}),
+            tuple(updates[step] for step in sorted(updates)),
+            {split: tuple(by[step] for step in sorted(by)) for split, by in evaluations.items()},
+            tuple(entry for entry in rows if entry.kind == "checkpoint"),
+            str(ends[-1]) if ends else "",
+            max((entry.elapsed for entry in rows), default=0.0),
+            tuple(entry.step for entry in rows if entry.kind == "resume"),
+        )
+
+    @property
+    def held_out(self) -> tuple[Entry, ...]:
+        """The evaluations on held-out tasks; of the first split there is where none is called so."""
+        return self.evaluations.get(HELD_OUT) or next(iter(self.evaluations.values()), ())
+
+    @property
+    def best(self) -> Entry | None:
+        """The held-out evaluation with the highest reward, of equal ones the first; None where there is none."""
+        finite = [entry for entry in self.held_out if math.isfinite(entry.figures.get("reward", math.nan))]
+        return max(finite, key=lambda entry: (entry.figures["reward"], -entry.step), default=None)
+
+    def points(self, name: str) -> tuple[Point, ...]:
+        """A figure of the updates that have it, over their numbers."""
+        return tuple((entry.step, entry.figures[name]) for entry in self.updates if name in entry.figures)
+
+
+def write_report(folder: str | os.PathLike[str]) -> Path:
+    """Write ``report.md`` and its pictures into the folder of a run.
+
+    Args:
+        folder: the folder with ``log.jsonl``; nothing else is read.
+
+    Returns:
+        The path of the report.
+
+    Raises:
+        ResourceNotFound: the folder has no log.
+        ResultsError: the log is damaged, or the report cannot be written.
+    """
+    home = Path(folder)
+    run = Run.of(read_log(home))
+    charts = charts_of(run)
+    try:
+        (home / CURVES).mkdir(exist_ok=True)
+        for name, chart in charts.items():
+            _write(home / CURVES / f"{name}.svg", chart.svg())
+        _write(home / REPORT, report_text(run, charts))
+    except OSError as error:
+        raise ResultsError(f"{home}: the report cannot be written: {error.strerror}") from None
+    return home / REPORT
+
+
+def charts_of(run: Run) -> dict[str, Chart]:
+    """The charts of a run, each under the name of its file; none of what was not measured."""
+    charts: dict[str, Chart] = {}
+    best = run.best
+    if run.held_out:
+        lines = [
+            Series(
+                _called(name), tuple((e.step, e.figures[name]) for e in run.held_out if name in e.figures), dots=True
+            )
+            for name in dict.fromkeys(n for e in run.held_out for n in e.figures if n in ("reward", "exact"))
+        ]
+        marks = () if best is None else ((best.step, f"best: {best.figures['reward']:.3f}"),)
+        between_0_and_1 = all(0 <= y <= 1 for line in lines for _, y in line.points)
+        charts["held_out"] = Chart(
+            "Held-out tasks", tuple(lines), y_label="mean", marks=marks, y_range=(0, 1) if between_0_and_1 else None
+        )
+    window = max(len(run.updates) // 25, 5)
+    for name, title in (
+        ("reward", "Training reward"), ("entropy", "Entropy of the choices"), ("kl", "KL to the base model"),
+        ("loss", "Loss"),
+    ):  # fmt: skip
+        measured = run.points(name)
+        if measured:
+            line = smoothed(f"mean of {window} updates, ±1 standard deviation", measured, window)
+            if len(measured) <= 2 * window:  # too few for means to tell anything
+                line = Series("", measured)
+            unit = {"entropy": "nats", "kl": "nats"}.get(name, name)
+            charts[{"reward": "training_reward"}.get(name, name)] = Chart(title, (line,), y_label=unit)
+    return charts
+
+
+def report_text(run: Run, charts: Mapping[str, Chart]) -> str:
+    """The text of a report, in Markdown."""
+    parts = ["# Training run", _summary(run)]
+    if run.held_out:
+        parts += ["## Before, during and after", _evaluations(run)]
+    best = _best(run)
+    if best:
+        parts += ["## Best checkpoint", best]
+    if charts:
+        parts.append("## Curves")
+        parts += [f"![{chart.title}]({CURVES}/{name}.svg)" for name, chart in charts.items()]
+    if run.updates:
+        parts += ["## Updates", _updates(run)]
+    parts += ["## Durations", _durations(run)]
+    if run.settings:
+        rows = [(f"`{name}`", f"`{_plain(value)}`") for name, value in _flat(run.settings)]
+        parts += ["## Settings", _table(("setting", "value"), rows, left=2)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _summary(run: Run) -> str:
+    done = run.updates[-1].step if run.updates else 0
+    state = f"It ended: {run.end}." if run.end else "It has not ended yet."
+    told = [f"{done} update{'s' * (done != 1)} in {duration(run.elapsed)}. {state}"]
+    first, best = next(iter(run.held_out), None), run.best
+    if first is not None and best is not None and len(run.held_out) > 1:
+        last = run.held_out[-1]
+        told.append(
+            f"Held-out reward: {_figure(first.figures.get('reward'))} after update {first.step}, "
+            f"{_figure(last.figures.get('reward'))} after update {last.step}, at best "
+            f"**{_figure(best.figures['reward'])}** after update {best.step}."
+        )
+    return " ".join(told)
+
+
+def _evaluations(run: Run) -> str:
+    names = list(dict.fromkeys(name for entries in run.evaluations.values() for e in entries for name in e.figures))
+    several = len(run.evaluations) > 1
+    rows = []
+    for split, entries in run.evaluations.items():
+        for entry in _some(entries, run.best):
+            when = "before" if entry.step == 0 else "after" if run.end and entry is entries[-1] else "during"
+            figures = [_figure(entry.figures.get(name)) for name in names]
+            rows.append((*([split] if several else []), when, str(entry.step), *figures))
+    text = _table((*(["tasks"] if several else []), "when", "update", *map(_called, names)), rows)
+    left_out = sum(map(len, run.evaluations.values())) - len(rows)
+    return f"{text}\n\n{left_out} more are in the log and in the curve." if left_out else text
+
+
+def _some(entries: Sequence[Entry], best: Entry | None) -> list[Entry]:
+    """At most about as many evaluations as a person reads: the first, the last, the best, and some between."""
+    every = math.ceil(len(entries) / _ROWS)
+    return [e for n, e in enumerate(entries) if n % every == 0 or e is entries[-1] or e is best]
+
+
+def _best(run: Run) -> str:
+    marked = [entry for entry in run.checkpoints if entry.data.get("best")]
+    if not marked:
+        return ""
+    saved = marked[-1]
+    judged = next((entry for entry in run.held_out if entry.step == saved.step), None)
+    worth = "" if judged is None else f", held-out reward {_figure(judged.figures.get('reward'))}"
+    return f"`{_plain(saved.data['name'])}`, after update {saved.step}{worth}."
+
+
+def _updates(run: Run) -> str:
+    """The figures of the first, the middle and the last tenth of the updates, as means."""
+    count = len(run.updates)
+    size = max(count // 10, 1)
+    middle = (count - size) // 2
+    thirds = {"first": run.updates[:size], "middle": run.updates[middle : middle + size], "last": run.updates[-size:]}
+    names = list(dict.fromkeys(name for entry in run.updates for name in entry.figures))
+    rows = []
+    for name in names:
+        means = [_mean([entry.figures[name] for entry in part if name in entry.figures]) for part in thirds.values()]
+        rows.append((_called(name), *map(_figure, means)))
+    heads = [f"{which}: {_span(part)}" for which, part in thirds.items()]
+    return _table(("mean of updates", *heads), rows)
+
+
+def _durations(run: Run) -> str:
+    updating = [entry.figures["seconds"] for entry in run.updates if "seconds" in entry.figures]
+    judging = [e.figures["seconds"] for es in run.evaluations.values() for e in es if "seconds" in e.figures]
+    rows = [("the whole run", duration(run.elapsed), "")]
+    for what, seconds in (("updates", updating), ("evaluations", judging)):
+        if seconds:
+            each = f"{sum(seconds) / len(seconds):.3g} s, {len(seconds)} times"
+            rows.append((what, duration(sum(seconds)), each))
+    text = _table(("what", "time", "each"), rows)
+    if run.resumes:
+        text += f"\n\nThe run was resumed after update {', '.join(map(str, run.resumes))}; pauses are not counted."
+    return text
+
+
+# -- Markdown ---------------------------------------------------------------------------------------------------------
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    """A table whose first columns are texts and the others numbers."""
+    lines = [head, ["---"] * left + ["---:"] * (len(head) - left), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+def _flat(settings: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:
+    """Settings of all tables, ``table.name`` and value."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
+
+
+def _plain(value: object) -> str:
+    """A value on one line, for a code span."""
+    return " ".join(str(value).split()).replace("`", "'") or " "
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3f}" if value == 0 or 0.001 <= abs(value) < 1e6 else f"{value:.3g}"
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _span(part: Sequence[Entry]) -> str:
+    first, last = part[0].step, part[-1].step
+    return str(first) if first == last else f"{first} to {last}"
+
+
+def _called(name: str) -> str:
+    return _CALLED.get(name, name.replace("_", " "))
+
+
+def _write(path: Path, text: str) -> None:
+    """A file, all of it or as it was."""
+    beside = path.with_name(path.name + ".new")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)

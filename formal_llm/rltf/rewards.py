@@ -1,0 +1,379 @@
+"""Rewards: what a plan is worth for its task.
+
+A reward is any function of a task and a plan that returns a number, or a :class:`Judged` where it has to say that the
+plan failed. :func:`reward_of` makes a :class:`Reward` of it, which says besides what a trainer has to know: its name,
+whether it is deterministic, and what tells it apart from other rewards in a cache.
+
+Nothing passes in silence: a plan that is not finished, or whose execution fails, has a stated reward and the reason on
+record; a reward that is no finite number is an error that names the task and the plan.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from formal_llm.errors import Cancelled, ExecutionError, ResourceNotFound, RewardError, ToolError
+from formal_llm.planning.plan import Plan
+from formal_llm.planning.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a plan is worth.
+
+    Attributes:
+        value: the reward; a finite number.
+        failed: why the plan got a stated reward and not one of its own; empty where it got its own.
+        passing: whether the failure may pass, as a timeout on a busy machine does, or that a tool is not there. Such
+            a reward holds for the run and is not written to a file.
+    """
+
+    value: float
+    failed: str = ""
+    passing: bool = False
+
+
+#: What can be used as a reward.
+RewardFunction = Callable[[Task, Plan], "float | Judged"]
+
+
+class Reward:
+    """A function of a task and a plan, with what has to be known of it.
+
+    Args:
+        function: returns the reward, or a :class:`Judged`. It is given finished plans only.
+        name: tells the reward apart from others, and should change whenever the rewards would; made from the
+            function's module and name where left out.
+        deterministic: whether the same task and plan always have the same reward. One that is not is never cached.
+        invalid: the reward of a plan that is not finished, and so no word of the language.
+
+    Raises:
+        ValueError: ``invalid`` is no finite number.
+    """
+
+    def __init__(
+        self,
+        function: RewardFunction,
+        *,
+        name: str | None = None,
+        deterministic: bool = True,
+        invalid: float = 0.0,
+    ) -> None:
+        self._function = function
+        self._name = name if name is not None else name_of(function)
+        self.deterministic = deterministic
+        self.invalid = _stated("invalid", invalid)
+
+    @property
+    def name(self) -> str:
+        """What it is called in logs."""
+        return self._name or getattr(self._function, "__qualname__", "") or type(self._function).__name__
+
+    @property
+    def identity(self) -> dict[str, object] | None:
+        """What tells its rewards apart from those of others, as JSON data; None where nothing does (a lambda)."""
+        return None if self._name is None else {"reward": self._name, **self.settings}
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """What its rewards depend on besides the function that the name stands for, as JSON data."""
+        return {"invalid": self.invalid}
+
+    def judge(self, task: Task, plan: Plan) -> Judged:
+        """What a plan is worth.
+
+        Raises:
+            RewardError: the function gave no finite number; names task and plan.
+
+        What the function itself raises goes through, with a note that names task and plan.
+        """
+        if not plan.complete:
+            return Judged(self.invalid, "the plan is not finished")
+        try:
+            given = self._function(task, plan)
+        except Exception as error:
+            if not isinstance(error, RewardError):
+                error.add_note(f"in the reward {self.name} of the plan {' '.join(plan.word)} for {task.description!r}")
+            raise
+        judged = given if isinstance(given, Judged) else Judged(_number(self.name, given, task, plan))
+        value = _number(self.name, judged.value, task, plan)
+        if not math.isfinite(value):
+            raise RewardError(
+                f"the reward {self.name} is {value}, not a finite number", task=task.description, word=plan.word
+            )
+        return judged if value is judged.value else replace(judged, value=value)
+
+    def judge_many(self, pairs: Iterable[tuple[Task, Plan]], workers: int = 1) -> list[Judged]:
+        """What many plans are worth, in their order.
+
+        Args:
+            pairs: the plans, each with its task.
+            workers: how many threads judge; above 1 the function must allow being called from several threads.
+
+        Raises:
+            RewardError: as :meth:`judge`; of several errors the first in the order of the pairs.
+            ValueError: less than one worker.
+        """
+        rows = list(pairs)
+        if workers < 1:
+            raise ValueError(f"workers counts from 1, not {workers}")
+        if workers == 1 or len(rows) < 2:
+            return [self.judge(task, plan) for task, plan in rows]
+        with ThreadPoolExecutor(min(workers, len(rows))) as pool:
+            futures = [pool.submit(self.judge, task, plan) for task, plan in rows]
+            try:
+                return [future.result() for future in futures]
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def __call__(self, task: Task, plan: Plan) -> float:
+        """The number alone."""
+        return self.judge(task, plan).value
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.name}>"
+
+
+class ReferenceTools(Reward):
+    """How well the tools of a plan agree with the tools that its task calls for. Cheap: nothing is executed.
+
+    ``"f1"``: the harmonic mean of precision and recall over the two *sets* of tools (van Rijsbergen 1979), 2 times the
+    number of shared tools divided by the sum of both numbers; 1 where both sets are empty. ``"exact"``: 1 where the
+    sets are equal, else 0. Inputs are not tools.
+
+    Args:
+        tools: the names of the tools that a task calls for.
+        kind: ``"f1"`` or ``"exact"``.
+        inputs: the terminals that are inputs. Where left out, those that the plan applies to nothing; in a plan that is
+            no nesting of calls, none.
+        name: see :class:`Reward`; for ``tools`` and ``kind`` together.
+        invalid: see :class:`Reward`.
+
+    Raises:
+        ValueError: another kind, or ``invalid`` is no finite number.
+    """
+
+    def __init__(
+        self,
+        tools: Callable[[Task], Collection[str]],
+        kind: Literal["f1", "exact"] = "f1",
+        *,
+        inputs: Collection[str] | None = None,
+        name: str | None = None,
+        invalid: float = 0.0,
+    ) -> None:
+        if kind not in ("f1", "exact"):
+            raise ValueError(f"kind is 'f1' or 'exact', not {kind!r}")
+        self.tools = tools
+        self.kind = kind
+        self.inputs = None if inputs is None else frozenset(inputs)
+        if name is None and (of := name_of(tools)) is not None:
+            name = f"reference tools, {kind}, {of}"
+        super().__init__(self._agreement, name=name, invalid=invalid)
+        self._name = name  # a method's own name tells nothing of the tools
+
+    @property
+    def name(self) -> str:
+        """What it is called in logs."""
+        return self._name or f"reference tools, {self.kind}"
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """As :attr:`Reward.settings`, with the kind, and what is counted as an input."""
+        return {
+            **super().settings,
+            "kind": self.kind,
+            "inputs": None if self.inputs is None else sorted(self.inputs),
+        }
+
+    def _agreement(self, task: Task, plan: Plan) -> float:
+        wanted, used = frozenset(self.tools(task)), tools_of(plan, self.inputs)
+        return float(wanted == used) if self.kind == "exact" else f1(wanted, used)
+
+
+class ExecutedReward(Reward):
+    """What carrying a plan out is worth, as a judge says; a plan that cannot be carried out gets a stated reward.
+
+    Args:
+        judge: executes the plan (with an :class:`~formal_llm.tools.Executor`) and returns the score of what came out.
+        failed: the reward where it raises an :class:`~formal_llm.errors.ExecutionError`: a tool failed, is missing, or
+            cannot take its inputs. The reason is in :attr:`Judged.failed`; only what a tool itself could not do is
+            written to a cache's file. That the execution was cancelled is no failure of the plan and goes through, as
+            does every other exception.
+        name, deterministic, invalid: see :class:`Reward`.
+
+    Raises:
+        ValueError: ``failed`` or ``invalid`` is no finite number.
+    """
+
+    def __init__(
+        self,
+        judge: RewardFunction,
+        failed: float = 0.0,
+        *,
+        name: str | None = None,
+        deterministic: bool = True,
+        invalid: float = 0.0,
+    ) -> None:
+        self.failed = _stated("failed", failed)
+        self._judge = judge
+        super().__init__(self._executed, name=name, deterministic=deterministic, invalid=invalid)
+        self._name = name if name is not None else name_of(judge)
+
+    @property
+    def name(self) -> str:
+        """What it is called in logs."""
+        return self._name or "executed"
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """As :attr:`Reward.settings`, with the reward of plans that fail."""
+        return {**super().settings, "failed": self.failed}
+
+    def _executed(self, task: Task, plan: Plan) -> float | Judged:
+        try:
+            return self._judge(task, plan)
+        except Cancelled:
+            raise
+        except ExecutionError as error:
+            return Judged(self.failed, f"{type(error).__name__}: {error}", not _lasting(error))
+
+
+# -- by name ----------------------------------------------------------------------------------------------------------
+
+#: Rewards that have a name: each a function without arguments that makes one.
+_registered: dict[str, Callable[[], RewardFunction]] = {}
+
+
+def register(name: str, make: Callable[[], RewardFunction]) -> None:
+    """Give a reward a name, under which recipes may ask for it.
+
+    Args:
+        name: the name; without a colon.
+        make: makes the reward; called each time it is asked for. What was registered under the name is replaced.
+
+    Raises:
+        ValueError: the name has a colon.
+    """
+    if ":" in name or not name:
+        raise ValueError(f"a reward's name is not empty and has no colon, unlike {name!r}")
+    _registered[name] = make
+
+
+def reward_of(reward: str | RewardFunction) -> Reward:
+    """A reward from what a person or a recipe gives.
+
+    Args:
+        reward: a :class:`Reward`; a function of a task and a plan; a name that was registered; or ``MODULE:NAME``, a
+            :class:`Reward`, a class or function without arguments that makes one, or a function of a task and a plan in
+            an importable module. Naming a module runs its code, so a recipe is as trusted as a program.
+
+    Raises:
+        ResourceNotFound: there is no reward of that name.
+        TypeError: what was given cannot be called.
+    """
+    found: Any = reward
+    if isinstance(reward, str):
+        module, colon, attribute = reward.partition(":")
+        if colon:
+            found = _imported(reward, module, attribute)
+        elif reward in _registered:
+            found = _registered[reward]()
+        else:
+            raise ResourceNotFound("reward", reward, [*sorted(_registered), "MODULE:NAME"])
+    if isinstance(found, Reward):
+        return found
+    if not callable(found):
+        raise TypeError(f"a reward is a function of a task and a plan, not {type(found).__name__}")
+    return Reward(found)
+
+
+def _imported(reward: str, module: str, attribute: str) -> Any:
+    try:
+        loaded = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise  # the module is there, and something that it needs is not
+        raise ResourceNotFound("module of rewards", module) from None
+    if not attribute or not hasattr(loaded, attribute):
+        there = [name for name, value in vars(loaded).items() if callable(value) and not name.startswith("_")]
+        raise ResourceNotFound("reward", reward, [f"{module}:{name}" for name in there])
+    found = getattr(loaded, attribute)
+    if isinstance(found, Reward) or not callable(found):
+        return found
+    try:
+        inspect.signature(found).bind()
+    except (TypeError, ValueError):
+        return found  # it wants a task and a plan
+    return found()
+
+
+def name_of(function: object) -> str | None:
+    """The module and name of a function that can be found under them; None for a lambda, a closure, an object."""
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if not isinstance(module, str) or not isinstance(name, str) or "<" in name or getattr(function, "__self__", None):
+        return None
+    return f"{module}:{name}"
+
+
+# -- what rewards are made of -----------------------------------------------------------------------------------------
+
+
+def tools_of(plan: Plan, inputs: Collection[str] | None = None) -> frozenset[str]:
+    """The tools that a plan uses.
+
+    Args:
+        plan: the plan.
+        inputs: the terminals that are no tools; see :class:`ReferenceTools`.
+    """
+    if inputs is not None:
+        return frozenset(plan.word).difference(inputs)
+    call = plan.call
+    return frozenset(plan.word) if call is None else frozenset(c.name for c in call.walk() if c.arguments)
+
+
+def f1(wanted: Collection[str], used: Collection[str]) -> float:
+    """The F1 measure of two sets, from 0 to 1: see :class:`ReferenceTools`."""
+    one, other = frozenset(wanted), frozenset(used)
+    return 2 * len(one & other) / (len(one) + len(other)) if one or other else 1.0
+
+
+def failures(judged: Sequence[Judged]) -> dict[str, int]:
+    """How many plans failed, by reason, the most frequent first."""
+    counts: dict[str, int] = {}
+    for one in judged:
+        if one.failed:
+            counts[one.failed] = counts.get(one.failed, 0) + 1
+    return dict(sorted(counts.items(), key=lambda item: -item[1]))
+
+
+def _lasting(error: ExecutionError) -> bool:
+    """Whether a tool could not do what it was asked; a slow machine, or a missing tool, input or model, may change."""
+    failed = isinstance(error, ToolError) and error.reason in ("failed", "kind")
+    return failed and not isinstance(getattr(error, "cause", None), (ExecutionError, ImportError, MemoryError))
+
+
+def _number(name: str, given: object, task: Task, plan: Plan) -> float:
+    if type(given) is float:
+        return given
+    try:
+        if given is None or isinstance(given, (str, bytes)):
+            raise TypeError
+        return float(given)  # type: ignore[arg-type]  # whatever else says that it is a number
+    except (TypeError, ValueError, OverflowError):
+        raise RewardError(
+            f"the reward {name} gave {given!r}, not a finite number", task=task.description, word=plan.word
+        ) from None
+
+
+def _stated(name: str, value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError(f"the reward of plans that are {name} is a finite number, not {value}")
+    return float(value)

@@ -1,0 +1,133 @@
+"""What a training run shows of itself in the terminal: a bar, or a line now and then where there is no terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from time import monotonic
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from formal_llm.rltf.metrics_log import HELD_OUT, Entry
+
+#: How much of the time that an update takes, as it is shown and as what is left is told from it, is the last one's.
+_FRESH = 0.2
+
+
+class RunView:
+    """Shows updates as they are made, and evaluations and checkpoints as lines above.
+
+    Args:
+        updates: how many updates the run will make in all.
+        console: where; standard error where left out.
+        every: where there is no terminal, so many seconds pass between two lines for updates.
+    """
+
+    def __init__(self, updates: int, *, console: Console | None = None, every: float = 30.0) -> None:
+        self._updates = updates
+        self._console = console or Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+        self._every = every
+        self._step = 0
+        self._figures: Mapping[str, float] = {}
+        self._best: tuple[float, int] | None = None
+        self._pace: float | None = None
+        self._last = self._told = monotonic()
+        self._started = False
+        self._progress = Progress(
+            TextColumn("update"), MofNCompleteColumn(), BarColumn(bar_width=24), TextColumn("{task.fields[said]}"),
+            TimeElapsedColumn(), _Left(self), console=self._console, disable=not self._console.is_terminal,
+        )  # fmt: skip
+        self._bar = self._progress.add_task("", total=updates, said="")
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that the run will still take, as far as the last updates tell; None before the first one."""
+        return None if self._pace is None else self._pace * max(self._updates - self._step, 0)
+
+    def note(self, entry: Entry) -> None:
+        """Show a line of the log."""
+        if not self._started:
+            self._started = True
+            self._progress.start()
+        if entry.kind in ("run", "resume"):
+            self._step, self._last = entry.step, monotonic()
+            self._progress.update(self._bar, completed=entry.step)
+            if entry.kind == "resume":
+                if entry.data.get("best"):
+                    reward, step = entry.data["best"]
+                    self._best = (reward, step)
+                self._say(f"going on after update {entry.step}")
+        elif entry.kind == "update":
+            self._update(entry)
+        elif entry.kind == "evaluation":
+            self._evaluation(entry)
+        elif entry.kind == "checkpoint":
+            self._say(f"update {entry.step}: saved {entry.data.get('name', '')}{' (best)' * bool(entry.data['best'])}")
+        elif entry.kind == "end":
+            self._say(
+                f"{entry.data.get('reason', 'done')} after {entry.step} of {self._updates} updates: {self._said()}"
+            )
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._started:
+            self._progress.stop()
+
+    def _update(self, entry: Entry) -> None:
+        now = monotonic()
+        # What passed since the last update counts evaluations in, which a run also has before it.
+        passed = now - self._last
+        self._pace = passed if self._pace is None else _FRESH * passed + (1 - _FRESH) * self._pace
+        self._step, self._last, self._figures = entry.step, now, entry.figures
+        self._progress.update(self._bar, completed=entry.step, said=self._said())
+        if self._progress.disable and now - self._told >= self._every:
+            self._told = now
+            self._say(f"update {self._step} of {self._updates}: {self._said()}, {duration(self.left)} left")
+
+    def _evaluation(self, entry: Entry) -> None:
+        reward = entry.figures.get("reward")
+        held_out = entry.data.get("split") == HELD_OUT
+        if held_out and reward is not None and math.isfinite(reward) and (not self._best or reward > self._best[0]):
+            self._best = (reward, entry.step)
+        told = ", ".join(f"{name} {value:.3f}" for name, value in entry.figures.items() if name != "seconds")
+        self._say(f"update {entry.step}: {entry.data.get('split', '')} tasks: {told}")
+
+    def _said(self) -> str:
+        names = {"reward": "reward", "entropy": "entropy", "kl": "KL", "loss": "loss"}
+        parts = [f"{said} {self._figures[name]:.3f}" for name, said in names.items() if name in self._figures]
+        if self._best is not None:
+            parts.insert(1, f"best held-out {self._best[0]:.3f} at {self._best[1]}")
+        if self._figures.get("failed"):
+            parts.append(f"{self._figures['failed']:g} failed")
+        if self._pace is not None:
+            parts.append(f"{self._figures.get('seconds', self._pace):.2g} s/update")
+        return ", ".join(parts)
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, markup=False)
+
+
+class _Left(ProgressColumn):
+    """The time that is left; rich's own column knows nothing of updates that an earlier process made."""
+
+    def __init__(self, view: RunView) -> None:
+        super().__init__()
+        self._view = view
+
+    def render(self, task: Task) -> Text:  # noqa: ARG002
+        return Text(f"{duration(self._view.left)} left", style="progress.remaining")
+
+
+def duration(seconds: float | None) -> str:
+    """A time span for a person: ``8.4 s``, ``3 min 20 s``, ``2 h 5 min``; ``?`` where it is not known."""
+    if seconds is None or not math.isfinite(seconds):
+        return "?"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,144 @@
+"""The settings of a training run: a recipe in TOML, each field also an option of the command line."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from formal_llm.errors import NotationError, ResourceNotFound, did_you_mean
+from formal_llm.rltf.advantages import ADVANTAGES
+
+
+class Settings(BaseModel):
+    """What is trained, on what, and how. The defaults are the paper's where it has any (arXiv 2402.00798).
+
+    A *group* is all samples of one task in one update; an *update* is one step of the optimizer.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    # -- what
+    model: str = Field(default="minilm", description="The model: a folder, transformers:NAME, encoder:NAME, minilm.")
+    pack: str = Field(default="openagi", description="The task pack: a name, or a folder.")
+    train: str = Field(
+        default="training", description="The tasks to train on: a split of the pack, or numbers: 0,7,20-25."
+    )
+    held_out: str = Field(default="test", description="The tasks to judge by; never trained on.")
+    reward: str = Field(default="references", description="The reward: references, executed, or MODULE:FUNCTION.")
+    failed_reward: float = Field(default=0.0, description="The reward of a plan whose execution fails.")
+    toolkit: str = Field(default="classical", description="What executes plans, for the reward 'executed'.")
+    data: str = Field(default="", description="The folder of task data, for the reward 'executed'.")
+    reward_workers: int = Field(default=1, ge=1, description="How many plans are judged at the same time.")
+
+    # -- the policy
+    rank: int = Field(default=8, ge=1, description="The rank of the LoRA adapters.")
+    alpha: float = Field(default=16.0, gt=0, description="Their output is multiplied with alpha / rank.")
+    dropout: float = Field(default=0.0, ge=0, lt=1, description="The dropout of the adapters' inputs.")
+    targets: tuple[str, ...] = Field(default=(), description="The modules with adapters; none: queries and values.")
+    adapter: str = Field(default="", description="A folder with trained adapters to begin with.")
+    temperature: float = Field(default=1.0, gt=0, description="The temperature of the policy.")
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
+        default="auto", description="The numbers of the weights."
+    )
+    autocast: Literal["", "bfloat16", "float16"] = Field(
+        default="", description="The numbers of products: mixed precision."
+    )
+    device: str = Field(default="auto", description="Where the model runs, as torch names it.")
+    gradient_checkpointing: bool = Field(default=False, description="Compute activations twice, to save memory.")
+
+    # -- the update
+    advantage: str = Field(default="reinforce", description=f"The estimator: {', '.join(ADVANTAGES)}.")
+    samples: int = Field(default=1, ge=1, description="Plans sampled for each task in each update.")
+    tasks_per_update: int = Field(default=1, ge=1, description="Tasks in each update.")
+    epochs: int = Field(default=30, ge=1, description="How often each task is trained on.")
+    updates: int | None = Field(default=None, ge=0, description="How many updates instead, whatever the epochs.")
+    learning_rate: float = Field(default=1e-3, gt=0, description="Of Adam.")
+    schedule: Literal["constant", "linear", "cosine"] = Field(default="constant", description="How the rate goes down.")
+    warmup: int = Field(default=0, ge=0, description="Updates in which the learning rate rises to its value.")
+    weight_decay: float = Field(default=0.0, ge=0, description="Of AdamW; 0 makes it Adam.")
+    clip: float = Field(default=1.0, ge=0, description="The largest norm of a gradient; 0: no bound.")
+    entropy: float = Field(default=0.0, ge=0, description="Bonus for the entropy of choices.")
+    kl: float = Field(default=0.0, ge=0, description="Penalty for the distance KL(policy || base) of choices.")
+    decay: float = Field(default=0.8, ge=0, le=1, description="Of the moving average of a task's rewards.")
+    known_plans: int = Field(default=64, ge=1, description="Plans of a task that the stratified estimator sums over.")
+    exact_plans: int = Field(default=2_000, ge=1, description="Up to how many plans a task's gradient is exact.")
+    questions_per_pass: int = Field(
+        default=256, ge=1, description="Distinct questions in one backward pass: bounds memory."
+    )
+
+    # -- the run
+    warm_start: int = Field(default=0, ge=0, description="Supervised updates on reference plans first.")
+    warm_plans: int = Field(default=4, ge=1, description="Reference plans of each task for them.")
+    evaluate_every: int = Field(default=0, ge=0, description="Updates between evaluations; 0: before and after only.")
+    checkpoint_every: int = Field(default=10, ge=0, description="Updates between checkpoints; 0: at the end only.")
+    keep_checkpoints: int = Field(
+        default=2, ge=1, description="How many of the last ones are kept; the best one besides."
+    )
+    processes: int | None = Field(default=None, ge=1, description="How many processes there must be.")
+    tensorboard: bool = Field(default=False, description="Write the figures for TensorBoard as well.")
+    seed: int = Field(default=0, ge=0, description="Of all draws.")
+
+    @field_validator("advantage")
+    @classmethod
+    def _known_advantage(cls, name: str) -> str:
+        if name not in ADVANTAGES:
+            near = did_you_mean(name, ADVANTAGES)
+            raise ValueError(f"no advantage {name!r}" + (f"; did you mean {near}?" if near else ""))
+        return name
+
+    @classmethod
+    def read(cls, path: str | Path, changes: Mapping[str, Any] | None = None) -> Settings:
+        """The settings of a recipe.
+
+        Args:
+            path: a TOML file. Its tables only put settings in order: their names do not count.
+            changes: settings that count instead of the file's.
+
+        Raises:
+            ResourceNotFound: there is no such file.
+            NotationError: it is no TOML, or has a setting that is none.
+        """
+        file = Path(path)
+        if not file.is_file():
+            raise ResourceNotFound("recipe", str(path), [])
+        try:
+            found = _flat(tomllib.loads(file.read_text(encoding="utf-8")))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise NotationError(f"this is no TOML: {error}", file=str(path)) from None
+        except ValueError as error:
+            raise NotationError(str(error), file=str(path)) from None
+        return cls.of({**found, **(changes or {})}, str(path))
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], file: str = "") -> Settings:
+        """Checked settings.
+
+        Raises:
+            NotationError: a setting that is none, or has a value that it cannot have; says which.
+        """
+        try:
+            return cls(**values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = str(first["loc"][0]) if first["loc"] else ""
+            if first["type"] == "extra_forbidden":
+                near = did_you_mean(name, cls.model_fields)
+                problem = f"there is no setting {name}" + (f"; did you mean {near}?" if near else "")
+            else:
+                problem = f"{name}: {first['msg'].removeprefix('Value error, ')}, not {first['input']!r}"
+            raise NotationError(problem, file=file) from None
+
+
+def _flat(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a file without its tables."""
+    found: dict[str, Any] = {}
+    for name, value in data.items():
+        inner = _flat(value) if isinstance(value, Mapping) else {name: value}
+        if twice := found.keys() & inner.keys():
+            raise ValueError(f"the setting {min(twice)} is there twice")
+        found |= inner
+    return found

@@ -1,0 +1,119 @@
+"""``formal-llm bench``: the table, in all forms; a run that goes on; what cannot be done."""
+
+from __future__ import annotations
+
+import io
+import json
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from formal_llm.cli.main import app
+from formal_llm.packs.openagi.data import make_data
+
+SMALL = ("--tasks", "7,116,106", "--repeats", "2", "--samples", "1", "--text-score", "chrf")
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    printed, said = io.StringIO(), io.StringIO()
+    with redirect_stdout(printed), redirect_stderr(said), pytest.raises(SystemExit) as end:
+        app(("bench", *arguments))
+    return int(end.value.code or 0), printed.getvalue(), said.getvalue()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("data")
+    make_data(folder, tasks=[7, 106, 116], samples=1, side=48)
+    return str(folder)
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+
+
+def test_the_table(data: str, tmp_path: Path) -> None:
+    llms = ("--llm", "test:random", "--llm", "builtin")
+    code, printed, said = run("openagi", *llms, *SMALL, "--data", data, "--out", str(tmp_path / "b"))
+    assert code == 0, said
+    assert printed.startswith("OpenAGI, 2 tasks, 2 repeats; tools: colorization, ")
+    (valid,) = [line for line in printed.splitlines() if "valid plans" in line][:1]
+    assert valid.count("100.0%") >= 2  # formal, of both
+    assert "not asked: builtin zero: it writes no free text" in printed
+    assert "left out: task 106" in printed
+    assert "PUBLISHED, table 1 of Li et al. 2024" in printed
+    assert "0.4914" in printed
+    assert {path.name for path in (tmp_path / "b").iterdir()} == {
+        "answers", "cache", "plans.jsonl", "results.jsonl", "scores.jsonl", "setting.json", "table.json", "table.md",
+        "values",
+    }  # fmt: skip
+    columns: list[dict[str, Any]] = json.loads((tmp_path / "b" / "table.json").read_text())["columns"]
+    assert [(column["llm"], column["method"]) for column in columns] == [
+        ("test:random", "zero"), ("test:random", "few"), ("test:random", "constrained"), ("test:random", "formal"),
+        ("builtin", "constrained"), ("builtin", "formal"),
+    ]  # fmt: skip
+    assert all(column["valid"] == 1 for column in columns if column["method"] == "formal")
+    results = [json.loads(line) for line in (tmp_path / "b" / "results.jsonl").read_text().splitlines()]
+    assert len(results) == 6 * 2 * 2
+    assert all({"word", "steps", "valid", "reason", "value", "usage"} <= set(row) for row in results)
+    assert "| valid plans |" in (tmp_path / "b" / "table.md").read_text()
+
+    # The same command again: nothing is left to do, and the table is the same.
+    before = (tmp_path / "b" / "plans.jsonl").read_bytes()
+    code, again, _ = run("openagi", *llms, *SMALL, "--data", data, "--out", str(tmp_path / "b"))
+    assert (code, again) == (0, printed)
+    assert (tmp_path / "b" / "plans.jsonl").read_bytes() == before
+
+    # Another setting is another benchmark.
+    code, _, said = run("openagi", *SMALL, "--temperature", "1", "--data", data, "--out", str(tmp_path / "b"))
+    assert code == 2
+    assert "another setting (asking" in said
+
+
+def test_other_forms(data: str, tmp_path: Path) -> None:
+    common = ("openagi", "--method", "formal", *SMALL, "--data", data, "--out", str(tmp_path), "--no-published")
+    code, printed, _ = run(*common, "--show", "json")
+    assert code == 0
+    figures = json.loads(printed)
+    assert figures["columns"][0]["valid"] == 1
+    assert figures["published"] is None
+    assert figures["left_out"].keys() == {"106"}
+    code, printed, _ = run(*common, "--show", "markdown")
+    assert code == 0
+    assert "| average over tasks |" in printed
+    assert "PUBLISHED" not in printed
+
+
+def test_data_are_made(tmp_path: Path) -> None:
+    code, _, said = run("openagi", "--method", "formal", *SMALL[2:], "--tasks", "116", "--out", str(tmp_path))
+    assert code == 0, said
+    assert "making task data in" in said
+    assert (tmp_path / "data" / "116").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "expected"),
+    [
+        (("openag",), 2, "openagi"),
+        (("openagi", "--tasks", "tests"), 2, "Did you mean 'test'"),
+        (("openagi", "--tasks", "7,999"), 2, "999"),
+        (("openagi", "--toolkit", "classic"), 2, "Did you mean 'classical'"),
+        (("openagi", "--llm", "nobody"), 3, "nobody"),
+        (("openagi", "--bert", "x", "--text-score", "chrf"), 2, "--bert"),
+        (("openagi", "--data", "nowhere", "--tasks", "7", "--text-score", "chrf"), 2, "nowhere"),
+        (("openagi", "--method", "magic"), 2, "magic"),
+    ],
+)
+def test_wrong_arguments(arguments: tuple[str, ...], code: int, expected: str, tmp_path: Path) -> None:
+    got, _, said = run(*arguments, "--out", str(tmp_path / "out"))
+    assert got == code
+    assert expected in said
+
+
+def test_data_without_a_task(data: str, tmp_path: Path) -> None:
+    code, _, said = run("openagi", "--tasks", "8", "--text-score", "chrf", "--data", data, "--out", str(tmp_path))
+    assert code == 2
+    assert "no data for the task '8'" in said
