@@ -8,6 +8,7 @@ added up as well.)
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from formal_llm.automata.limited import Counters
@@ -38,13 +39,13 @@ class ClassVectors:
 
     def _divide(self, ways: Ways, leaves: Collection[int], exchange: bool) -> None:
         """Classes: terminals that may be used once, are read alone, in the same places, with the same weights."""
-        places: dict[str, set[object]] = {}
+        places: dict[str, Counter[object]] = {}  # with how often: b T and T b are two ways
         for index, group in ways.items():
             if index not in leaves:
                 for reads, children, steps in group:
                     for name in reads:
                         alone = len(reads) == 1
-                        places.setdefault(name, set()).add((index, children, steps) if alone else name)
+                        places.setdefault(name, Counter())[(index, children, steps) if alone else name] += 1
         weights: dict[str, list[tuple[int, int]]] = {}
         uses: dict[str, tuple[int, int]] = {}
         self.fields: list[list[tuple[int, int]]] = []
@@ -64,7 +65,7 @@ class ClassVectors:
             shape: object = name
             if most <= 1 and exchange:
                 dues = self._counters.dues.get(name, ())
-                shape = (frozenset(places.get(name, {name})), tuple(weights.get(name, ())), dues)
+                shape = (frozenset(places.get(name, Counter({name: 1})).items()), tuple(weights.get(name, ())), dues)
             if shape not in classes:
                 classes[shape] = len(self.fields)
                 self.fields.append([])

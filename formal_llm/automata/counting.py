@@ -116,7 +116,8 @@ class Counting:
         return groups
 
     def _group(self, field: int, need: int, children: tuple[int, ...], ways: list[tuple[str, ...]]) -> Group:
-        factor, pending = 1 if field >= 0 else len(ways), 0
+        # Of a class each member has as many ways alike as any other (b T and T b: two); its members count elsewhere.
+        factor, pending = len(ways) // (len(set(ways)) if field >= 0 else 1), 0
         for child in children:
             fixed = self._fixed.get(child, INFINITE)
             if fixed == INFINITE:

@@ -184,6 +184,16 @@ def test_limits_of_more_than_one_use() -> None:
         assert Lookahead(cfg, Limits(default=most)).count() == len(expected)
 
 
+def test_a_terminal_read_alone_in_two_ways_to_the_same_place() -> None:
+    lookahead = Lookahead(CFG.from_string("%limit 1\nS -> b T | T b\nT -> c | e"))
+    words = {("b", "c"), ("b", "e"), ("c", "b"), ("e", "b")}
+    assert lookahead.count() == lookahead.count(of="derivations") == len(words)
+    rng = random.Random(0)
+    drawn = Counter(lookahead.sample(rng) for _ in range(400))
+    assert drawn.keys() == words
+    assert min(drawn.values()) > 60
+
+
 def test_selections_and_required_uses() -> None:
     cfg = CFG.from_string("S -> some(a, b, c, d)")
     assert Lookahead(cfg).count() == 15
