@@ -45,7 +45,7 @@ TOOLS = (
 #: The learning rates that are tried, for each way to make a step.
 RATES = {"plain ascent": [2.0**power for power in range(-2, 11)], "Adam": [2.0**power for power in range(-7, 2)]}
 ORDER = ("plain", "reinforce", "grpo", "grpo_unscaled", "rloo", "stratified", "exact")
-#: What the issue that asked for this measured on a small tree; ours need not equal them.
+#: What an earlier simulation found on another, small tree; ours need not equal it.
 ELSEWHERE: Mapping[str, int] = {
     "plain": 112,
     "reinforce": 70,
@@ -183,7 +183,7 @@ def report(
     table = Table(title=title)
     for column in ("estimator", "rate", "updates", "quartiles", "range", "arrived", "samples", "plans executed"):
         table.add_column(column, justify="left" if column == "estimator" else "right")
-    table.add_column("issue's tree", justify="right")
+    table.add_column("earlier", justify="right")
     medians: dict[str, float] = {}
 
     def shown(value: float) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+#: How many tokens the models know: more than the tokenizers have.
+VOCABULARY = 1_000
+
 PROSE = """Given noisy blurry grayscale image, how to return the regular image step by step? Use Image Denoising; the
 output of "Colorization" the input image of "Super Resolution" Current progress: Step n-1: To get the output text, we
 have the following choices: Answer with the number of your choice, an integer from 1 to 12, and nothing else. Task
@@ -32,7 +35,8 @@ def tokenizer(*, chat: bool = False, joined_digits: bool = False, end_after: boo
     levels = [] if joined_digits else [pre_tokenizers.Digits(individual_digits=True)]
     made.pre_tokenizer = pre_tokenizers.Sequence([*levels, pre_tokenizers.ByteLevel(add_prefix_space=False)])
     made.decoder = decoders.ByteLevel()
-    numbers = " ".join(map(str, range(1, 130))) if joined_digits else ""
+    # Behind a blank and at the beginning of a line: answers stand in either place.
+    numbers = " ".join(map(str, range(1, 130))) + "\n".join(map(str, range(1, 130))) if joined_digits else ""
     trainer = trainers.BpeTrainer(
         vocab_size=700,
         special_tokens=special,
@@ -52,7 +56,7 @@ def tokenizer(*, chat: bool = False, joined_digits: bool = False, end_after: boo
     return ready
 
 
-def causal(kind: str = "llama", vocabulary: int = 1_000, *, width: int = 32, layers: int = 2, seed: int = 0) -> Any:
+def causal(kind: str = "llama", vocabulary: int = VOCABULARY, *, width: int = 32, layers: int = 2, seed: int = 0) -> Any:
     """A decoder: ``llama``, ``gpt2``, ``qwen3``, ``mamba`` (no attention), ``bloom`` (positions by bias)."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
@@ -74,10 +78,10 @@ def causal(kind: str = "llama", vocabulary: int = 1_000, *, width: int = 32, lay
     config = AutoConfig.for_model(kind, vocab_size=vocabulary, **ends, **shapes[kind])
     torch.manual_seed(seed)
     model = AutoModelForCausalLM.from_config(config)
-    return _spread(model).eval()
+    return _spread(model, 2 if kind == "mamba" else 6).eval()
 
 
-def seq2seq(kind: str = "t5", vocabulary: int = 1_000, *, width: int = 32, layers: int = 2, seed: int = 0) -> Any:
+def seq2seq(kind: str = "t5", vocabulary: int = VOCABULARY, *, width: int = 32, layers: int = 2, seed: int = 0) -> Any:
     """An encoder-decoder: ``t5`` or ``bart``."""
     import torch
     from transformers import AutoConfig, AutoModelForSeq2SeqLM
@@ -94,10 +98,10 @@ def seq2seq(kind: str = "t5", vocabulary: int = 1_000, *, width: int = 32, layer
         kind, vocab_size=vocabulary, eos_token_id=2, pad_token_id=0, decoder_start_token_id=0, **shapes[kind]
     )
     torch.manual_seed(seed)
-    return _spread(AutoModelForSeq2SeqLM.from_config(config)).eval()
+    return _spread(AutoModelForSeq2SeqLM.from_config(config), 1 if kind == "t5" else 6).eval()
 
 
-def encoder(vocabulary: int = 1_000, *, width: int = 32, layers: int = 2, seed: int = 0, labels: int = 0) -> Any:
+def encoder(vocabulary: int = VOCABULARY, *, width: int = 32, layers: int = 2, seed: int = 0, labels: int = 0) -> Any:
     """A BERT; with ``labels`` one that classifies."""
     import torch
     from transformers import AutoModelForSequenceClassification, BertConfig, BertModel
@@ -118,12 +122,15 @@ def save(folder: Path, model: Any, spoken: Any) -> str:
     return str(folder)
 
 
-def _spread(model: Any) -> Any:
-    """Larger random weights: those of the usual start make all answers almost equally probable."""
+def _spread(model: Any, factor: float = 6) -> Any:
+    """Larger random weights: those of the usual start make all answers almost equally probable.
+
+    Not too large ones either: sums of large numbers in another order differ by more.
+    """
     import torch
 
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() > 1:
-                parameter.mul_(6)
+                parameter.mul_(factor)
     return model

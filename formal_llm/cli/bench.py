@@ -38,7 +38,7 @@ Examples:
 
   formal-llm bench openagi --llm test:random --llm builtin --out bench
 
-  formal-llm bench openagi --llm openai:gpt-6-luna --method few --method formal --toolkit experts \\\\
+  formal-llm bench openagi --llm openai:gpt-6-luna --method few --method formal --toolkit experts \\
       --clip openai/clip-vit-large-patch14 --vit google/vit-base-patch16-224 --out bench-experts
 
 {EXIT_CODES_HELP}

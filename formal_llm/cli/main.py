@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from formal_llm.cli import bench as benching
 from formal_llm.cli import check as checking
@@ -18,8 +19,29 @@ from formal_llm.cli import try_ as trying
 from formal_llm.cli import verify as verifying
 from formal_llm.cli.console import EXIT_CODES_HELP, print_text, settings
 
+class Commands(TyperGroup):
+    """The commands; those whose options are made of other things are loaded when they are asked for.
+
+    ``train`` has an option for each setting of a training run, and the settings need pydantic: a third of the time that
+    all other commands take to start.
+    """
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), *({"train"} - self.commands.keys())]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name == "train" and cmd_name not in self.commands:
+            from formal_llm.cli import train as training
+
+            own = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+            own.command("train", help=training.HELP)(training.train)
+            self.commands["train"] = typer.main.get_command(own)
+        return super().get_command(ctx, cmd_name)
+
+
 app = typer.Typer(
     name="formal-llm",
+    cls=Commands,
     help="Plans from language models that provably follow the rules people write down.",
     epilog=EXIT_CODES_HELP,
     no_args_is_help=True,

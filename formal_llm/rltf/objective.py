@@ -130,7 +130,8 @@ class Objective:
             finite = torch.isfinite(logs.detach()) | ~legal
             if not bool(finite.all()):
                 row = int((~finite).any(dim=1).nonzero()[0])
-                raise _failed("the policy's log-probability", float(logs[row][legal[row]].sum()), part[row].episode)
+                value = float(logs.detach()[row][legal[row]].sum())
+                raise _failed("the policy's log-probability", value, part[row].episode)
             logs = logs.masked_fill(~legal, 0.0)
             visits = torch.tensor([asked.visits for asked in part], device=logs.device)
             chances = logs.exp().masked_fill(~legal, 0.0)

@@ -8,8 +8,7 @@ training began with, so the distance to it costs no second model.
 from __future__ import annotations
 
 import warnings
-from collections import OrderedDict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +29,6 @@ TARGETS = (
     ("query_key_value",),
     ("in_proj", "x_proj"),
 )
-_KEPT = 50_000
 
 
 @dataclass(frozen=True)
@@ -100,15 +98,8 @@ class Policy:
             self.model = _with_adapters_of(self.scorer.model, Path(adapter))
         self.device = self.scorer.model.get_input_embeddings().weight.device
         if gradient_checkpointing:
-            # Checkpoints are made in training mode only; what that changes besides are dropouts of the base model,
-            # which would make the policy another one at each look.
-            for module in self.scorer.model.modules():
-                if type(module).__name__.startswith("Dropout"):
-                    module.p = 0.0
-            self.scorer.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-            self.scorer.model.enable_input_require_grads()
+            _checkpoint(self.scorer.model)
         self.gradient_checkpointing = gradient_checkpointing
-        self._references: OrderedDict[Hashable, Any] = OrderedDict()
         self.changed()
 
     def __repr__(self) -> str:
@@ -142,20 +133,15 @@ class Policy:
         return torch.log_softmax(values / self.temperature, dim=-1)
 
     def reference(self, questions: Sequence[Question]) -> Any:
-        """The same of the model without its adapters; constants, computed once for each distinct question."""
+        """The same of the model without its adapters; constants.
+
+        Computed anew each time, though it never changes: what a model computes depends in its last bits on what is
+        computed with it, and a run that is resumed has to come to the same bits.
+        """
         import torch
 
-        keys = [self.scorer.key(question) for question in questions]
-        new = {key: q for key, q in zip(keys, questions, strict=True) if key not in self._references}
-        if new:
-            with torch.no_grad(), self.without_adapters():
-                rows = self.log_probabilities(list(new.values()))
-            for key, question, row in zip(new, new.values(), rows, strict=True):
-                self._references[key] = row[: len(question.options)].cpu()
-        found = [self._references[key] for key in keys]
-        while len(self._references) > _KEPT:
-            self._references.popitem(last=False)
-        return torch.nn.utils.rnn.pad_sequence(found, batch_first=True, padding_value=-torch.inf)
+        with torch.no_grad(), self.without_adapters():
+            return self.log_probabilities(questions)
 
     @contextmanager
     def without_adapters(self) -> Iterator[None]:
@@ -172,12 +158,18 @@ class Policy:
         """Gradients are on, and what is only for training (dropout of adapters, checkpoints) is in force."""
         import torch
 
-        wanted = self.gradient_checkpointing
+        # The flag is set module by module: all at once would bring the dropouts of the base model back, and the policy
+        # would be another one at each look.
         for name, module in self.model.named_modules():
             if "lora_dropout" in name:
-                module.train()
-        if wanted:
-            self.scorer.model.train()
+                module.training = True
+        if self.gradient_checkpointing:
+            from transformers.modeling_layers import GradientCheckpointingLayer
+
+            self.scorer.model.training = True
+            for module in self.scorer.model.modules():
+                if isinstance(module, GradientCheckpointingLayer):
+                    module.training = True
         try:
             with torch.enable_grad():
                 yield
@@ -227,6 +219,15 @@ def local_model(llm: str | LLM) -> LocalLLM:
             "runs here (transformers:MODEL, encoder:MODEL, minilm, or the folder of a model)"
         )
     return found
+
+
+def _checkpoint(model: Any) -> None:
+    """Have a model compute its activations again in the backward pass."""
+    if hasattr(model, "activation_checkpointing_enable"):
+        model.activation_checkpointing_enable(activation_checkpointing_kwargs={"use_reentrant": False})
+    else:  # its name before transformers 5.20
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    model.enable_input_require_grads()
 
 
 def default_targets(model: Any) -> tuple[str, ...]:

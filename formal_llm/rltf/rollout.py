@@ -77,7 +77,8 @@ def rollout(
     coming = enumerate(starts)
     rolling: dict[int, _Rolling] = {}
     while True:
-        fresh = list(islice(coming, together - len(rolling)))
+        room = together - len(rolling)
+        fresh = list(islice(coming, room))
         for number, start in fresh:
             rng = None if start.seed is None else random.Random(start.seed)
             one = rolling[number] = _Rolling(start, planner.start(start.task, name=str(number)), rng)
@@ -88,7 +89,7 @@ def rollout(
                 on_done(found[number])
         if rolling:
             _answer(policy, list(rolling.values()))
-        elif not fresh:
+        elif room and not fresh:
             return [found[number] for number in sorted(found)]
 
 

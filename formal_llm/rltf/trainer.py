@@ -247,6 +247,7 @@ class Trainer:
         warm = step <= self.settings.warm_start
         if step == self.settings.warm_start + 1:
             self.optimizer.state.clear()  # its averages were of another objective
+        self.policy.changed()  # what an evaluation left behind would show in the last bits, and a resumed run has none
         # Dropout draws from torch's own random numbers; all other draws have seeds of their own.
         torch.manual_seed(int(_digest([self.settings.seed, step, self.world.rank]), 16) % 2**63)
         places = list(enumerate(range(len(self.tasks)) if warm else self._tasks_of(step - self.settings.warm_start)))
@@ -334,8 +335,8 @@ class Trainer:
         """An error of an update; that memory is out, with what helps."""
         import torch
 
-        out = isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "not enough memory" in str(error)
-        if out:
+        on_cpu = "DefaultCPUAllocator" in str(error)  # a plain RuntimeError, other than on a GPU
+        if on_cpu or isinstance(error, (MemoryError, torch.OutOfMemoryError)):
             told = TrainingError(
                 f"memory ran out in step {step}: a lower questions_per_pass (now {self.settings.questions_per_pass}), "
                 "fewer samples or gradient_checkpointing take less. The last checkpoint is whole"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
 from contextlib import redirect_stderr, redirect_stdout
@@ -85,6 +86,24 @@ def test_other_forms(data: str, tmp_path: Path) -> None:
     assert code == 0
     assert "| average over tasks |" in printed
     assert "PUBLISHED" not in printed
+
+
+@pytest.mark.skipif(
+    not all(importlib.util.find_spec(name) for name in ("torch", "transformers")), reason="torch is not installed"
+)
+def test_pictures_compared_by_a_checkpoint(data: str, tmp_path: Path) -> None:
+    from transformers import ViTConfig, ViTImageProcessorPil, ViTModel
+
+    small = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    ViTModel(ViTConfig(**small, image_size=32, patch_size=8)).save_pretrained(tmp_path / "vit")
+    ViTImageProcessorPil(size={"height": 32, "width": 32}).save_pretrained(tmp_path / "vit")
+    common = ("openagi", "--method", "formal", *SMALL, "--data", data, "--show", "json", "--no-published")
+    code, printed, _ = run(*common, "--vit", str(tmp_path / "vit"), "--out", str(tmp_path / "out"))
+    assert code == 0
+    assert json.loads(printed)["scores"] == {"Task 3": "vit", "Task 2": "chrf"}
+    code, _, said = run(*common, "--vit", str(tmp_path / "none"), "--out", str(tmp_path / "other"))
+    assert code == 2
+    assert "no checkpoint for vit" in said
 
 
 def test_data_are_made(tmp_path: Path) -> None:

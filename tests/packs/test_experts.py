@@ -38,6 +38,8 @@ width = 16
 height = 16
 [tools.detection]
 threshold = 0.01
+[tools.super_resolution]
+batch = 4
 [tools.denoising]
 tile = 16
 overlap = 4
@@ -221,6 +223,7 @@ TREE = CFG.from_string("""
 """)
 
 
+@pytest.mark.slow
 def test_a_tree_plan_is_what_the_nested_calls_are(kit: ExpertToolkit, tmp_path: Path) -> None:
     plan = Planner(TREE).plan("answer")
     executor = Executor(kit, cache=tmp_path / "cache")
@@ -283,6 +286,24 @@ def test_models_leave_by_least_recent_use(make: Callable[..., ExpertToolkit]) ->
         assert small[name](*(column[0] for column in columns(small[name]))) == expected[name]
         assert small.pool.inside[-1].split()[0] == type(small.experts[name]).__name__
         assert len(small.pool.inside) <= 2
+
+
+@pytest.mark.slow
+def test_plans_in_parallel_under_a_small_budget(kit: ExpertToolkit, make: Callable[..., ExpertToolkit]) -> None:
+    inputs = [{"input_image": image, "input_text": text} for image, text in zip(PICTURES, TEXTS, strict=True)]
+    planner = Planner(PACK.cfg, "test:random")
+    plans = [planner.plan(f"number {number}") for number in range(10)]
+    rows = [inputs[number % 5] for number in range(10)]
+    expected = [plain(result.output) for result in Executor(kit).run_many(plans, rows)]
+    largest = 0
+    for key in kit.pool.inside:
+        with kit.pool.use(key) as parts:
+            largest = max(largest, parts.bytes)
+    small = make(memory=largest)
+    results = Executor(small, workers=4).run_many(plans, rows)
+    assert [result.error for result in results] == [None] * 10
+    assert [plain(result.output) for result in results] == expected
+    assert len(small.pool.inside) < len(kit.pool.inside)
 
 
 def test_a_model_that_is_too_large_is_planned_around(make: Callable[..., ExpertToolkit]) -> None:
@@ -404,6 +425,27 @@ def test_another_kind_of_model_in_a_file_of_ones_own(
     restored = kit["denoising"].batch(PICTURES)
     assert [(r.size, r.mode) for r in restored] == [(p.size, p.mode) for p in PICTURES]
     assert all(same(r, kit["denoising"](p)) for r, p in zip(restored, PICTURES, strict=True))
+
+
+def test_another_detector(make: Callable[..., ExpertToolkit], tmp_path: Path) -> None:
+    from transformers import AutoImageProcessor, AutoModelForObjectDetection
+
+    torch.manual_seed(0)
+    tiny_experts.yolos(tmp_path / "yolos")
+    kit = make(["detection"], checkpoints={"detection": str(tmp_path / "yolos")})
+    named = kit["detection"].batch(PICTURES)
+    assert named == [kit["detection"](image) for image in PICTURES]
+    # By hand: every query that names an object rather than "no object" with more than the threshold.
+    model = AutoModelForObjectDetection.from_pretrained(tmp_path / "yolos")
+    images = AutoImageProcessor.from_pretrained(tmp_path / "yolos", backend="pil")
+    with torch.inference_mode():
+        logits = model(**images(images=PICTURES[0], return_tensors="pt")).logits[0]
+    wanted = {
+        model.config.id2label[int(shares[:-1].argmax())]
+        for shares in logits.softmax(-1)
+        if float(shares[:-1].max()) > 0.01
+    }
+    assert set(named[0].split(", ")) == wanted
 
 
 def test_half_precision_is_for_devices(checkpoints: dict[str, str], tmp_path: Path) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 import shutil
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ import torch
 
 from formal_llm import CFG, Planner
 from formal_llm.errors import CheckpointError, MissingDependency, NoPlanWorked
+from formal_llm.packs.openagi.expert_gate import Gate
 from formal_llm.packs.openagi.expert_loading import Parts, Source, pick_device
 from formal_llm.packs.openagi.experts import experts
 
@@ -85,26 +88,34 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.fixture(scope="module")
+def server(built: Path) -> Iterator[Hub]:
+    """One for all tests: the client keeps addresses here and there."""
+    server = Hub(built)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join(5)
+
+
 @pytest.fixture
-def hub(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+def hub(server: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
     """A hub on this machine that the real client asks, and an empty cache."""
     import huggingface_hub.constants
     import huggingface_hub.hf_api
 
-    server = Hub(built)
-    thread = Thread(target=server.serve_forever, daemon=True)
-    thread.start()
+    server.asked.clear()
     address = f"http://127.0.0.1:{server.server_port}"
     constants = huggingface_hub.constants
     monkeypatch.setattr(constants, "ENDPOINT", address)
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(huggingface_hub.hf_api.api, "endpoint", address)
+    monkeypatch.setattr("transformers.utils.hub._hf_api", None, raising=False)  # it has its own
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join(5)
+    return server
 
 
 def test_downloaded_once_and_then_read_offline(hub: Hub) -> None:
@@ -185,7 +196,7 @@ def test_not_here_and_the_hub_is_not_to_be_asked(tmp_path: Path, monkeypatch: py
         lambda: source.file("model.safetensors"),
     ):
         with pytest.raises(
-            CheckpointError, match="cannot be had from the hub or its cache.*hf download tiny/sentiment"
+            CheckpointError, match=r"cannot be had from the hub or its cache.*hf download tiny/sentiment"
         ):
             read()
 
@@ -197,16 +208,16 @@ def test_what_is_written_as_a_folder_and_is_none(name: str) -> None:
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="sentiment: the checkpoint .* (is not complete|cannot be read)"):
+    with pytest.raises(CheckpointError, match=r"sentiment: the checkpoint .* (is not complete|cannot be read)"):
         Source("sentiment", str(tmp_path)).model("AutoModelForSequenceClassification")
-    with pytest.raises(CheckpointError, match="there is no file model.safetensors"):
+    with pytest.raises(CheckpointError, match=r"there is no file model.safetensors"):
         Source("denoising", str(tmp_path)).file("model.safetensors")
 
 
 def test_another_architecture(built: Path) -> None:
     with pytest.raises(CheckpointError, match="cannot be read as AutoModelForSeq2SeqLM"):
         Source("summarization", str(built / "tiny" / "sentiment")).model("AutoModelForSeq2SeqLM")
-    with pytest.raises(CheckpointError, match="StableDiffusionPipeline"):
+    with pytest.raises(CheckpointError, match="is not complete"):
         Source("text_to_image", str(built / "tiny" / "sentiment")).pipeline("StableDiffusionPipeline")
 
 
@@ -227,7 +238,7 @@ def test_files_of_pytorch_are_read_only_where_that_is_allowed(built: Path, tmp_p
     shutil.copytree(built / "tiny" / "sentiment", place)
     torch.save(load_file(place / "model.safetensors"), place / "pytorch_model.bin")
     (place / "model.safetensors").unlink()
-    with pytest.raises(CheckpointError, match='no weights as safetensors.*say weights = "any"'):
+    with pytest.raises(CheckpointError, match=r'no weights as safetensors.*say weights = "any"'):
         Source("sentiment", str(place)).model("AutoModelForSequenceClassification")
     allowed = Source("sentiment", str(place), weights="any").model("AutoModelForSequenceClassification")
     model = Source("sentiment", str(built / "tiny" / "sentiment")).model("AutoModelForSequenceClassification")
@@ -278,7 +289,7 @@ def test_a_library_that_is_not_there(built: Path, monkeypatch: pytest.MonkeyPatc
                 MissingDependency, match=rf"sentiment needs {name}: pip install 'formal-llm\[experts\]'"
             ):
                 source.model("AutoModelForSequenceClassification")
-    with pytest.raises(CheckpointError, match="needs a library that is not installed.*timm"), source.telling("DETR"):
+    with pytest.raises(CheckpointError, match=r"needs a library that is not installed.*timm"), source.telling("DETR"):
         raise ImportError("DETR requires timm")
 
 
@@ -288,6 +299,35 @@ def test_detr_needs_no_timm(built: Path) -> None:
     assert importlib.util.find_spec("timm") is None
     assert importlib.util.find_spec("torchvision") is None
     assert Source("detection", str(built / "tiny" / "detection")).model("AutoModelForObjectDetection") is not None
+
+
+# -- at once ----------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_works_while_a_model_is_loaded() -> None:
+    gate, now, seen = Gate(), {"working": 0, "loading": 0}, []
+    lock = Lock()
+
+    def act(seed: int) -> None:
+        rng = random.Random(seed)
+        for _ in range(60):
+            what = "loading" if rng.random() < 0.2 else "working"
+            with getattr(gate, what)():
+                with lock:
+                    now[what] += 1
+                    seen.append(dict(now))
+                time.sleep(0.0002)
+                with lock:
+                    now[what] -= 1
+
+    threads = [Thread(target=act, args=(seed,), daemon=True) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+    assert all(each["loading"] <= 1 and not (each["loading"] and each["working"]) for each in seen)
+    assert max(each["working"] for each in seen) > 1
 
 
 # -- parts -------------------------------------------------------------------------------------------------------------

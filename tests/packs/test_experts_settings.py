@@ -37,6 +37,15 @@ def test_the_shipped_tables_are_in_order(tmp_path: Path) -> None:
     assert told.machine == {"device": "", "memory_gb": 0, "offline": False}
 
 
+def test_the_book_names_every_checkpoint() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "experts.md").read_text(encoding="utf-8")
+    for name, table in read_settings().tools.items():
+        (row,) = [line for line in page.splitlines() if line.startswith(f"| `{name}` |")]
+        assert f"`{table['checkpoint']}`" in row
+        assert f"`{table['loader']}`" in row
+    assert all(f"`{loader}`" in page for loader in LOADERS)
+
+
 def test_a_table_changes_what_it_names(tmp_path: Path) -> None:
     shipped = read_settings()
     file = mine(tmp_path, "[tools.captioning]\nbatch = 3\n[machine]\nmemory_gb = 2.5\n")
@@ -118,5 +127,5 @@ def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
 
 
 def test_no_such_file(tmp_path: Path) -> None:
-    with pytest.raises(ResourceNotFound, match="nothing.toml"):
+    with pytest.raises(ResourceNotFound, match=r"nothing\.toml"):
         read_settings(tmp_path / "nothing.toml")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from formal_llm import Plan, ResourceNotFound, Task, TaskPack
+from formal_llm.errors import CheckpointError
 from formal_llm.packs.openagi.classical import CLASSICAL
 from formal_llm.packs.openagi.data import make_data
 from formal_llm.packs.openagi.data_reward import data_reward
@@ -130,6 +131,16 @@ def test_a_failure_is_worth_nothing_on_its_sample(folder: Path) -> None:
     assert (judged.scores[1] > 0) == (len(sizes) == 2)
 
 
+@pytest.mark.parametrize("cause", [CheckpointError("denoising", "x/y", "is not there", "get it"), ImportError("torch")])
+def test_a_tool_that_lacks_what_it_needs_is_no_fault_of_the_plan(cause: Exception, folder: Path) -> None:
+    @tool("denoising")
+    def lacking(image: Image.Image) -> Image.Image:
+        raise cause
+
+    with pytest.raises(type(cause)):
+        PlanJudge(Toolkit([lacking]), folder, CHEAP).judge(13, ["denoising", "input_image"])
+
+
 def test_a_task_without_a_score(folder: Path) -> None:
     @tool("text_to_image")
     def white(text: str) -> Image.Image:
@@ -209,7 +220,7 @@ def test_a_failure_that_may_pass_is_not_remembered(folder: Path) -> None:
     def sometimes(image: Image.Image) -> Image.Image:
         if slow:
             slow.pop()
-            time.sleep(5)
+            time.sleep(1)
         return image
 
     judge = PlanJudge(Executor(Toolkit([sometimes]), timeout=0.3), folder, CHEAP)

@@ -60,7 +60,12 @@ def vit_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-PICTURES = [photograph("astronaut"), Image.new("RGB", (40, 20), "red"), Image.new("L", (20, 40), 90), Image.new("RGBA", (30, 30))]
+PICTURES = [
+    photograph("astronaut"),
+    Image.new("RGB", (40, 20), "red"),
+    Image.new("L", (20, 40), 90),
+    Image.new("RGBA", (30, 30)),
+]
 TEXTS = ["a cat", "a red wall", "", "x" * 100]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from formal_llm import Answer, Question, RandomLLM, ResourceNotFound, TaskPack
-from formal_llm.errors import Cancelled, ProviderError, ResultsError
+from formal_llm.errors import Cancelled, NoValidPlan, ProviderError, ResultsError
 from formal_llm.llms import RecordingLLM, resolve
 from formal_llm.llms.generation import Generated, Messages
 from formal_llm.llms.question import TokenUsage
@@ -341,6 +341,8 @@ def test_an_execution_is_cancelled(made: Any, tmp_path: Path) -> None:
 def test_wrong_settings(made: Any) -> None:
     with pytest.raises(ResourceNotFound, match="data for the task '8'"):
         made([7, 8])
+    with pytest.raises(NoValidPlan, match="none of the 1 tasks has a plan with these tools: colorization, "):
+        made([106])
     with pytest.raises(ValueError, match="repeat"):
         made(repeats=0)
     with pytest.raises(ValueError, match="task"):

@@ -15,6 +15,8 @@ from formal_llm.llms.local.scorer import Scorer, tree_log_probabilities
 from formal_llm.llms.question import Question
 
 Packing = Literal["auto", "on", "off"]
+#: What some models do with the logits behind their last layer, by the names in their configs.
+_SCALINGS = ("logit_scale", "logits_scaling", "final_logit_softcapping")
 
 
 class CausalScorer(Scorer):
@@ -51,6 +53,11 @@ class CausalScorer(Scorer):
         self.row_tokens = row_tokens
         self.batch_tokens = batch_tokens
         self.cache = PrefixCache(cache_bytes) if cache_bytes else None
+        text_config = model.config.get_text_config()
+        # Layers that see only the last tokens: the mask of a packed row does not say so, so prompts have to fit in.
+        windows = [getattr(text_config, name, None) for name in ("sliding_window", "attention_chunk_size")]
+        self._window = min((int(window) for window in windows if window), default=None)
+        self._scaling = {name: getattr(text_config, name, None) for name in _SCALINGS}
         self.packs = packing == "on"
         if packing == "auto":
             self.packs = self._trial()
@@ -78,12 +85,24 @@ class CausalScorer(Scorer):
         if cache is not None:
             cache.tick()
         found: list[Any] = [None] * len(prompts)
-        passes = self._packed(prompts, cache) if self.packs else self._padded(prompts)
-        for chosen, logits in passes:
-            values = tree_log_probabilities(logits, [prompts[index].tree for index in chosen])
-            for index, value in zip(chosen, values, strict=True):
-                found[index] = value
+        together = [index for index, prompt in enumerate(prompts) if self.packs and self._fits_window(prompt)]
+        alone = sorted(set(range(len(prompts))) - set(together))
+        passes = (
+            (together, self._packed([prompts[index] for index in together], cache)),
+            (alone, self._padded([prompts[index] for index in alone])),
+        )
+        for members, read in passes:
+            for chosen, logits in read:
+                indices = [members[place] for place in chosen]
+                values = tree_log_probabilities(logits, [prompts[index].tree for index in indices])
+                for index, value in zip(indices, values, strict=True):
+                    found[index] = value
         return found
+
+    def _fits_window(self, prompt: Prompted) -> bool:
+        """Whether every token of a prompt and its answers is seen by all that come after it."""
+        length = len(prompt.tokens) + max(prompt.tree.depths, default=0)
+        return self._window is None or length <= self._window
 
     # -- packed rows --------------------------------------------------------------------------------------------
 
@@ -158,8 +177,14 @@ class CausalScorer(Scorer):
         return self.model.base_model(**inputs).last_hidden_state
 
     def _logits(self, states: Any) -> Any:
-        head = self.model.get_output_embeddings()
-        return head(states)
+        logits = self.model.get_output_embeddings()(states)
+        if scale := self._scaling["logit_scale"]:  # Cohere's
+            logits = logits * scale
+        if scaling := self._scaling["logits_scaling"]:  # Granite's
+            logits = logits / scaling
+        if cap := self._scaling["final_logit_softcapping"]:  # Gemma's
+            logits = (logits / cap).tanh() * cap
+        return logits
 
     def _trial(self) -> bool:
         """Whether packed rows give what the model gives for each prompt alone."""

@@ -17,6 +17,9 @@ from formal_llm.llms.question import Question
 
 #: How many vectors are kept.
 _KEPT = 50_000
+#: How many tokens are read in one pass. On a CPU small batches have less padding and stay in its caches: for MiniLM a
+#: pass with gradients over texts of 20 to 70 tokens takes two thirds of the time that it takes with large ones.
+_BATCH, _BATCH_ON_CPU = 8_192, 1_024
 
 
 class _EncoderScorer(Scorer):
@@ -25,14 +28,16 @@ class _EncoderScorer(Scorer):
     Args:
         model: of transformers.
         tokenizer: its tokenizer.
-        batch_tokens: how many tokens are read in one pass, padding included.
+        batch_tokens: how many tokens are read in one pass, padding included; None: as many as suit the device.
         describe: whether the descriptions of terminals are read with the options that use them.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, *, batch_tokens: int = 8_192, describe: bool = True) -> None:
+    def __init__(self, model: Any, tokenizer: Any, *, batch_tokens: int | None = None, describe: bool = True) -> None:
         super().__init__()
         self.model = model
         self.tokenizer = tokenizer
+        if batch_tokens is None:
+            batch_tokens = _BATCH_ON_CPU if model.get_input_embeddings().weight.device.type == "cpu" else _BATCH
         self.batch_tokens = batch_tokens
         self.describe = describe
         most = getattr(model.config, "max_position_embeddings", None) or 512
@@ -107,7 +112,13 @@ class BiEncoderScorer(_EncoderScorer):
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, *, temperature: float = 0.05, batch_tokens: int = 8_192, describe: bool = True
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        temperature: float = 0.05,
+        batch_tokens: int | None = None,
+        describe: bool = True,
     ) -> None:
         super().__init__(model, tokenizer, batch_tokens=batch_tokens, describe=describe)
         if not temperature > 0:
@@ -170,7 +181,7 @@ class CrossEncoderScorer(_EncoderScorer):
         ModelError: the model has more than one label.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, *, batch_tokens: int = 8_192, describe: bool = True) -> None:
+    def __init__(self, model: Any, tokenizer: Any, *, batch_tokens: int | None = None, describe: bool = True) -> None:
         super().__init__(model, tokenizer, batch_tokens=batch_tokens, describe=describe)
         if model.config.num_labels != 1:
             from formal_llm.errors import ModelError

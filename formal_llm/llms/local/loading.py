@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -10,6 +12,9 @@ from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
 
 Kind = Literal["text", "encoder", "cross-encoder"]
 _HOW = "pip install torch 'formal-llm[local]'"
+#: Held while a model is loaded: transformers changes torch for everybody in the meantime, and of two models that are
+#: loaded at once one may keep random weights.
+LOADING = threading.RLock()
 
 
 @dataclass(frozen=True)
@@ -49,19 +54,26 @@ def load(name: str, kind: Kind = "text", placement: Placement | None = None) -> 
         import transformers
     except ImportError as error:
         raise MissingDependency(f"local models need torch and transformers: {_HOW}") from error
+    if name.startswith("~"):
+        name = str(Path(name).expanduser())
     if _is_path(name) and not Path(name).is_dir():
         raise ResourceNotFound("model folder", name, [])
     device = placement.device
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    on_gpu = device.startswith("cuda") or placement.device_map is not None
+    try:
+        torch.device(device)
+    except RuntimeError as error:
+        raise ModelError(f"there is no device {device!r}; give cpu, cuda or cuda:0") from error
+    on_gpu = torch.cuda.is_available() and (device.startswith("cuda") or placement.device_map is not None)
     dtype_name = placement.dtype
     if dtype_name == "auto":
         dtype_name = "bfloat16" if on_gpu else "float32"
     dtype = getattr(torch, dtype_name, None)
     if not isinstance(dtype, torch.dtype):
         raise ValueError(f"dtype is float32, bfloat16 or float16, not {dtype_name!r}")
-    files = {"local_files_only": placement.local_files_only}
+    # Code that comes with a model is not run, and nobody is asked whether to.
+    files = {"local_files_only": placement.local_files_only, "trust_remote_code": False}
     # Weights in safetensors only: a pickle could run code.
     settings: dict[str, Any] = {"dtype": dtype, "use_safetensors": True, **files}
     if placement.device_map is not None:
@@ -76,9 +88,10 @@ def load(name: str, kind: Kind = "text", placement: Placement | None = None) -> 
             else transformers.AutoModelForCausalLM,
         }
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, **files)
-        model = classes[kind].from_pretrained(name, config=config, **settings)
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        model, told = classes[kind].from_pretrained(name, config=config, output_loading_info=True, **settings)
+    except Exception as error:  # the readers of configs, weights and tokenizers each have exceptions of their own
         raise ModelError(f"the model {name} cannot be loaded: {_first_line(error)}{_hint(name)}") from error
+    _check_weights(name, kind, config, told["missing_keys"])
     if placement.device_map is None:
         try:
             model = model.to(device)
@@ -87,15 +100,46 @@ def load(name: str, kind: Kind = "text", placement: Placement | None = None) -> 
     return model.eval(), tokenizer
 
 
+def check_vocabulary(model: Any, tokenizer: Any) -> None:
+    """Raise for a tokenizer that has tokens which the model does not know: it is another model's.
+
+    Raises:
+        ModelError: it has.
+    """
+    known, told = model.get_input_embeddings().weight.shape[0], len(tokenizer)
+    if told > known:
+        raise ModelError(
+            f"the tokenizer has {told:,} tokens and the model knows {known:,}: it is the tokenizer of another model"
+        )
+
+
+def _check_weights(name: str, kind: Kind, config: Any, missing: Iterable[str]) -> None:
+    """Raise for weights that the files do not have: they would be random numbers, and so would the answers."""
+    if kind == "encoder" and getattr(config, "is_encoder_decoder", False):
+        raise ModelError(f"the model {name} is an encoder-decoder ({config.model_type}); use it as transformers:{name}")
+    # What the vectors of encoders are made of is below the pooler, which many encoders come without.
+    lacking = sorted(key for key in missing if not (kind == "encoder" and key.startswith("pooler.")))
+    if lacking:
+        wanted = {"text": "a model that writes", "encoder": "an encoder", "cross-encoder": "a cross-encoder"}[kind]
+        raise ModelError(
+            f"the model {name} ({config.model_type}) is not {wanted}, or its files are not complete: it has no weights "
+            f"for {', '.join(lacking[:3])}{' ...' if len(lacking) > 3 else ''}"
+        )
+
+
 def _is_path(name: str) -> bool:
     return name.startswith((".", "/", "~")) or name.count("/") > 1 or Path(name).exists()
 
 
 def _first_line(error: BaseException) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return " ".join(lines[:2]) if lines[0].endswith(":") else lines[0].rstrip(".")
 
 
 def _hint(name: str) -> str:
     if Path(name).is_dir():
-        return "; a folder has to hold config.json, model.safetensors and the tokenizer's files"
+        return (
+            "; a folder has to hold config.json, model.safetensors (other kinds of weights can run code, and are not "
+            "loaded) and the tokenizer's files"
+        )
     return "; give the folder of a model that is on this machine, or a name on the hub where it can be reached"

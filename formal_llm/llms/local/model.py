@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from formal_llm.errors import LLMError
+from formal_llm.errors import LLMError, ModelError
 from formal_llm.llms.generation import Generated, Messages, chat, cut
 from formal_llm.llms.local.causal import CausalScorer, Packing
 from formal_llm.llms.local.encoders import BiEncoderScorer, CrossEncoderScorer
-from formal_llm.llms.local.loading import Placement, load
+from formal_llm.llms.local.loading import Placement, check_vocabulary, load
 from formal_llm.llms.local.rendering import Renderer, Style
 from formal_llm.llms.local.scorer import Scorer
 from formal_llm.llms.local.selections import one_by_one
@@ -42,12 +43,15 @@ class LocalLLM:
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}>"
+        return f"<{type(self).__name__} {self.name or 'in memory'}>"
 
     @property
-    def identity(self) -> dict[str, object]:
-        """What the same question is answered alike by, as JSON data: the key of an answer cache."""
-        return {"llm": f"{self.provider}:{self.name}", **self.settings}
+    def identity(self) -> dict[str, object] | None:
+        """What the same question is answered alike by, as JSON data: the key of an answer cache.
+
+        None for a model in memory that was given no name: a cache could not tell it from another one.
+        """
+        return {"llm": f"{self.provider}:{self.name}", **self.settings} if self.name else None
 
     def choose(self, question: Question) -> Answer:
         """Answer ``question``.
@@ -101,11 +105,17 @@ class LocalLLM:
         except LLMError as error:
             if len(questions) == 1:
                 return [error]
-            return [outcome for question in questions for outcome in self._answers([question])]
+            half = len(questions) // 2  # those without a fault stay together as far as they can
+            return self._answers(questions[:half]) + self._answers(questions[half:])
         return [self._answer(question, row) for question, row in zip(questions, table, strict=True)]
 
-    def _answer(self, question: Question, row: Sequence[float]) -> Answer:
+    def _answer(self, question: Question, row: Sequence[float]) -> Answer | LLMError:
         likely = row[: len(question.options)]
+        if not all(map(math.isfinite, likely)):
+            return ModelError(
+                f"{self.name or 'the model'} gives probabilities that are no numbers: its weights are damaged, or its "
+                "numbers overflow; try dtype float32"
+            )
         best = max(range(len(likely)), key=likely.__getitem__)
         return Answer((best + 1,), dict(enumerate(likely, 1)), usage=TokenUsage(1, self._length(question)))
 
@@ -163,21 +173,21 @@ class TransformersLLM(LocalLLM):
             network, tokenizer, style=style, cue=cue, template_settings=template_settings, cache_bytes=cache_bytes,
             row_tokens=row_tokens, batch_tokens=batch_tokens, packing=packing,
         )  # fmt: skip
-        settings = {"dtype": str(network.dtype), "style": scorer.renderer.style, "cue": cue}
-        super().__init__(scorer, model, {**settings, **({"template": template_settings} if template_settings else {})})
+        super().__init__(scorer, model, _answered_by(scorer, template_settings))
 
     @classmethod
-    def of(cls, model: Any, tokenizer: Any, *, name: str = "a model in memory", **settings: Any) -> TransformersLLM:
+    def of(cls, model: Any, tokenizer: Any, *, name: str = "", **settings: Any) -> TransformersLLM:
         """An LLM of a model that is loaded already.
 
         Args:
             model: an ``AutoModelForCausalLM`` or ``AutoModelForSeq2SeqLM``.
             tokenizer: its tokenizer.
-            name: what it is called.
+            name: what it is called: it should change whenever its weights do.
             settings: as of :func:`text_scorer`.
         """
         made = cls.__new__(cls)
-        LocalLLM.__init__(made, text_scorer(model, tokenizer, **settings), name)
+        scorer = text_scorer(model, tokenizer, **settings)
+        LocalLLM.__init__(made, scorer, name, _answered_by(scorer, settings.get("template_settings")))
         return made
 
     @property
@@ -206,6 +216,8 @@ class TransformersLLM(LocalLLM):
         ids = renderer.tokens(chat(messages))
         if renderer.longest is not None and len(ids) >= renderer.longest and renderer.style != "seq2seq":
             raise LLMError(f"the chat has {len(ids):,} tokens and the model reads {renderer.longest:,}")
+        if renderer.longest is not None and renderer.style != "seq2seq":
+            max_tokens = min(max_tokens, renderer.longest - len(ids))
         prompt = torch.tensor([ids], device=model.get_input_embeddings().weight.device)
         how = {"do_sample": True, "temperature": temperature} if temperature > 0 else {"do_sample": False}
         if stop:
@@ -216,7 +228,7 @@ class TransformersLLM(LocalLLM):
                 input_ids=prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=max_tokens,
                 pad_token_id=padding if padding is not None else self.scorer.tokenizer.eos_token_id, **how,
             )  # fmt: skip
-        new = written[0] if renderer.style == "seq2seq" else written[0, len(ids) :]
+        new = written[0, 1 if renderer.style == "seq2seq" else len(ids) :]  # without the decoder's start token
         text = self.scorer.tokenizer.decode(new, skip_special_tokens=True)
         return Generated(cut(text, stop), TokenUsage(1, len(ids), len(new)))
 
@@ -293,7 +305,8 @@ class EncoderLLM(LocalLLM):
         placement = Placement(device, dtype, None, local_files_only)
         network, tokenizer = load(model, "cross-encoder" if together else "encoder", placement)
         scorer = encoder_scorer(network, tokenizer, together=together, temperature=temperature, describe=describe)
-        super().__init__(scorer, name, {"together": together, "temperature": temperature, "describe": describe})
+        settings = {"together": together, "temperature": temperature, "describe": describe}
+        super().__init__(scorer, name, {**settings, "dtype": str(network.dtype)})
 
 
 def text_scorer(
@@ -309,6 +322,7 @@ def text_scorer(
     packing: Packing = "auto",
 ) -> CausalScorer | Seq2SeqScorer:
     """The scorer of a model that writes: a decoder, or an encoder-decoder. The settings are as of the LLM."""
+    check_vocabulary(model, tokenizer)
     longest = _longest(model, tokenizer)
     if getattr(model.config, "is_encoder_decoder", False):
         return Seq2SeqScorer(model, Renderer(tokenizer, "seq2seq", cue=cue, longest=longest), batch_tokens=batch_tokens)
@@ -323,9 +337,17 @@ def encoder_scorer(
     model: Any, tokenizer: Any, *, together: bool = False, temperature: float = 0.05, describe: bool = True
 ) -> BiEncoderScorer | CrossEncoderScorer:
     """The scorer of an encoder. The settings are as of the LLM."""
+    check_vocabulary(model, tokenizer)
     if together:
         return CrossEncoderScorer(model, tokenizer, describe=describe)
     return BiEncoderScorer(model, tokenizer, temperature=temperature, describe=describe)
+
+
+def _answered_by(scorer: CausalScorer | Seq2SeqScorer, template_settings: Any) -> dict[str, object]:
+    """The settings that the answers of a model depend on."""
+    renderer = scorer.renderer
+    settings: dict[str, object] = {"dtype": str(scorer.model.dtype), "style": renderer.style, "cue": renderer.cue}
+    return {**settings, "template": template_settings} if template_settings else settings
 
 
 def _longest(model: Any, tokenizer: Any) -> int | None:

@@ -45,7 +45,7 @@ class PrefixCache:
     @property
     def bytes_per_token(self) -> int:
         """What one token takes; 0 before the first is kept."""
-        return sum(t.element_size() * t[0].numel() for pair in self._tables for t in pair)
+        return sum(t.element_size() * t.shape[1] * t.shape[2] for pair in self._tables for t in pair)
 
     def clear(self) -> None:
         """Forget everything: the weights have changed."""
@@ -103,14 +103,13 @@ class PrefixCache:
 
         if not self._tables:
             self._tables = [
-                (k.new_empty(_FIRST, k.shape[1], k.shape[3]), v.new_empty(_FIRST, v.shape[1], v.shape[3]))
-                for k, v in layers
+                (k.new_empty(0, k.shape[1], k.shape[3]), v.new_empty(0, v.shape[1], v.shape[3])) for k, v in layers
             ]
         if self._taken + many > self._most:
             return None
         size = len(self._tables[0][0])
         if self._taken + many > size:
-            larger = max(min(2 * size, self._most), self._taken + many)
+            larger = max(min(max(2 * size, _FIRST), self._most), self._taken + many)
             self._tables = [
                 tuple(torch.cat([t, t.new_empty(larger - size, *t.shape[1:])]) for t in pair) for pair in self._tables
             ]

@@ -18,7 +18,7 @@ from formal_llm.llms.question import Message, Question
 
 Style = Literal["chat", "plain", "seq2seq"]
 #: What stands for a message while the pieces of a template around it are looked for.
-_MARK = "\u27e6{}\u27e7"
+_MARK = "\u27e6Message {}\u27e7"
 #: How many texts are kept with their tokens.
 _KEPT = 20_000
 
@@ -68,7 +68,7 @@ class Renderer:
         self._pieces: dict[tuple[str, ...], list[str]] = {}
         self._ids: OrderedDict[str, tuple[int, ...]] = OrderedDict()
         self._trees: dict[int, AnswerTree] = {}
-        self._tail, self._ending = self._surroundings()
+        self._tail, self._separator, self._ending = self._surroundings()
         self.tree(2)  # a tokenizer that cannot be used is told now, not at the first question
 
     # -- texts --------------------------------------------------------------------------------------------------
@@ -97,14 +97,15 @@ class Renderer:
         if roles not in self._pieces:
             marks = [_MARK.format(place) for place in range(len(roles))]
             said = [{"role": role, "content": mark} for role, mark in zip(roles, marks, strict=True)]
-            text = self._template(said, add_generation_prompt=roles[-1] != "assistant")
-            pieces = []
-            for mark in marks:
-                before, found, text = text.partition(mark)
-                if not found:
-                    raise ModelError(f"the chat template of {self._name} leaves out a message; use style='plain'")
-                pieces.append(before)
-            self._pieces[roles] = [*pieces, text]
+            asked = roles[-1] != "assistant"
+            pieces = _split(self._template(said, add_generation_prompt=asked), marks)
+            if pieces is None and roles[0] == "system" and len(roles) > 1:
+                pieces = _split(self._template(_merged(said), add_generation_prompt=asked), marks)
+            if pieces is None:
+                raise ModelError(
+                    f"the chat template of {self._name} leaves out, repeats or changes a message; use style='plain'"
+                )
+            self._pieces[roles] = pieces
         return self._pieces[roles]
 
     def _template(self, said: list[dict[str, str]], *, add_generation_prompt: bool) -> str:
@@ -112,9 +113,8 @@ class Renderer:
         try:
             return str(self.tokenizer.apply_chat_template(said, tokenize=False, **settings))
         except Exception as error:  # a template is a program; it may raise anything
-            if said[0]["role"] == "system" and len(said) > 1:  # many know no system message: it goes before the first
-                first = {"role": said[1]["role"], "content": f"{said[0]['content']}\n\n{said[1]['content']}"}
-                return self._template([first, *said[2:]], add_generation_prompt=add_generation_prompt)
+            if said[0]["role"] == "system" and len(said) > 1:  # many know no system message
+                return self._template(_merged(said), add_generation_prompt=add_generation_prompt)
             raise ModelError(
                 f"the chat template of {self._name} cannot be used ({error}); use style='plain'"
             ) from error
@@ -174,15 +174,15 @@ class Renderer:
 
     def continuation_tokens(self, text: str) -> tuple[int, ...]:
         """The tokens of a text where the prompt ends."""
-        if self.style == "seq2seq":
-            return tuple(self._encode(text, special=False))
-        separator = "" if self.style == "chat" else " "
+        if self.style == "seq2seq":  # as the model was shown targets: BART's begin with a token of their own
+            ids = self._encode(text, special=True)
+            return tuple(ids[:-1] if ids and ids[-1] == self.tokenizer.eos_token_id else ids)
         before = self._encode(self._tail, special=False)
-        whole = self._encode(f"{self._tail}{separator}{text}", special=False)
+        whole = self._encode(f"{self._tail}{self._separator}{text}", special=False)
         if whole[: len(before)] == before:
             return tuple(whole[len(before) :])
         # The tokenizer joins the end of the prompt with the answer; the model is shown them apart.
-        return tuple(self._encode(f"{separator}{text}", special=False))
+        return tuple(self._encode(f"{self._separator}{text}", special=False))
 
     @property
     def _ending_token(self) -> int:
@@ -191,20 +191,22 @@ class Renderer:
             raise ModelError(f"the tokenizer of {self._name} has no end token")
         return int(token)
 
-    def _surroundings(self) -> tuple[str, str]:
-        """The text before an answer, as far as it matters for the answer's tokens, and the text that ends one."""
+    def _surroundings(self) -> tuple[str, str, str]:
+        """The end of a prompt as far as it matters for an answer's tokens, a blank before that, and what ends it."""
         if self.style == "seq2seq":
-            return "", ""
+            return "", "", ""
         if self.style == "plain":
-            return f"\n{self.cue}", "\n"
+            return f"\n{self.cue}", " ", "\n"
         tail = self._around(("user",))[-1]
-        after = self._around(("user", "assistant"))[-1]
+        _, between, after = self._around(("user", "assistant"))
+        gap = between.removeprefix(tail)  # some templates (LLaMA 2) write a blank before what the assistant says
+        blank = gap if gap.isspace() and between.startswith(tail) else ""
         ids = self._encode(after, special=False)
         end = self.tokenizer.eos_token
         if ids and ids[0] in self.tokenizer.all_special_ids:
             # What follows the end of the message (a line feed, as a rule) is the template's, not the model's.
-            return tail, str(self.tokenizer.convert_ids_to_tokens(ids[0]))
-        return tail, after.strip() or (str(end) if end is not None else "\n")
+            return tail, blank, str(self.tokenizer.convert_ids_to_tokens(ids[0]))
+        return tail, blank, after.strip() or (str(end) if end is not None else "\n")
 
     def _encode(self, text: str, *, special: bool) -> list[int]:
         return list(self.tokenizer(text, add_special_tokens=special, verbose=False)["input_ids"])
@@ -212,3 +214,22 @@ class Renderer:
     @property
     def _name(self) -> str:
         return str(getattr(self.tokenizer, "name_or_path", "") or type(self.tokenizer).__name__)
+
+
+def _merged(said: list[dict[str, str]]) -> list[dict[str, str]]:
+    """A chat whose system message stands at the beginning of the first other message."""
+    first = {"role": said[1]["role"], "content": f"{said[0]['content']}\n\n{said[1]['content']}"}
+    return [first, *said[2:]]
+
+
+def _split(text: str, marks: Sequence[str]) -> list[str] | None:
+    """A text around its marks; None where one is not there exactly once, or they stand in another order."""
+    if any(text.count(mark) != 1 for mark in marks):
+        return None
+    pieces = []
+    for mark in marks:
+        before, found, text = text.partition(mark)
+        if not found:
+            return None
+        pieces.append(before)
+    return [*pieces, text]

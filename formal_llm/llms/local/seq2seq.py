@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
+from formal_llm.errors import ModelError
 from formal_llm.llms.local.answer_tree import ROOT
 from formal_llm.llms.local.rendering import Prompted, Renderer
 from formal_llm.llms.local.scorer import Scorer, checkpoints, tree_log_probabilities
@@ -21,6 +22,9 @@ class Seq2SeqScorer(Scorer):
         model: an ``AutoModelForSeq2SeqLM``.
         renderer: puts questions as tokens.
         batch_tokens: how many tokens the encoder reads in one pass: the bound on the memory that a pass takes.
+
+    Raises:
+        ModelError: the model does not say what its decoder begins with.
     """
 
     def __init__(self, model: Any, renderer: Renderer, *, batch_tokens: int = 8_192) -> None:
@@ -29,6 +33,10 @@ class Seq2SeqScorer(Scorer):
         self.renderer = renderer
         self.tokenizer = renderer.tokenizer
         self.batch_tokens = batch_tokens
+        start = getattr(model.config, "decoder_start_token_id", None)
+        if start is None:
+            raise ModelError("the config of the model has no decoder_start_token_id: what its decoder begins with")
+        self.start = int(start)
 
     def key(self, question: Question) -> Hashable:
         """The tokens of the prompt, and how many answers there are."""
@@ -62,7 +70,7 @@ class Seq2SeqScorer(Scorer):
             mask[row, : len(prompt.tokens)] = 1
         ids, mask = ids.to(device), mask.to(device)
         encoded = self.model.get_encoder()(input_ids=ids, attention_mask=mask)
-        start = int(self.model.config.decoder_start_token_id)
+        start = self.start
         starts = torch.full((len(prompts), 1), start, device=device)
 
         # Rows of the second pass: whose they are, their tokens, and which of their places are looked at.

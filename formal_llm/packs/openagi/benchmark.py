@@ -71,6 +71,7 @@ class Benchmark:
     Raises:
         ValueError: no task, or less than one repeat.
         ResourceNotFound: there are no such tasks, or no data for one.
+        NoValidPlan: no plan with these tools solves any of the tasks.
     """
 
     def __init__(
@@ -100,6 +101,9 @@ class Benchmark:
             except NoValidPlan as error:
                 self.left_out[number] = str(error)
         self.tasks = {number: task for number, task in tasks.items() if number not in self.left_out}
+        if not self.tasks:
+            tools_there = ", ".join(judge.executor.toolkit.tools) or "none"
+            raise NoValidPlan(f"none of the {len(tasks)} tasks has a plan with these tools: {tools_there}")
         self.unscored = {number for number in self.tasks if judge.score_for(number) is None}
         every = tool_texts(self.pack)
         tools = tuple(tool for tool in every if tool.name in judge.executor.toolkit)

@@ -14,7 +14,7 @@ from formal_llm.rltf.rewards import Judged, Reward
 
 
 def data_reward(judge: PlanJudge) -> Reward:
-    """A judge as a reward, with a name that changes whenever its rewards would: with the tools, scores, samples or data.
+    """A judge as a reward, whose name changes whenever its rewards would: with tools, scores, samples or data.
 
     A plan that is not valid, or that fails on every sample, gets 0, and the reason is on record.
 

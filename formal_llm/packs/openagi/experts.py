@@ -16,6 +16,7 @@ from typing import Any
 
 from formal_llm.errors import CheckpointError, ToolkitError, did_you_mean
 from formal_llm.packs.openagi.expert import Expert, batches
+from formal_llm.packs.openagi.expert_gate import GATE
 from formal_llm.packs.openagi.expert_loading import Parts, Source, offline_by_environment, pick_device
 from formal_llm.packs.openagi.expert_settings import ExpertSettings, read_settings
 from formal_llm.tools import ModelPool, Tool, Toolkit
@@ -73,7 +74,12 @@ class ExpertToolkit(Toolkit):
         if self.device != "cpu":
             # It waits in the memory of the machine while the device has no room for it.
             moves = {"enter": lambda parts: parts.move(self.device), "leave": lambda parts: parts.move("cpu")}
-        self.pool.add(key, first.load, size=lambda parts: parts.bytes + working, **moves)
+
+        def load() -> Parts:
+            with GATE.loading():
+                return first.load()
+
+        self.pool.add(key, load, size=lambda parts: parts.bytes + working, **moves)
 
 
 class _Model:
@@ -104,13 +110,10 @@ class _Run:
         with self._model.lock, self._model.pool.use(self._model.key) as parts:
             import torch
 
-            with torch.inference_mode():
+            with GATE.working(), torch.inference_mode():
                 for some in batches(range(len(columns[0])), self._expert.batch):
-                    results += self._run(parts, [[column[place] for place in some] for column in columns])
+                    results += self._expert.run(parts, *([column[place] for place in some] for column in columns))
         return results
-
-    def _run(self, parts: Parts, columns: Sequence[Sequence[Any]]) -> list[Any]:
-        return self._expert.run(parts, *columns)
 
 
 def experts(

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 from PIL import Image
 
 from formal_llm.automata import CFG, Limits
-from formal_llm.errors import Cancelled, ExecutionError, ResourceNotFound, ToolError
+from formal_llm.errors import Cancelled, CheckpointError, ExecutionError, ResourceNotFound, ToolError
 from formal_llm.packs.openagi.samples import Sample, TaskData, Value, read_data
 from formal_llm.packs.openagi.scores import SSIM, BERTScore, Score
 from formal_llm.planning import Plan, Task, TaskPack
@@ -163,6 +163,7 @@ class PlanJudge:
             ResourceNotFound: the pack has no such task, or there are no data for it.
             InputError: the data cannot be read.
             Cancelled: ``cancel`` was set.
+            CheckpointError, ImportError: a tool has not what it needs, which is no fault of the plan.
         """
         number = self.number(task)
         word = plan.word if isinstance(plan, Plan) else tuple(plan)
@@ -261,6 +262,8 @@ class PlanJudge:
         for place, (sample, result) in enumerate(zip(samples, results, strict=True)):
             if isinstance(result.error, Cancelled):
                 raise result.error
+            if isinstance(cause := getattr(result.error, "cause", None), (CheckpointError, ImportError)):
+                raise cause  # nothing that the plan could help
             if result.error is not None:
                 errors[place] = str(result.error)
                 continue

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from formal_llm.errors import MissingDependency, ResourceNotFound
+from formal_llm.llms.local.loading import LOADING
 from formal_llm.llms.local.minilm import HOW, find_minilm
 
 __all__ = ["find_minilm", "load_encoder"]
@@ -30,5 +31,6 @@ def load_encoder(folder: str | None = None, device: str = "cpu") -> tuple[Any, A
     except ImportError as error:
         raise MissingDependency(f"an encoder needs torch and transformers: {HOW}") from error
     # Weights in safetensors only: a pickle could run code.
-    model = AutoModel.from_pretrained(place, local_files_only=True, use_safetensors=True)
+    with LOADING:
+        model = AutoModel.from_pretrained(place, local_files_only=True, use_safetensors=True)
     return AutoTokenizer.from_pretrained(place, local_files_only=True), model.eval().to(device)

@@ -39,7 +39,7 @@ class ImageClassification(Expert):
 
 
 class ObjectDetection(Expert):
-    """Names the objects in a picture (DETR, Carion et al. 2020; any ``AutoModelForObjectDetection`` of its kind).
+    """Names the objects in a picture (DETR, Carion et al. 2020; any ``AutoModelForObjectDetection``).
 
     Settings:
         threshold: how probable an object must be.
@@ -58,17 +58,17 @@ class ObjectDetection(Expert):
         """The names of the objects in each picture, each once, the most probable first: ``"cat, remote"``."""
 
         def work(tensors: dict[str, Any]) -> list[str]:
-            # The last class of these models is "no object".
-            shares = parts.model(**on(parts, tensors)).logits.float().softmax(-1)[..., :-1]
-            scores, classes = shares.max(-1)
-            return [self._named(parts, *pair) for pair in zip(scores.tolist(), classes.tolist(), strict=True)]
+            made = parts.model(**on(parts, tensors))
+            # Kinds of detectors differ in what their scores mean, which their image processors know.
+            found = parts.images.post_process_object_detection(made, threshold=self.settings["threshold"])
+            return [self._named(parts, each["scores"].tolist(), each["labels"].tolist()) for each in found]
 
         return each_alike(prepared(parts, columns[0]), self.batch, work)
 
     def _named(self, parts: Parts, scores: list[float], classes: list[int]) -> str:
         found = sorted(zip(scores, classes, strict=True), reverse=True)
-        names = [parts.model.config.id2label[number] for score, number in found if score > self.settings["threshold"]]
-        return ", ".join(dict.fromkeys(map(str, names))) or "no objects"
+        names = [str(parts.model.config.id2label[number]) for _, number in found]
+        return ", ".join(dict.fromkeys(names)) or "no objects"
 
 
 class ImageCaptioning(Expert):

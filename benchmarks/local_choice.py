@@ -1,0 +1,267 @@
+"""Choices per second of one small model, answered in four ways, over walks of eight decisions.
+
+Run: python benchmarks/local_choice.py [--width 64 --layers 2]
+
+Every way answers the same questions: recorded walks over OpenAGI tasks, driven by the same planner with the same
+answers, so the planner's own time is in every row. A text is put together in the same way for all.
+
+``generate()``
+    One question at a time, as the scripts of the paper do: 30 new tokens for each choice. And with only as many tokens
+    as the longest legal answer to the question has (one, below ten options), the least that it can work with.
+naive forward
+    One question at a time, no cache, the probability of each legal answer: in one pass for each answer, and in one pass
+    for all answers in a batch.
+formal_llm, one walk at a time
+    The library's scorer; what a walk's questions share is read once.
+formal_llm, all walks together
+    ``Planner.plan_all``: batches over walks, and caches over both. Caches are empty at the start of each measurement.
+
+The probabilities of the naive passes and of the library are compared at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import tiny_decoder
+from formal_llm import Answer, Planner, Question, RandomLLM, Task, TaskPack
+from formal_llm.llms.local.model import TransformersLLM
+from formal_llm.llms.local.rendering import Renderer
+
+#: For each question the probabilities of its answers; None where a way has none.
+Probabilities = list[float] | None
+Ways = dict[str, Callable[[], "Scripted"]]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A walk with the answers that were given."""
+
+    task: Task
+    answers: tuple[int, ...]
+
+
+class Scripted:
+    """Answers as recorded, after a model has been asked: one question at a time."""
+
+    def __init__(self, walks: Sequence[Recorded], ask: Callable[[Sequence[Question]], list[Probabilities]]) -> None:
+        self.walks = walks
+        self.ask = ask
+        self.asked = [0] * len(walks)
+        self.found: dict[tuple[int, int], Probabilities] = {}
+
+    def choose(self, question: Question) -> Answer:
+        """The recorded answer."""
+        return self._answer(question, self.ask([question])[0])
+
+    def _answer(self, question: Question, probabilities: Probabilities) -> Answer:
+        walk = int(question.walk)
+        place = self.asked[walk]
+        self.asked[walk] += 1
+        self.found[walk, place] = probabilities
+        return Answer((self.walks[walk].answers[place],))
+
+
+class ScriptedTogether(Scripted):
+    """The same, many questions at a time."""
+
+    def choose_many(self, questions: Sequence[Question]) -> list[Answer]:
+        """The recorded answers."""
+        return [self._answer(q, p) for q, p in zip(questions, self.ask(questions), strict=True)]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What is measured on.
+
+    Attributes:
+        planner: whose questions; what it learns of the grammar is learned before anything is measured.
+        model, tokenizer: the model.
+    """
+
+    planner: Planner
+    model: Any
+    tokenizer: Any
+
+    def record(self, tasks: Sequence[Task], decisions: int, walks: int, each: int) -> list[Recorded]:
+        """Walks with random answers that have just so many decisions, ``each`` of them for a task."""
+        found: list[Recorded] = []
+        for task in tasks:
+            own: list[Recorded] = []
+            for seed in range(100):
+                walk, llm = self.planner.start(task), RandomLLM(seed)
+                answers = []
+                while (question := walk.question) is not None:
+                    answers.append(llm.choose(question).number)
+                    walk.answer(answers[-1])
+                if len(answers) == decisions:
+                    own.append(Recorded(task, tuple(answers)))
+                if len(own) == each:
+                    found += own
+                    break
+            if len(found) >= walks:
+                return found[:walks]
+        return found
+
+    def run(self, way: Scripted) -> float:
+        """Choices per second."""
+        self.planner.llm = way
+        tasks = [walk.task for walk in way.walks]
+        begin = perf_counter()
+        outcomes = self.planner.plan_all(tasks, **({"concurrency": len(tasks)} if hasattr(way, "choose_many") else {}))
+        seconds = perf_counter() - begin
+        return sum(outcome.unwrap().usage.questions for outcome in outcomes) / seconds
+
+    def renderer(self) -> Renderer:
+        """A renderer with nothing in its caches."""
+        return Renderer(self.tokenizer, "chat")
+
+    # -- the ways -----------------------------------------------------------------------------------------------
+
+    def generate(self, walks: Sequence[Recorded], tokens: int | None) -> Scripted:
+        """``generate()`` with so many new tokens; None: as many as the longest legal answer has."""
+        import torch
+
+        renderer = self.renderer()
+        needed: dict[int, int] = {}
+
+        def ask(questions: Sequence[Question]) -> list[Probabilities]:
+            (question,) = questions
+            many = len(question.options)
+            if many not in needed:
+                needed[many] = max(len(renderer.continuation_tokens(str(n))) for n in range(1, many + 1))
+            new = tokens or needed[many]
+            ids = torch.tensor([renderer.tokens(question.messages)])
+            with torch.no_grad():
+                written = self.model.generate(
+                    input_ids=ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=new,
+                    min_new_tokens=new, pad_token_id=0,
+                )  # fmt: skip
+            said = self.tokenizer.decode(written[0, ids.shape[1] :], skip_special_tokens=True)
+            _ = next((part for part in said.split() if part.isdigit()), None)  # the scripts look for a number
+            return [None]
+
+        return Scripted(walks, ask)
+
+    def naive(self, walks: Sequence[Recorded], *, batch: bool) -> Scripted:
+        """Passes over prompt and answer, for each answer alone or for all answers of a question in a batch."""
+        import torch
+
+        renderer = self.renderer()
+
+        def read(rows: list[list[int]], prompt: int) -> list[float]:
+            width = max(map(len, rows))
+            ids = torch.tensor([row + [0] * (width - len(row)) for row in rows])
+            mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
+            logits = self.model(input_ids=ids, attention_mask=mask, use_cache=False).logits[:, prompt - 1 : -1]
+            logs = torch.log_softmax(logits, dim=-1).gather(2, ids[:, prompt:, None])[..., 0]
+            return [float(v) for v in (logs * mask[:, prompt:]).sum(1)]
+
+        def ask(questions: Sequence[Question]) -> list[Probabilities]:
+            (question,) = questions
+            prompt = list(renderer.tokens(question.messages))
+            rows = [prompt + list(renderer.answer_tokens(str(o.number))) for o in question.options]
+            with torch.no_grad():
+                if batch:
+                    values = read(rows, len(prompt))
+                else:
+                    values = [value for row in rows for value in read([row], len(prompt))]
+            return [torch.tensor(values).softmax(0).tolist()]
+
+        return Scripted(walks, ask)
+
+    def ours(self, walks: Sequence[Recorded], *, together: bool, **settings: Any) -> Scripted:
+        """The library, with nothing in its caches."""
+        llm = TransformersLLM.of(self.model, self.tokenizer, **settings)
+
+        def ask(questions: Sequence[Question]) -> list[Probabilities]:
+            found: list[Probabilities] = []
+            for outcome in llm.choose_many(questions):
+                assert isinstance(outcome, Answer)
+                assert outcome.probabilities is not None
+                found.append([outcome.probabilities[n] for n in sorted(outcome.probabilities)])
+            return found
+
+        return (ScriptedTogether if together else Scripted)(walks, ask)
+
+
+def difference(one: Scripted, other: Scripted) -> float:
+    """The largest difference between the probabilities that two ways gave to the same answers."""
+    both = one.found.keys() & other.found.keys()
+    pairs = [(one.found[place], other.found[place]) for place in sorted(both)]
+    return max(abs(a - b) for p, q in pairs if p and q for a, b in zip(p, q, strict=True))
+
+
+def measure(bench: Bench, walks: Sequence[Recorded], slow: int, rounds: int, console: Console) -> float:
+    """Measure all ways and show them; the largest difference between probabilities.
+
+    Args:
+        bench: what is measured on.
+        walks: all walks.
+        slow: how many of them the ways without batches get, which take long and gain nothing from more.
+        rounds: measurements of each way; the best is shown.
+        console: where the table goes.
+    """
+    few = walks[:slow]
+    minimal, naive = "generate(), as many tokens as an answer has", "naive forward, an answer at a time"
+    ways: Ways = {
+        "generate(), 30 tokens (the paper's scripts)": lambda: bench.generate(few, 30),
+        minimal: lambda: bench.generate(few, None),
+        naive: lambda: bench.naive(few, batch=False),
+        "naive forward, all answers in a batch": lambda: bench.naive(few, batch=True),
+        "formal_llm, one walk at a time": lambda: bench.ours(few, together=False),
+        f"formal_llm, {len(walks)} walks together": lambda: bench.ours(walks, together=True),
+    }
+    best = dict.fromkeys(ways, 0.0)
+    done: dict[str, Scripted] = {}
+    for _ in range(rounds):  # interleaved, so that a busy moment of the machine hits all alike
+        for name, make in ways.items():
+            done[name] = make()
+            best[name] = max(best[name], bench.run(done[name]))
+    tasks = len({walk.task for walk in walks})
+    table = Table(title=f"{len(walks)} walks over {tasks} tasks, {len(walks[0].answers)} decisions each")
+    for column in ("way", "choices/s", "times generate(), 30 tokens", "times generate(), fewest tokens"):
+        table.add_column(column, justify="left" if column == "way" else "right")
+    first = next(iter(best.values()))
+    for name, rate in best.items():
+        table.add_row(name, f"{rate:,.1f}", f"{rate / first:.1f}", f"{rate / best[minimal]:.1f}")
+    console.print(table)
+    *_, together = done.values()
+    return difference(done[naive], together)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--width", type=int, default=32, help="the size of the model's hidden states")
+    parser.add_argument("--layers", type=int, default=2, help="the model's layers")
+    parser.add_argument("--decisions", type=int, default=8, help="decisions in each walk")
+    parser.add_argument("--walks", type=int, default=64, help="walks that are made together")
+    parser.add_argument("--slow", type=int, default=4, help="walks for the ways that take one question at a time")
+    parser.add_argument("--rounds", type=int, default=3, help="measurements of each way; the best is shown")
+    arguments = parser.parse_args()
+    pack = TaskPack.load("openagi")
+    planner = Planner(pack.cfg, RandomLLM(0), wording=pack.wording)
+    tokenizer = tiny_decoder.tokenizer(tiny_decoder.questions(planner, pack.tasks))
+    model = tiny_decoder.decoder(arguments.width, arguments.layers)
+    bench = Bench(planner, model, tokenizer)
+    console = Console(width=120)
+    console.print(tiny_decoder.machine(), highlight=False)
+    console.print(f"{tiny_decoder.told(model)}; best of {arguments.rounds} rounds each", highlight=False)
+    worst = 0.0
+    for each in (1, 8):
+        walks = bench.record(pack.tasks, arguments.decisions, arguments.walks, each)
+        worst = max(worst, measure(bench, walks, arguments.slow, arguments.rounds, console))
+    console.print(f"Largest difference between probabilities, naive against all walks together: {worst:.1e}")
+    if worst > 1e-5:
+        raise SystemExit("the ways disagree")
+
+
+if __name__ == "__main__":
+    main()

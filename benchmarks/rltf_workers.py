@@ -1,0 +1,201 @@
+"""One contender of ``benchmarks/rltf.py``: trains for some updates in a process of its own and tells how long each took.
+
+Called by the benchmark: python -m benchmarks.rltf_workers CONTENDER FOLDER --updates N ...
+
+Both sides get the folder's model in float32 on the CPU, LoRA of rank 8 on ``q_proj`` and ``v_proj``, AdamW at a rate so
+small that the policy stays what it is, no KL term, and the same reward function of the same plans.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import logging
+import time
+import warnings
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from formal_llm import Planner, RandomLLM, Task, TaskPack
+from formal_llm.packs.openagi.references import openagi_reward
+
+#: The reward of a TRL completion that leads to no plan; a plan's own reward is never below 0.
+INVALID = -1.0
+RATE = 1e-6
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a contender tells.
+
+    Attributes:
+        samples: in one update.
+        seconds: of each update, the first ones left out.
+        cpu: the same in seconds of CPU time of the process.
+        valid: the share of samples that are plans.
+        tokens: new tokens of a sample; 0 where none are generated.
+    """
+
+    samples: int
+    seconds: tuple[float, ...]
+    cpu: tuple[float, ...]
+    valid: float
+    tokens: int = 0
+
+
+class Clock:
+    """Notes when updates end."""
+
+    def __init__(self, warm: int) -> None:
+        self.warm = warm
+        self.walls: list[float] = []
+        self.cpus: list[float] = []
+
+    def tick(self) -> None:
+        """An update has ended."""
+        self.walls.append(time.perf_counter())
+        self.cpus.append(time.process_time())
+
+    def between(self, times: list[float]) -> tuple[float, ...]:
+        """The lengths of the updates after those that warm up."""
+        kept = times[self.warm - 1 :]
+        return tuple(b - a for a, b in zip(kept, kept[1:], strict=False))
+
+
+@dataclass(frozen=True)
+class Work:
+    """What all contenders do.
+
+    Attributes:
+        folder: of the model, and for what is written.
+        planner, tasks: the questions.
+        warm, updates: how many updates are not measured, and are.
+        samples: of each task in an update; an update has all tasks.
+    """
+
+    folder: Path
+    planner: Planner
+    tasks: tuple[Task, ...]
+    warm: int
+    updates: int
+    samples: int
+
+
+def ours(work: Work, advantage: str) -> Measured:
+    """The library's trainer."""
+    from formal_llm.rltf.policy import LoRA, Policy
+    from formal_llm.rltf.settings import Settings
+    from formal_llm.rltf.trainer import Trainer
+
+    clock = Clock(work.warm)
+
+    class Watch:
+        def note(self, entry: Any) -> None:
+            if entry.kind == "update":
+                clock.tick()
+
+        def close(self) -> None:
+            pass
+
+    settings = Settings(
+        advantage=advantage, samples=work.samples, tasks_per_update=len(work.tasks), updates=work.warm + work.updates,
+        learning_rate=RATE, checkpoint_every=0, dtype="float32", device="cpu",
+    )  # fmt: skip
+    policy = Policy(f"transformers:{work.folder / 'model'}", LoRA(8, 16.0, targets=("q_proj", "v_proj")))
+    name = f"ours-{advantage}-{time.time_ns()}"
+    Trainer(
+        work.planner, policy, openagi_reward(), work.tasks, work.folder / "runs" / name, settings=settings,
+        views=(Watch(),),
+    ).run()  # fmt: skip
+    return Measured(len(work.tasks) * work.samples, clock.between(clock.walls), clock.between(clock.cpus), valid=1.0)
+
+
+def trl(work: Work, method: str, prompts: str, tokens: int) -> Measured:
+    """A trainer of TRL: ``GRPO`` or ``RLOO``; ``prompts`` is a file of tasks with their prompts."""
+    datasets, peft, torch, trainers, transformers = map(
+        importlib.import_module, ("datasets", "peft", "torch", "trl", "transformers")
+    )
+    from formal_llm.rltf.export import completion_reward
+
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    transformers.utils.logging.disable_progress_bar()
+    clock = Clock(work.warm)
+    counted = [0, 0]
+    rewards = completion_reward(work.planner, openagi_reward(), work.tasks, invalid=INVALID)
+
+    def reward(prompts: Any, completions: Any, **columns: Any) -> list[float]:
+        values = rewards(prompts, completions, task=columns["task"])
+        counted[0] += len(values)
+        counted[1] += sum(value != INVALID for value in values)
+        return values
+
+    class Watch(transformers.TrainerCallback):  # type: ignore[misc]
+        def on_step_end(self, *_: Any, **__: Any) -> None:
+            clock.tick()
+
+    many = len(work.tasks) * work.samples
+    config = getattr(trainers, f"{method}Config")(
+        output_dir=str(work.folder / "runs" / f"trl-{time.time_ns()}"),
+        max_steps=work.warm + work.updates,
+        per_device_train_batch_size=many,
+        num_generations=work.samples,
+        max_completion_length=tokens,
+        learning_rate=RATE,
+        beta=0.0,
+        temperature=1.0,
+        use_cpu=True,
+        bf16=False,
+        gradient_checkpointing=False,
+        report_to="none",
+        logging_strategy="no",
+        save_strategy="no",
+        disable_tqdm=True,
+    )
+    model = transformers.AutoModelForCausalLM.from_pretrained(work.folder / "model", dtype=torch.float32)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(work.folder / "model")
+    trainer = getattr(trainers, f"{method}Trainer")(
+        model=model,
+        args=config,
+        reward_funcs=reward,
+        train_dataset=datasets.load_dataset("json", data_files=prompts, split="train"),
+        processing_class=tokenizer,
+        peft_config=peft.LoraConfig(r=8, lora_alpha=16.0, target_modules=["q_proj", "v_proj"], bias="none"),
+        callbacks=[Watch()],
+    )
+    trainer.train()
+    return Measured(
+        many, clock.between(clock.walls), clock.between(clock.cpus), counted[1] / max(counted[0], 1), tokens
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("contender", choices=("ours", "trl"))
+    parser.add_argument("method", help="an advantage of ours, or GRPO or RLOO")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--prompts", default="")
+    parser.add_argument("--tokens", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=1)
+    for name in ("warm", "updates", "samples"):
+        parser.add_argument(f"--{name}", type=int, required=True)
+    arguments = parser.parse_args()
+    import torch
+
+    torch.set_num_threads(arguments.threads)
+    pack = TaskPack.load("openagi")
+    planner = Planner(pack.cfg, RandomLLM(0), wording=pack.wording)
+    tasks = pack.split("training")
+    work = Work(arguments.folder, planner, tasks, arguments.warm, arguments.updates, arguments.samples)
+    if arguments.contender == "ours":
+        measured = ours(work, arguments.method)
+    else:
+        measured = trl(work, arguments.method, arguments.prompts, arguments.tokens)
+    arguments.out.write_text(json.dumps(asdict(measured)))
+
+
+if __name__ == "__main__":
+    main()

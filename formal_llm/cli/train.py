@@ -1,0 +1,249 @@
+"""``formal-llm train``: train a local model on the rewards of its valid plans."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_origin
+
+import typer
+
+from formal_llm import authored
+from formal_llm.cli.console import EXIT_CODES_HELP, command, err, exit_code, print_text
+from formal_llm.cli.console import settings as console_settings
+from formal_llm.errors import FormalLLMError, NoValidPlan, TrainingError
+from formal_llm.rltf.settings import Settings
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from formal_llm.packs.training import Ingredients
+    from formal_llm.rltf.trainer import Trained
+
+HELP = f"""Train a model that runs here on the rewards of its plans (RLTF), through LoRA adapters.
+
+The settings stand in a recipe: a TOML file, or the name of one that comes with formal_llm (minilm-demo, openagi, tiny).
+Each of them is an option, too, and then counts instead of the recipe's; the defaults shown are for what neither says.
+
+The folder of --out gets the log, checkpoints, the adapters (final, best) in the format of peft, and report.md. Ctrl-C
+ends the run after the update that is under way; --resume goes on exactly where it was.
+
+Examples:
+
+  formal-llm train minilm-demo --out runs/demo
+
+  formal-llm train openagi --model transformers:lmsys/vicuna-7b-v1.5 --advantage rloo --samples 8 --out runs/vicuna
+
+  torchrun --nproc-per-node 2 -m formal_llm train openagi --model PATH --processes 2 --out runs/two
+
+{EXIT_CODES_HELP}
+"""
+#: The panels of the help, each with its first setting.
+PANELS = {
+    "model": "Settings: what is trained, on what",
+    "rank": "Settings: the policy",
+    "advantage": "Settings: an update",
+    "warm_start": "Settings: the run",
+}
+_INTERRUPTED = 130
+
+
+def _train(recipe: str, to: Path, *, resume: bool = False, dry_run: bool = False, **options: Any) -> None:
+    changes = {name: value for name, value in options.items() if value is not None}
+    first = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun started; the others say nothing
+    try:
+        settings = read_settings(recipe, changes)
+        if ":" in settings.reward and str(Path.cwd()) not in sys.path:
+            sys.path.insert(0, str(Path.cwd()))  # as for python -m: a reward of one's own is found where one stands
+        if dry_run:
+            if first:
+                print_text("\n".join(foretold(settings, to)))
+            return
+        trained = _run(settings, to, resume)
+    except FormalLLMError as error:
+        if first or console_settings.debug:
+            raise
+        raise typer.Exit(exit_code(error)) from None
+    if first:
+        print_text("\n".join(_told(trained)))
+    if trained.reason != "done":
+        if first:
+            again = _command(recipe, to, changes)
+            err().print(f"interrupted after update {trained.step}; go on with: {again}", style="yellow", markup=False)
+        raise typer.Exit(_INTERRUPTED)
+
+
+def read_settings(recipe: str, changes: Mapping[str, Any]) -> Settings:
+    """The settings of a recipe, with those that the command line changes.
+
+    Args:
+        recipe: the path, or the name of an authored one.
+        changes: settings that count instead of the recipe's.
+
+    Raises:
+        ResourceNotFound: there is no such recipe.
+        NotationError: a setting that is none, or has a value that it cannot have; says which and where.
+    """
+    found = Settings.read(authored.find("training", recipe, (".toml",)))
+    if not changes:
+        return found
+    return Settings.of({**found.model_dump(exclude_unset=True), **changes}, "the command line")
+
+
+def _run(settings: Settings, folder: Path, resume: bool) -> Trained:
+    """Train, in as many processes as there are."""
+    from formal_llm.packs.training import Ingredients, trainer_of
+    from formal_llm.rltf.distributed import world
+    from formal_llm.rltf.metrics_log import LOG
+    from formal_llm.rltf.run_view import RunView
+
+    if (folder / LOG).exists() and not resume:  # said before a large model is loaded
+        raise TrainingError(f"{folder} has a run already: go on with it (--resume), or give another folder")
+    _without_loading_bars()
+    with world(settings.processes) as processes:
+        parts = Ingredients.of(settings, folder)
+        if processes.first:
+            for note in parts.notes:
+                err().print(f"note: {note}", style="yellow", markup=False)
+        views = [RunView(parts.updates, console=err())] if processes.first else []
+        with trainer_of(settings, folder, world=processes, views=views, ingredients=parts) as trainer:
+            return trainer.run(resume=resume)
+
+
+# -- what is said ------------------------------------------------------------------------------------------------------
+
+
+def foretold(settings: Settings, folder: Path) -> Iterator[str]:
+    """What a run would do, line by line: its settings, its tasks, its weights."""
+    from formal_llm.packs.training import Ingredients, policy_of
+
+    _without_loading_bars()
+    parts = Ingredients.of(settings)
+    for name, value in settings.model_dump(mode="json").items():
+        yield f"{name} = {_plain(value)}"
+    yield ""
+    yield from (f"note: {note}" for note in parts.notes)
+    yield f"{_counted(len(parts.tasks), 'task')} to train on, with the number of their plans:"
+    yield from (f"  {said}  {task.description}" for task, said in zip(parts.tasks, _plans(parts), strict=True))
+    yield f"{_counted(len(parts.held_out), 'task')} held out:"
+    yield from (f"  {task.description}" for task in parts.held_out)
+    policy = policy_of(settings)
+    yield f"{policy.trainable:,} of {policy.size:,} weights would be trained"
+    warm = f" after {settings.warm_start} of warm start" if settings.warm_start else ""
+    yield f"{_counted(parts.updates - settings.warm_start, 'update')}{warm}, into {folder}; nothing was written"
+
+
+def _plans(parts: Ingredients) -> list[str]:
+    """How many plans each task has, as texts of the same width; which ones ``exact`` lists all of."""
+    try:
+        counts = parts.counts()
+    except NoValidPlan as error:
+        raise TrainingError(f"a task to train on has no plan: {error}") from error
+    said = ["unknown" if n is None else "infinite" if math.isinf(n) else f"{n:,.0f}" for n in counts]
+    width = max(map(len, said))
+    return [one.rjust(width) for one in said]
+
+
+def _told(trained: Trained) -> Iterator[str]:
+    """What came out."""
+    from formal_llm.rltf.checkpoint import BEST, FINAL
+    from formal_llm.rltf.report import REPORT
+
+    for name, value in trained.after.items():
+        yield f"held-out {name}: {trained.before.get(name, math.nan):.3f} before, {value:.3f} after"
+    folder = trained.folder
+    yield from (str(folder / name) for name in (FINAL, BEST, REPORT) if (folder / name).exists())
+
+
+def _command(recipe: str, to: Path, changes: Mapping[str, Any]) -> str:
+    """The command that goes on."""
+    words = ["formal-llm", "train", recipe]
+    for name, value in changes.items():
+        option = name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{option}" if value else f"--no-{option}")
+        else:
+            for one in value if isinstance(value, (list, tuple)) else [value]:
+                words += [f"--{option}", str(one)]
+    return shlex.join([*words, "--out", str(to), "--resume"])
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _plain(value: object) -> str:
+    """A value as TOML would have it, more or less; nothing for None."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else repr(value) if not isinstance(value, str) else f'"{value}"'
+
+
+def _without_loading_bars() -> None:
+    """Keep transformers from drawing a bar for each part of a model that it loads."""
+    try:
+        from transformers.utils import logging
+    except ImportError:
+        return
+    logging.disable_progress_bar()
+
+
+# -- the options -------------------------------------------------------------------------------------------------------
+
+
+def _parameters() -> Iterator[inspect.Parameter]:
+    """The parameters of the command: its own, and one for each setting."""
+    own: dict[str, tuple[Any, Any]] = {
+        "recipe": (
+            Annotated[str, typer.Argument(help="A recipe: a TOML file, or the name of one that comes along.")],
+            inspect.Parameter.empty,
+        ),
+        "to": (
+            Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the run.")],
+            inspect.Parameter.empty,
+        ),
+        "resume": (Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")], False),
+        "dry_run": (Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")], False),
+    }
+    for name, (annotation, default) in own.items():
+        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    panel = ""
+    for name, setting in Settings.model_fields.items():
+        panel = PANELS.get(name, panel)
+        yield inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_annotation(name, setting, panel)
+        )
+
+
+def _annotation(name: str, setting: FieldInfo, panel: str) -> Any:
+    """The type of an option with what the help says of it; left out, it is None and the recipe counts."""
+    kind: Any = setting.annotation
+    if get_origin(kind) is tuple:
+        kind = list[str]
+    default = setting.default
+    shown = str(default) if default not in ("", (), None) else False
+    option = f"--{name.replace('_', '-')}"
+    if kind is bool:
+        option, shown = f"{option}/--no-{option[2:]}", option[2:] if default else f"no-{option[2:]}"
+    repeatable = " Repeatable." if kind == list[str] else ""
+    more = typer.Option(
+        option, help=f"{setting.description}{repeatable}", show_default=shown, rich_help_panel=panel
+    )
+    return Annotated[kind | None, more]
+
+
+def train(**given: Any) -> None:
+    """Train a model."""
+    _train(**given)
+
+
+# What typer reads: one option for each setting, as they are now.
+_SIGNATURE = list(_parameters())
+train.__signature__ = inspect.Signature(_SIGNATURE)  # type: ignore[attr-defined]
+train.__annotations__ = {parameter.name: parameter.annotation for parameter in _SIGNATURE}
+train = command(train)

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import tiny_models
+import token_by_token
+
+from formal_llm.errors import LLMError, ModelError
+from formal_llm.llms.local.rendering import Renderer
+from formal_llm.llms.question import Message, Question
+
+SYSTEM, ASKED, SAID = Message("system", "Be short."), Message("user", "Which?"), Message("assistant", "2")
+CHATS = [(ASKED,), (SYSTEM, ASKED), (SYSTEM, ASKED, SAID, ASKED), (ASKED, SAID, ASKED, SAID, ASKED)]
+
+
+def with_template(template: str) -> Any:
+    tokenizer = tiny_models.tokenizer()
+    tokenizer.chat_template = template
+    return tokenizer
+
+
+def applied(tokenizer: Any, chat: tuple[Message, ...]) -> str:
+    """What the template itself makes of a chat."""
+    said = [{"role": message.role, "content": message.content} for message in chat]
+    return str(tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True))
+
+
+# -- chats -----------------------------------------------------------------------------------------------------------
+
+LLAMA2 = (
+    "{% for m in messages %}{% if m.role == 'user' %}{{ '<s>[INST] ' + m.content + ' [/INST]' }}"
+    "{% elif m.role == 'assistant' %}{{ ' ' + m.content + ' </s>' }}{% endif %}{% endfor %}"
+)
+ALTERNATING = (
+    "{% if messages[0].role == 'system' %}{{ raise_exception('no system message') }}{% endif %}"
+    "{% for m in messages %}{{ '[' + m.role + ']' + m.content + '</s>' }}{% endfor %}"
+    "{% if add_generation_prompt %}[assistant]{% endif %}"
+)
+
+
+@pytest.mark.parametrize("template", [tiny_models.CHAT_TEMPLATE, ALTERNATING, LLAMA2], ids=["plain", "raises", "drops"])
+@pytest.mark.parametrize("chat", CHATS, ids=lambda chat: "-".join(message.role for message in chat))
+def test_a_chat_is_what_the_template_makes_of_it(template: str, chat: tuple[Message, ...]) -> None:
+    tokenizer = with_template(template)
+    expected = chat
+    if chat[0].role == "system" and template != tiny_models.CHAT_TEMPLATE:  # it knows none: it goes before the first
+        expected = (Message("user", f"{chat[0].content}\n\n{chat[1].content}"), *chat[2:])
+    renderer = Renderer(tokenizer, "chat")
+    text = applied(tokenizer, expected)
+    assert renderer.text(chat) == text
+    assert list(renderer.tokens(chat)) == tokenizer(text, add_special_tokens=False)["input_ids"]
+
+
+def test_blanks_around_a_message_do_not_count(spoken: Callable[..., Any]) -> None:
+    renderer = Renderer(spoken(chat=True), "chat")
+    assert renderer.text([Message("user", "  Which?\n")]) == renderer.text([ASKED])
+
+
+def test_a_template_is_rendered_once_for_each_row_of_roles() -> None:
+    calls = []
+    tokenizer = with_template(tiny_models.CHAT_TEMPLATE)
+    real = tokenizer.apply_chat_template
+    tokenizer.apply_chat_template = lambda *given, **settings: (calls.append(1), real(*given, **settings))[1]
+    renderer = Renderer(tokenizer, "chat")
+    before = len(calls)
+    for number in range(20):
+        renderer.text([SYSTEM, Message("user", f"Which? {number}")])
+    assert len(calls) == before + 1
+
+
+def test_the_settings_of_a_template() -> None:
+    tokenizer = with_template(tiny_models.CHAT_TEMPLATE + "{% if not thinking %}<think></think>{% endif %}")
+    assert Renderer(tokenizer, "chat").text([ASKED]).endswith("<think></think>")
+    assert not Renderer(tokenizer, "chat", template_settings={"thinking": True}).text([ASKED]).endswith("</think>")
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ messages[-1].content }}",  # forgets what was said before
+        "{% for m in messages %}{{ m.content }}{{ m.content }}{% endfor %}",
+        "{% for m in messages %}{{ m.content | upper }}{% endfor %}",
+        "{% for m in messages | reverse %}{{ m.content }}{% endfor %}",
+        "{{ raise_exception('not today') }}",
+        "{{ nonsense.of.mine }}",
+        "{% for m in",
+    ],
+)
+def test_a_template_that_cannot_be_used_is_told_at_once(template: str) -> None:
+    with pytest.raises(ModelError, match=r"chat template.*use style='plain'"):
+        Renderer(with_template(template), "chat")
+
+
+def test_what_ends_an_answer() -> None:
+    """The template's own token behind a message; where there is none, the end token."""
+    cases = {
+        tiny_models.CHAT_TEMPLATE: "<|end|>",
+        LLAMA2: "</s>",
+        "{% for m in messages %}{{ m.role + ': ' + m.content + '\n' }}{% endfor %}"
+        "{% if add_generation_prompt %}assistant: {% endif %}": "</s>",
+        "{% for m in messages %}{{ '[' + m.content + ']' }}{% endfor %}{% if add_generation_prompt %}[{% endif %}": "]",
+    }
+    for template, ending in cases.items():
+        tokenizer = with_template(template)
+        ids = Renderer(tokenizer, "chat").answer_tokens("2")
+        assert tokenizer.decode(ids).strip() == f"2{ending}", template
+
+
+def test_a_blank_that_the_template_writes_before_an_answer() -> None:
+    tokenizer = with_template(LLAMA2)
+    renderer = Renderer(tokenizer, "chat")
+    said = [{"role": "user", "content": "Which?"}, {"role": "assistant", "content": "12"}]
+    whole = tokenizer(tokenizer.apply_chat_template(said, tokenize=False).replace(" </s>", "</s>"))["input_ids"]
+    assert [*renderer.tokens([ASKED]), *renderer.answer_tokens("12")] == whole
+
+
+# -- plain texts and encoder-decoders --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chat", CHATS, ids=lambda chat: "-".join(message.role for message in chat))
+@pytest.mark.parametrize("joined", [False, True])
+def test_prompt_and_answer_are_the_tokens_of_the_whole_text(
+    chat: tuple[Message, ...], joined: bool, spoken: Callable[..., Any]
+) -> None:
+    for style in ("plain", "chat"):
+        tokenizer = spoken(chat=style == "chat", joined_digits=joined)
+        renderer = Renderer(tokenizer, style)
+        question = Question(chat[-1].content, [f"tool {n}" for n in range(110)], messages=chat[:-1])
+        before, whole = token_by_token.texts(tokenizer, question, style)
+        prompt = renderer.prompt(question)
+        assert list(prompt.tokens) == tokenizer(before)["input_ids"]
+        for text, path in zip(whole, prompt.tree.paths, strict=True):
+            assert [*prompt.tokens, *(token for _, token in path)] == tokenizer(text)["input_ids"]
+
+
+def test_a_plain_prompt_goes_on(spoken: Callable[..., Any]) -> None:
+    """A tokenizer that ends every text does not end a prompt."""
+    ends = spoken(end_after=True)
+    assert ends("Which?")["input_ids"][-1] == ends.eos_token_id
+    renderer = Renderer(ends, "plain", cue="Choice:")
+    assert renderer.text([ASKED]) == "Which?\nChoice:"
+    assert renderer.tokens([ASKED])[-1] != ends.eos_token_id
+
+
+def test_an_encoder_reads_the_question_and_a_decoder_ends_the_answer(spoken: Callable[..., Any]) -> None:
+    for ending in (True, False):
+        tokenizer = spoken(end_after=ending)
+        renderer = Renderer(tokenizer, "seq2seq")
+        assert renderer.text([ASKED]) == "Which?"
+        assert renderer.text([ASKED, SAID, ASKED]) == "Which?\nAnswer: 2\n\nWhich?\nAnswer:"
+        assert (renderer.tokens([ASKED])[-1] == tokenizer.eos_token_id) is ending
+        assert tokenizer.decode(renderer.answer_tokens("12")) == "12</s>"
+        assert tokenizer.decode(renderer.continuation_tokens("12")) == "12"
+
+
+def test_too_long(spoken: Callable[..., Any]) -> None:
+    tokenizer = spoken()
+    length = len(Renderer(tokenizer, "plain").prompt(Question("Which?", ["a", "b"])).tokens)
+    # The answer " 1" without what ends it is read too.
+    assert Renderer(tokenizer, "plain", longest=length + 2).prompt(Question("Which?", ["a", "b"]))
+    with pytest.raises(LLMError, match=f"{length + 2} tokens.* reads {length + 1}"):
+        Renderer(tokenizer, "plain", longest=length + 1).prompt(Question("Which?", ["a", "b"]))
+
+
+def test_texts_are_tokenized_once(spoken: Callable[..., Any]) -> None:
+    renderer = Renderer(spoken(), "plain")
+    question = Question("Which?", ["a", "b"])
+    assert renderer.prompt(question).tokens is renderer.prompt(Question("Which?", ["c", "d"])).tokens
+    assert renderer.tree(2) is renderer.prompt(question).tree
+
+
+def test_tokenizers_that_cannot_be_used() -> None:
+    blind = tiny_models.tokenizer()
+    blind.add_tokens([f" {n}\n" for n in range(1, 10)])
+    real = blind.__class__.__call__
+
+    class Blind(blind.__class__):  # type: ignore[misc,name-defined]
+        """Reads all digits as one."""
+
+        def __call__(self, text: str, **settings: Any) -> Any:
+            return real(self, text.replace("2", "1"), **settings)
+
+    blind.__class__ = Blind
+    with pytest.raises(ModelError, match="cannot tell answers apart"):
+        Renderer(blind, "plain")
+    endless = tiny_models.tokenizer()
+    endless.eos_token = None
+    with pytest.raises(ModelError, match="no end token"):
+        Renderer(endless, "seq2seq")

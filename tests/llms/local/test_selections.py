@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import pytest
+import token_by_token
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formal_llm import Planner, packs
+from formal_llm.llms.local.model import TransformersLLM, text_scorer
+from formal_llm.llms.local.selections import NO_MORE, one_by_one
+from formal_llm.llms.question import Message, Question
+
+
+def walked(question: Question) -> Iterator[tuple[tuple[int, ...], list[tuple[Question, int]]]]:
+    """Each set that can come out, with the questions and answers on the way to it."""
+    waiting: list[list[int]] = [[]]
+    while waiting:
+        answers = waiting.pop()
+        steps = one_by_one(question)
+        asked = []
+        try:
+            step = next(steps)
+            for answer in answers:
+                asked.append((step, answer))
+                step = steps.send(answer)
+        except StopIteration as end:
+            yield end.value, asked
+        else:
+            waiting += [[*answers, number] for number in range(1, len(step.options) + 1)]
+
+
+def objecting(bad: set[tuple[int, ...]]) -> Callable[[tuple[int, ...]], str]:
+    return lambda numbers: "not these" if tuple(sorted(numbers)) in bad else ""
+
+
+@given(st.integers(1, 5), st.data())
+def test_each_set_comes_from_exactly_one_row_of_questions(count: int, data: st.DataObject) -> None:
+    subsets = [some for size in range(1, count + 1) for some in combinations(range(1, count + 1), size)]
+    bad = set(data.draw(st.lists(st.sampled_from(subsets), max_size=4)))
+    question = Question("which", [f"tool {n}" for n in range(count)], several=True, objection=objecting(bad))
+    found = list(walked(question))
+    sets = [chosen for chosen, _ in found]
+    assert len(set(sets)) == len(sets)
+    assert set(sets) >= set(subsets) - bad
+    # Nobody ends a selection that is objected to; only where nothing is left to add does one come out.
+    assert all(chosen not in bad or chosen[-1] == count for chosen in sets)
+    assert all(asked.options[-1].text != NO_MORE or number < len(asked.options) or chosen not in bad
+               for chosen, steps in found for asked, number in steps)  # fmt: skip
+    # With any probabilities of the answers, those of the sets sum to 1.
+    total = Fraction(0)
+    for _, steps in found:
+        share = Fraction(1)
+        for asked, number in steps:
+            assert len(asked.options) > 1
+            weights = [len(option.text) + 3 * option.number for option in asked.options]
+            share *= Fraction(weights[number - 1], sum(weights))
+        total += share
+    assert total == 1
+
+
+def test_what_is_asked() -> None:
+    before = (Message("system", "Be short."),)
+    question = Question("Which?", ["wok", "oven", "pot"], several=True, messages=before, task="cook", walk="w")
+    steps = one_by_one(question)
+    first = next(steps)
+    assert [option.text for option in first.options] == ["wok", "oven", "pot"]
+    assert (first.task, first.walk, first.several, first.messages[0]) == ("cook", "w", False, before[0])
+    assert first.prompt.startswith("Which?") and "Chosen so far: none" in first.prompt
+    second = steps.send(1)
+    assert [option.text for option in second.options] == ["oven", "pot", NO_MORE]
+    assert "Chosen so far: wok" in second.prompt and "1: oven\n2: pot\n3: nothing more" in second.prompt
+    with pytest.raises(StopIteration) as end:
+        steps.send(3)
+    assert end.value.value == (1,)
+
+
+def test_the_distribution_of_a_model_sums_to_1(llama: Any, spoken: Callable[..., Any]) -> None:
+    scorer = text_scorer(llama, spoken())
+    question = Question("Which?", ["wok", "oven", "pot", "pan"], several=True, objection=objecting({(1,), (1, 4)}))
+    total = 0.0
+    likely: dict[tuple[int, ...], float] = {}
+    with torch.no_grad():
+        for chosen, steps in walked(question):
+            table = scorer.log_probabilities([asked for asked, _ in steps])
+            likely[chosen] = float(sum(table[row, number - 1] for row, (_, number) in enumerate(steps)).exp())
+            total += likely[chosen]
+    assert total == pytest.approx(1, abs=1e-5)
+    assert len(likely) > 8
+
+
+def test_selections_and_choices_are_answered_together(llama: Any, spoken: Callable[..., Any]) -> None:
+    llm = TransformersLLM.of(llama, spoken())
+    several = [Question(f"Which? {n}", ["wok", "oven", "pot", "pan"], several=True) for n in range(5)]
+    single = [token_by_token.question(9), Question("Which?", ["alone"], several=True)]
+    outcomes = llm.choose_many([*several, *single])
+    for question, outcome in zip([*several, *single], outcomes, strict=True):
+        assert question.check(outcome) is outcome
+        assert llm.choose(question).numbers == outcome.numbers
+    assert outcomes[0].usage.requests >= 1 and outcomes[0].usage.input_tokens > 10
+    assert outcomes[-1].numbers == (1,) and outcomes[-1].usage.requests == 0
+    # What a set is made of is what the model thinks likeliest at each step.
+    steps = one_by_one(several[0])
+    asked = next(steps)
+    with pytest.raises(StopIteration) as end:
+        while True:
+            asked = steps.send(llm.choose(asked).number)
+    assert end.value.value == outcomes[0].numbers
+
+
+def test_plans_of_a_pack_with_selections(llama: Any, spoken: Callable[..., Any]) -> None:
+    pack = packs.load("cooking")
+    planner = Planner(pack.source, TransformersLLM.of(llama, spoken()), wording=pack.wording)
+    outcomes = planner.plan_all([f"cook a dinner for {n}" for n in range(6)])
+    assert all(outcome.error is None for outcome in outcomes)
+    assert all(outcome.plan.word for outcome in outcomes)

@@ -1,0 +1,221 @@
+"""Experts for texts: gaps, answers in long documents, and what the pipelines of transformers say to the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tiny_experts
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formal_llm.packs.openagi.experts import ExpertToolkit, experts
+from formal_llm.packs.openagi.ngrams import GAP
+from formal_llm.packs.openagi.reading_experts import ExtractiveAnswer
+
+NAMES = ["sentiment", "fill_mask", "question_answering", "text_generation", "summarization", "translation"]
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    root = tmp_path_factory.mktemp("texts")
+    for name in NAMES:
+        torch.manual_seed(5)
+        getattr(tiny_experts, name)(root / name)
+    torch.manual_seed(5)
+    tiny_experts.classification(root / "classification")
+    return {name: str(root / name) for name in (*NAMES, "classification")}
+
+
+@pytest.fixture(scope="module")
+def kit(places: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> ExpertToolkit:
+    file = tmp_path_factory.mktemp("settings") / "mine.toml"
+    file.write_text(
+        "[tools.translation]\ngeneration = { max_new_tokens = 6 }\n[tools.question_answering]\noverlap = 8\n"
+    )
+    return experts([*NAMES, "classification"], checkpoints=places, settings=file, device="cpu")
+
+
+# -- gaps --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[MASK]",
+        "[mask] sat on the mat. ____ was old, and the [MASK]",
+        "the cat <mask> on _____ mat.",
+        "[MASK][MASK][MASK]",
+        "storm " * 500 + "[MASK]" + " boat" * 500 + "[MASK]",
+        "no gap here",
+        "",
+    ],
+)
+def test_every_gap_gets_a_word(text: str, kit: ExpertToolkit) -> None:
+    filled = kit["fill_mask"](text)
+    parts = GAP.split(text)
+    assert GAP.search(filled) is None
+    rest = filled
+    for number, part in enumerate(parts):
+        before, found, rest = rest.partition(part) if part else ("", "", rest)
+        assert part == found
+        assert number == 0 or not part or (before.isalnum() and before.lower() in tiny_experts.WORDS)
+
+
+def test_a_word_begins_a_sentence_with_a_capital_letter(kit: ExpertToolkit) -> None:
+    first, inside, second = kit["fill_mask"].batch(["[MASK] sat.", "the [MASK] sat.", "the cat sat. [MASK] went."])
+    assert first[0].isupper()
+    assert inside[4].islower() or inside[4].isdigit()
+    assert second[13].isupper() or second[13].isdigit()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["the [MASK] sat on the mat.", "a [MASK]", "who saw [MASK] lighthouse near the sea?"])
+def test_the_word_is_the_pipelines(text: str, kit: ExpertToolkit, places: dict[str, str]) -> None:
+    from transformers import pipeline
+
+    best = pipeline("fill-mask", model=places["fill_mask"], device="cpu", top_k=60)(text)
+    word = next(row["token_str"] for row in best if row["token_str"] in tiny_experts.WORDS)
+    assert kit["fill_mask"](text) == text.replace("[MASK]", word)
+
+
+@pytest.mark.slow
+def test_sentiments_classes_and_continuations_are_the_pipelines(kit: ExpertToolkit, places: dict[str, str]) -> None:
+    from PIL import Image
+    from transformers import pipeline
+
+    texts = ["the cat sat.", "a storm", "red blue sea", "the boat went under the river and it was bad"]
+    ask = pipeline("text-classification", model=places["sentiment"], device="cpu")
+    assert kit["sentiment"].batch(texts) == [row["label"].lower() for row in ask(texts)]
+    pictures = [Image.new("RGB", (20, 30), colour) for colour in ("red", "navy", "white", "green")]
+    look = pipeline("image-classification", model=places["classification"], device="cpu", top_k=1)
+    assert kit["classification"].batch(pictures) == [row[0]["label"] for row in look(pictures)]
+    write = pipeline("text-generation", model=places["text_generation"], device="cpu")
+    settings = {"max_new_tokens": 40, "do_sample": False, "no_repeat_ngram_size": 3, "pad_token_id": 0}
+    for text in texts:
+        assert kit["text_generation"](text) == write(text, **settings)[0]["generated_text"].strip()
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+WORDS = st.lists(st.sampled_from([*tiny_experts.WORDS, ".", ","]), min_size=1, max_size=120).map(" ".join)
+
+
+@given(document=WORDS, question=st.sampled_from(["who saw it?", "when", "", "what is the " * 40 + "?"]))
+def test_an_answer_is_the_best_passage_of_all_windows(document: str, question: str, kit: ExpertToolkit) -> None:
+    """Against loops over windows that are cut by hand."""
+    expert = kit.experts["question_answering"]
+    assert isinstance(expert, ExtractiveAnswer)
+    with kit.pool.use(next(key for key in kit.pool._models if key.startswith("ExtractiveAnswer"))) as parts:
+        tokenizer, model = parts.tokenizer, parts.model
+        read = tokenizer(document, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        asked = tokenizer(question, add_special_tokens=False, verbose=False)["input_ids"][:32]
+        tokens, spans = read["input_ids"], read["offset_mapping"]
+        room = 64 - 3 - len(asked)
+        step = room - min(8, room // 2)
+        best: tuple[float, str] | None = None
+        begin = 0
+        while True:
+            window = tokens[begin : begin + room]
+            ids = torch.tensor([[2, *asked, 3, *window, 3]])
+            with torch.inference_mode():
+                found = model(input_ids=ids, attention_mask=torch.ones_like(ids))
+            first = len(asked) + 2
+            for start in range(len(window)):
+                for end in range(start, min(start + 30, len(window))):
+                    score = float(found.start_logits[0, first + start] + found.end_logits[0, first + end])
+                    text = document[spans[begin + start][0] : spans[begin + end][1]]
+                    if best is None or score > best[0] + 1e-4:
+                        best = (score, text)
+            if begin + room >= len(tokens):
+                break
+            begin += step
+        with torch.inference_mode():
+            (answer,) = expert.run(parts, [document], [question])
+    assert best is not None
+    assert answer in document
+    assert len(answer.split()) <= 30
+    if answer != best[1].strip():  # another passage with the same score, up to rounding
+        assert _score(parts, document, question, answer) == pytest.approx(best[0], abs=1e-3)
+
+
+def _score(parts: Any, document: str, question: str, answer: str) -> float:
+    """The best score of an answer: as a document, where there is one window."""
+    tokens = parts.tokenizer(document, add_special_tokens=False, verbose=False)["input_ids"]
+    asked = parts.tokenizer(question, add_special_tokens=False, verbose=False)["input_ids"][:32]
+    wanted = parts.tokenizer(answer, add_special_tokens=False, verbose=False)["input_ids"]
+    room = 64 - 3 - len(asked)
+    step = room - min(8, room // 2)
+    best = float("-inf")
+    for begin in range(0, max(len(tokens) - room, 0) + step, step):
+        window = tokens[begin : begin + room]
+        ids = torch.tensor([[2, *asked, 3, *window, 3]])
+        with torch.inference_mode():
+            found = parts.model(input_ids=ids, attention_mask=torch.ones_like(ids))
+        for start in range(len(window) - len(wanted) + 1):
+            if window[start : start + len(wanted)] == wanted:
+                first = len(asked) + 2 + start
+                score = found.start_logits[0, first] + found.end_logits[0, first + len(wanted) - 1]
+                best = max(best, float(score))
+    return best
+
+
+def test_documents_and_questions_in_either_order(kit: ExpertToolkit) -> None:
+    answering = kit["question_answering"]
+    document, question = "The boat went under. The keeper saw it.", "Who saw the boat?"
+    assert answering(document, question) == answering(question, document)
+    assert answering("", "Who?") == ""
+    assert answering(" \n", "") == ""
+    assert answering("A boat.", "")
+
+
+def test_an_answer_stands_in_the_document_as_it_is_written(kit: ExpertToolkit) -> None:
+    document = "THE Lighthouse  was\nbuilt IN 1874."
+    assert kit["question_answering"](document, "When?") in document
+
+
+# -- long and empty texts ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["sentiment", "summarization", "translation", "text_generation"])
+@pytest.mark.parametrize("text", ["", " ", "x", "storm. " * 400, "\N{PILE OF POO} \x00 ﷽"])
+def test_any_text(name: str, text: str, kit: ExpertToolkit) -> None:
+    result = kit[name](text)
+    assert isinstance(result, str)
+    if name in ("summarization", "translation") and not text.strip():
+        assert result == ""
+    if name == "text_generation":
+        assert result.startswith(text.strip())
+
+
+def test_each_sentence_is_translated_by_itself(kit: ExpertToolkit) -> None:
+    translated = kit["translation"].batch(["The cat sat. A storm came. Who saw it?", "A storm came."])
+    assert kit["translation"]("A storm came.") == translated[1]
+    assert translated[1] in translated[0]
+
+
+def test_no_token_type_ids() -> None:
+    from formal_llm.packs.openagi.expert_loading import Parts
+    from formal_llm.packs.openagi.text_experts import longest, read
+
+    class Tokenizer:
+        model_max_length = 10**30
+
+        def __call__(self, texts: list[str], **settings: Any) -> Any:
+            assert settings["max_length"] == 500
+            ids = torch.zeros(len(texts), 3, dtype=torch.long)
+            return {"input_ids": ids, "attention_mask": ids, "token_type_ids": ids}
+
+    class Model:
+        config = None
+
+    parts = Parts(Model(), Tokenizer())
+    assert longest(parts) == 512
+    assert set(read(parts, ["a"], less=12)) == {"input_ids", "attention_mask"}
+
+
+def test_of_a_long_text_the_end_is_gone_on_with(kit: ExpertToolkit) -> None:
+    ending = "the cat sat on the mat. " * 20
+    first, second = kit["text_generation"].batch(["storm " * 30 + ending, "boat " * 90 + ending])
+    assert first.split(ending.strip())[-1] == second.split(ending.strip())[-1]

@@ -1,0 +1,128 @@
+"""The objective: its gradient against that of whole plans, one by one, and of the enumerated expected reward."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from formal_llm import Planner, Task
+from formal_llm.errors import TrainingError
+from formal_llm.llms.local.model import LocalLLM
+from formal_llm.rltf.episode import Episode
+from formal_llm.rltf.objective import Objective, Terms, log_probabilities_of
+from formal_llm.rltf.plan_tree import enumerate_episodes
+from formal_llm.rltf.policy import Policy
+from formal_llm.rltf.rollout import Start, rollout
+
+Build = Callable[..., LocalLLM]
+KINDS = ("llama", "t5", "bert")
+
+
+def gradient(policy: Policy) -> torch.Tensor:
+    found = torch.cat([p.grad.flatten() for p in policy.parameters])
+    for parameter in policy.parameters:
+        parameter.grad = None
+    return found
+
+
+def alone(policy: Policy, episode: Episode) -> Any:
+    """The log-probability of a plan, each question asked by itself."""
+    return sum(policy.log_probabilities([d.question])[0, d.number - 1] for d in episode.decisions)
+
+
+def moved(policy: Policy) -> Policy:
+    """With adapters that do something, so that gradients reach both of their matrices."""
+    generator = torch.Generator().manual_seed(3)
+    with torch.no_grad():
+        for parameter in policy.parameters:
+            parameter.add_(torch.randn(parameter.shape, generator=generator) * 0.05)
+    policy.changed()
+    return policy
+
+
+def same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return bool((one - other).abs().max() <= 2e-4 * other.abs().max())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_gradient_is_that_of_the_weighted_plans(
+    build: Build, planner: Planner, tasks: list[Task], kind: str
+) -> None:
+    policy = moved(Policy(build(kind), temperature=2))
+    episodes = rollout(planner, policy, [Start(i, t, f"{i} {n}") for i, t in enumerate(tasks) for n in range(4)])
+    weights = [((n * 7) % 5 - 2) / 3 for n in range(len(episodes))]
+    with policy.training():
+        objective = sum(w * alone(policy, e) for w, e in zip(weights, episodes, strict=True)) / 3
+        (-objective).backward()
+    wanted = gradient(policy)
+    for size in (1, 3, 1_000):
+        whole = Objective(policy, 1 / 3)
+        for index in range(3):
+            picked = [number for number, e in enumerate(episodes) if e.index == index]
+            whole.add([episodes[n] for n in picked], [weights[n] for n in picked])
+        with policy.training():
+            measured = whole.backward(Terms(questions_per_pass=size))
+        assert same(gradient(policy), wanted)
+        assert measured.loss == pytest.approx(-float(objective.detach()), rel=1e-3, abs=1e-4)
+
+
+def test_entropy_and_distance(build: Build, planner: Planner, tasks: list[Task]) -> None:
+    policy = moved(Policy(build(), temperature=2))
+    episodes = rollout(planner, policy, [Start(0, tasks[0], str(n)) for n in range(6)])
+    decisions = [decision for episode in episodes for decision in episode.decisions]
+    entropy: Any = 0.0
+    distance: Any = 0.0
+    with policy.training():
+        for decision in decisions:
+            count = len(decision.question.options)
+            logs = policy.log_probabilities([decision.question])[0, :count]
+            base = policy.reference([decision.question])[0, :count]
+            entropy = entropy - (logs.exp() * logs).sum() / len(decisions)
+            distance = distance + (logs.exp() * (logs - base)).sum() / len(decisions)
+        (-(0.3 * entropy - 0.7 * distance)).backward()
+    wanted = gradient(policy)
+    whole = Objective(policy)
+    whole.add(episodes, [0.0] * len(episodes))
+    with policy.training():
+        measured = whole.backward(Terms(entropy=0.3, kl=0.7, questions_per_pass=2))
+    assert same(gradient(policy), wanted)
+    assert measured.entropy == pytest.approx(float(entropy.detach()), rel=1e-4)
+    assert measured.kl == pytest.approx(float(distance.detach()), rel=1e-3)
+    assert measured.kl > 0
+
+
+def test_summed_over_all_plans_it_is_the_gradient_of_the_expected_reward(
+    build: Build, planner: Planner, tasks: list[Task]
+) -> None:
+    policy = moved(Policy(build(), temperature=2))
+    leaves = enumerate_episodes(planner, tasks[0], 0, 100)
+    rewards = [float(len(leaf.key) == 2) + 0.1 * n for n, leaf in enumerate(leaves)]
+    with policy.training():
+        expected = sum(alone(policy, leaf).exp() * r for leaf, r in zip(leaves, rewards, strict=True))
+        (-expected).backward()
+    wanted = gradient(policy)
+    chances = [math.exp(log) for log in log_probabilities_of(policy, leaves)]
+    whole = Objective(policy)
+    whole.add(leaves, [chance * (r - 0.4) for chance, r in zip(chances, rewards, strict=True)])
+    with policy.training():
+        whole.backward(Terms())
+    assert same(gradient(policy), wanted)
+
+
+def test_what_is_not_finite_is_named(build: Build, planner: Planner, tasks: list[Task]) -> None:
+    policy = Policy(build())
+    (episode,) = rollout(planner, policy, [Start(0, tasks[0], "1")])
+    with pytest.raises(TrainingError, match=r"weight of a plan is nan.*make it alpha"):
+        Objective(policy).add([episode], [math.nan])
+    whole = Objective(policy)
+    whole.add([episode], [1.0])
+    with torch.no_grad():
+        policy.parameters[0].fill_(math.inf)
+        policy.parameters[1].fill_(math.inf)
+    policy.changed()
+    with pytest.raises(TrainingError, match=r"log-probability is nan.*make it alpha"), policy.training():
+        whole.backward(Terms())

@@ -1,0 +1,321 @@
+"""The trainer: it learns, it can be stopped, killed and resumed to the same bits, and what goes wrong is told."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import training_runs as runs
+from peft import PeftModel
+from safetensors.torch import load_file
+
+from formal_llm import Planner, Task
+from formal_llm.errors import ResultsError, RewardError, TrainingError
+from formal_llm.planning import Plan
+from formal_llm.rltf.advantages import ADVANTAGES
+from formal_llm.rltf.metrics_log import read_log
+from formal_llm.rltf.trainer import Trainer
+
+HERE = Path(__file__).parent
+ENVIRONMENT = {
+    **os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent)]), "OMP_NUM_THREADS": "1",
+    "PYTHONWARNINGS": "ignore",
+}  # fmt: skip
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return load_file(str(folder / "adapter_model.safetensors"))
+
+
+def equal(one: Path, other: Path) -> bool:
+    ours, theirs = weights(one), weights(other)
+    assert ours.keys() == theirs.keys()
+    return all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def figures(folder: Path) -> list[tuple[int, dict[str, Any]]]:
+    """What was measured in each update, times left out."""
+    return [
+        (entry.step, {name: value for name, value in entry.figures.items() if name != "seconds"})
+        for entry in read_log(folder)
+        if entry.kind in ("update", "evaluation")
+    ]
+
+
+@pytest.mark.parametrize("advantage", sorted(ADVANTAGES))
+def test_every_estimator_learns(tmp_path: Path, advantage: str) -> None:
+    trainer = runs.small_trainer(tmp_path, advantage=advantage, updates=25, samples=6, learning_rate=1e-2, clip=1.0)
+    before = trainer.evaluate(runs.TASKS)["reward"]
+    trainer.run()
+    rewards = [entry.figures["reward"] for entry in read_log(tmp_path) if entry.kind == "update"]
+    assert len(rewards) == 25
+    assert sum(rewards[-5:]) / 5 > sum(rewards[:3]) / 3 + 0.15
+    assert trainer.evaluate(runs.TASKS)["reward"] >= before
+
+
+@pytest.mark.parametrize(("kind", "temperature"), [("t5", 60), ("bert", 5)])
+def test_other_models_learn_too(tmp_path: Path, kind: str, temperature: float) -> None:
+    terms = {"advantage": "exact", "updates": 20, "learning_rate": 1e-2}
+    trainer = runs.small_trainer(tmp_path, kind=kind, temperature=temperature, **terms)
+    trainer.run()
+    rewards = [entry.figures["reward"] for entry in read_log(tmp_path) if entry.kind == "update"]
+    assert rewards[-1] > rewards[0] + 0.05 * (1 - rewards[0])  # expected rewards, without the noise of samples
+    assert sum(rewards[-5:]) > sum(rewards[:5])
+
+
+def test_a_run_leaves_its_story(tmp_path: Path) -> None:
+    trainer = runs.small_trainer(tmp_path, evaluate_every=2, kl=0.1)
+    done = trainer.run()
+    assert (done.step, done.reason) == (6, "done")
+    assert [entry.step for entry in read_log(tmp_path) if entry.kind == "evaluation"] == [0, 2, 4, 6]
+    update = next(entry.figures for entry in read_log(tmp_path) if entry.kind == "update")
+    assert update.keys() >= {"reward", "reward_spread", "loss", "entropy", "kl", "failed", "seconds", "gradient_norm"}
+    assert sorted(place.name for place in (tmp_path / "checkpoints").iterdir()) == ["step-000004", "step-000006"]
+    assert (tmp_path / "report.md").is_file()
+    assert done.before.keys() == done.after.keys() >= {"reward"}
+    policy = runs.tiny_policy()
+    base = policy.model.unload()
+    loaded = PeftModel.from_pretrained(base, str(tmp_path / "final"))
+    ids = torch.tensor([[7, 8, 9]])
+    with torch.no_grad():
+        assert torch.equal(loaded(input_ids=ids).logits, trainer.policy.model(input_ids=ids).logits)
+
+
+def test_the_same_settings_make_the_same_weights(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        runs.small_trainer(tmp_path / name, advantage="stratified", dropout=0.2).run()
+    assert equal(tmp_path / "one" / "final", tmp_path / "other" / "final")
+    runs.small_trainer(tmp_path / "third", advantage="stratified", dropout=0.2, seed=1).run()
+    assert not equal(tmp_path / "one" / "final", tmp_path / "third" / "final")
+
+
+@pytest.mark.parametrize("advantage", ["reinforce", "stratified", "exact"])
+def test_stopped_and_resumed_it_ends_with_the_same_bits(tmp_path: Path, advantage: str) -> None:
+    terms = {"advantage": advantage, "warm_start": 2, "dropout": 0.1, "entropy": 0.01, "kl": 0.02, "warmup": 2}
+    runs.small_trainer(tmp_path / "whole", **terms).run()
+    for until in (1, 3, 5, None):
+        trainer = runs.small_trainer(tmp_path / "parts", **terms)
+        trainer.reward = runs.Reward(_stopping(trainer, until), name="wanted tool")
+        trainer._grouping._reward = trainer.reward
+        done = trainer.run(resume=True)
+    assert done.reason == "done"
+    assert equal(tmp_path / "whole" / "final", tmp_path / "parts" / "final")
+    assert figures(tmp_path / "whole") == figures(tmp_path / "parts")
+
+
+def _stopping(trainer: Trainer, until: int | None) -> Any:
+    def reward(task: Task, plan: Plan) -> float:
+        if until is not None and trainer.step >= until:
+            trainer.stop()
+        return runs.wanted_tool(task, plan)
+
+    return reward
+
+
+@pytest.mark.slow
+def test_killed_and_resumed_it_ends_with_the_same_bits(tmp_path: Path) -> None:
+    command = [sys.executable, str(HERE / "training_runs.py")]
+    subprocess.run([*command, str(tmp_path / "whole"), "--slow"], env=ENVIRONMENT, check=True, timeout=300)
+    log = tmp_path / "parts" / "log.jsonl"
+    for killed_after in (1, 3):
+        process = subprocess.Popen([*command, str(tmp_path / "parts"), "--slow", "--resume"], env=ENVIRONMENT)
+        begin = time.monotonic()
+        while process.poll() is None and time.monotonic() - begin < 120:
+            done = log.read_text().count('"kind": "update"') if log.exists() else 0
+            if done > killed_after:
+                process.send_signal(signal.SIGKILL)
+                break
+            time.sleep(0.005)
+        assert process.wait() == -signal.SIGKILL
+    subprocess.run([*command, str(tmp_path / "parts"), "--slow", "--resume"], env=ENVIRONMENT, check=True, timeout=300)
+    assert equal(tmp_path / "whole" / "final", tmp_path / "parts" / "final")
+    assert figures(tmp_path / "whole") == figures(tmp_path / "parts")
+
+
+@pytest.mark.slow
+def test_ctrl_c_leaves_a_checkpoint(tmp_path: Path) -> None:
+    command = [sys.executable, str(HERE / "training_runs.py"), str(tmp_path), "--slow", "--updates", "500"]
+    process = subprocess.Popen(command, env=ENVIRONMENT)
+    begin = time.monotonic()
+    while time.monotonic() - begin < 120 and not list(tmp_path.glob("checkpoints/step-000003")):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 0
+    last = read_log(tmp_path)[-1]
+    assert (last.kind, last.data["reason"]) == ("end", "interrupted")
+    assert (tmp_path / "checkpoints" / f"step-{last.step:06d}").is_dir()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("advantage", ["reinforce", "exact"])
+def test_two_processes_give_the_weights_of_one(tmp_path: Path, advantage: str) -> None:
+    script, terms = str(HERE / "training_runs.py"), ["--advantage", advantage, "--updates", "3", "--dropout", "0"]
+    subprocess.run([sys.executable, script, str(tmp_path / "one"), *terms], env=ENVIRONMENT, check=True, timeout=300)
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    both = [*launch, script, str(tmp_path / "two"), *terms, "--processes", "2"]
+    subprocess.run(both, env=ENVIRONMENT, check=True, timeout=300)
+    one, two = weights(tmp_path / "one" / "final"), weights(tmp_path / "two" / "final")
+    for name, tensor in one.items():
+        # Up to rounding; where a gradient is nearly 0, Adam makes a step of what is left of it.
+        assert (tensor - two[name]).abs().median() < 1e-5, name
+        assert torch.allclose(tensor, two[name], atol=1e-3), name
+    samples, rewards = (
+        [[e.figures[figure] for e in read_log(tmp_path / name) if figure in e.figures] for name in ("one", "two")]
+        for figure in ("samples", "reward")
+    )
+    assert samples[0] == samples[1]
+    assert rewards[0] == pytest.approx(rewards[1], abs=1e-4)
+
+
+@pytest.mark.slow
+def test_what_fails_in_one_process_ends_all(tmp_path: Path) -> None:
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = [*launch, str(HERE / "training_runs.py"), str(tmp_path), "--fail", "1"]
+    done = subprocess.run(command, env=ENVIRONMENT, timeout=300, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "process 1 failed" in done.stderr
+    assert "not a finite number" in done.stderr
+
+
+def test_the_number_of_processes_is_asserted() -> None:
+    from formal_llm.rltf.distributed import world
+
+    with pytest.raises(TrainingError, match="torchrun --nproc-per-node 2"), world(2):
+        pass
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_reward_that_is_no_number_ends_the_run_with_nothing_lost(tmp_path: Path, value: float) -> None:
+    trainer = runs.small_trainer(tmp_path, checkpoint_every=0)
+
+    def reward(task: Task, plan: Plan) -> float:
+        return value if trainer.step == 3 else runs.wanted_tool(task, plan)
+
+    trainer.reward = trainer._grouping._reward = runs.Reward(reward, name="wanted tool")
+    with pytest.raises(RewardError, match=r"not a finite number \(task: 'make it .*plan: "):
+        trainer.run()
+    assert (tmp_path / "checkpoints" / "step-000003").is_dir()
+    again = runs.small_trainer(tmp_path, checkpoint_every=0)
+    assert again.run(resume=True).step == 6
+    runs.small_trainer(tmp_path / "whole", checkpoint_every=0).run()
+    assert equal(tmp_path / "final", tmp_path / "whole" / "final")
+
+
+def test_memory_that_runs_out_is_told_with_what_helps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer = runs.small_trainer(tmp_path, checkpoint_every=0)
+    compute = trainer.policy.scorer._compute
+
+    def full(questions: Any) -> Any:
+        if trainer.step == 2 and torch.is_grad_enabled():
+            torch.empty(1 << 48)  # what a system without memory says
+        return compute(questions)
+
+    monkeypatch.setattr(trainer.policy.scorer, "_compute", full)
+    with pytest.raises(TrainingError, match=r"memory ran out in step 3: a lower questions_per_pass \(now 256\)"):
+        trainer.run()
+    monkeypatch.undo()
+    assert runs.small_trainer(tmp_path, checkpoint_every=0).run(resume=True).reason == "done"
+
+
+def test_a_gradient_that_is_not_finite_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer = runs.small_trainer(tmp_path, updates=2)
+    monkeypatch.setattr(
+        trainer.world.__class__, "sum_gradients", lambda _, parameters: parameters[0].grad.fill_(math.nan)
+    )
+    before = [parameter.detach().clone() for parameter in trainer.policy.parameters]
+    with pytest.raises(TrainingError, match=r"the gradient in step 1 is nan, not finite .*make it"):
+        trainer.run()
+    assert all(torch.equal(one, other) for one, other in zip(before, trainer.policy.parameters, strict=True))
+
+
+def test_a_folder_with_another_run_is_refused(tmp_path: Path) -> None:
+    runs.small_trainer(tmp_path, updates=2).run()
+    log = (tmp_path / "log.jsonl").read_bytes()
+    with pytest.raises(ResultsError):
+        runs.small_trainer(tmp_path, updates=2).run()
+    with pytest.raises(TrainingError, match=r"other settings.*samples was 4, now 5"):
+        runs.small_trainer(tmp_path, samples=5).run(resume=True)
+    assert (tmp_path / "log.jsonl").read_bytes() == log
+    assert runs.small_trainer(tmp_path, updates=4).run(resume=True).step == 4  # a longer run of the same
+
+
+def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
+    runs.small_trainer(tmp_path, updates=4).run()
+    last = tmp_path / "checkpoints" / "step-000004"
+    (last / "optimizer.pt").write_bytes(b"half")
+    with pytest.raises(TrainingError, match=r"step-000004 is damaged.*remove it"):
+        runs.small_trainer(tmp_path, updates=6).run(resume=True)
+    for file in last.iterdir():
+        file.unlink()
+    last.rmdir()
+    assert runs.small_trainer(tmp_path, updates=6).run(resume=True).step == 6
+
+
+def test_tasks_that_cannot_be(tmp_path: Path, planner: Planner) -> None:
+    from formal_llm.rltf.rewards import Reward
+
+    with pytest.raises(TrainingError, match="no task"):
+        Trainer(planner, runs.tiny_policy(), Reward(runs.wanted_tool), [], tmp_path)
+    with pytest.raises(TrainingError, match="held out and trained on: 'make it alpha'"):
+        Trainer(planner, runs.tiny_policy(), Reward(runs.wanted_tool), runs.TASKS, tmp_path, held_out=runs.TASKS[:1])
+
+
+def test_schedules(tmp_path: Path) -> None:
+    def rates(**terms: Any) -> list[float]:
+        trainer = runs.small_trainer(tmp_path, updates=6, learning_rate=1.0, **terms)
+        return [round(trainer._rate(step), 3) for step in range(1, trainer.updates + 1)]
+
+    assert rates() == [1.0] * 6
+    assert rates(warmup=2) == [0.5, 1.0, 1.0, 1.0, 1.0, 1.0]
+    assert rates(schedule="linear") == [1.0, 0.833, 0.667, 0.5, 0.333, 0.167]
+    assert rates(schedule="cosine", warmup=2) == [0.5, 1.0, 1.0, 0.854, 0.5, 0.146]
+    assert rates(schedule="linear", warm_start=2)[:3] == [1.0, 1.0, 1.0]
+
+
+def test_each_epoch_has_every_task_once(tmp_path: Path) -> None:
+    trainer = runs.small_trainer(tmp_path, tasks_per_update=2, updates=None, epochs=4)
+    assert trainer.updates == 6
+    order = [index for update in range(1, 7) for index in trainer._tasks_of(update)]
+    assert [sorted(order[begin : begin + 3]) for begin in (0, 3, 6, 9)] == [[0, 1, 2]] * 4
+    assert len({tuple(order[begin : begin + 3]) for begin in (0, 3, 6, 9)}) > 1
+
+
+def test_a_warm_start_imitates_reference_plans(tmp_path: Path) -> None:
+    trainer = runs.small_trainer(tmp_path, warm_start=25, updates=0, learning_rate=1e-2)
+    from formal_llm import Limits
+
+    tools = {"alpha": "a", "beta": "b", "gamma": "c"}
+
+    def references(task: Task) -> Limits:
+        tool = next(tool for word, tool in tools.items() if word in task.description)
+        return Limits({name: 0 for name in "abc" if name != tool}, {tool: 1})
+
+    trainer.references = references
+    before = trainer.evaluate(runs.TASKS)["reward"]
+    trainer.run()
+    assert trainer.evaluate(runs.TASKS)["reward"] > max(before, 0.9)
+
+
+def test_only_the_main_thread_hears_of_ctrl_c(tmp_path: Path) -> None:
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(runs.small_trainer(tmp_path, updates=1).run()))
+    thread.start()
+    thread.join()
+    assert found[0].reason == "done"
+
+
+def test_the_state_is_readable(tmp_path: Path) -> None:
+    runs.small_trainer(tmp_path, advantage="reinforce").run()
+    state = json.loads((tmp_path / "checkpoints" / "step-000006" / "state.json").read_text())
+    assert state["memory"]["baselines"]["decay"] == 0.8
+    assert set(state["memory"]["baselines"]["values"]) == {"0", "1", "2"}
