@@ -9,7 +9,7 @@ TASK ?= Given blurry grayscale image, how to return the object names in German s
 # Models and BLAS on a small machine: one thread each, or they get in each other's way.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo demo-run test lint types imports docs wheel check bench llamacpp pictures clean
+.PHONY: help demo demo-run train-demo test lint types imports docs wheel check bench llamacpp pictures clean
 
 help:            ## show the targets
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -36,6 +36,9 @@ demo: $(VENV)/.installed   ## plan a task offline, question by question
 
 demo-run: $(VENV)/.installed-dev   ## restore a damaged photograph offline: plan, run, report, scores
 	@$(BIN)/python benchmarks/demo_run.py build/demo-run
+
+train-demo: $(VENV)/.installed-dev   ## train a pretrained scorer on the paper's tasks for some minutes, offline
+	@$(BIN)/python benchmarks/train_demo.py build/train-demo
 
 test: $(VENV)/.installed-dev   ## install and run the whole test suite
 	$(BIN)/python -m pytest -n auto
@@ -72,6 +75,12 @@ bench: $(VENV)/.installed-dev   ## the benchmarks' tables
 	$(BIN)/python benchmarks/kill.py
 	$(BIN)/python benchmarks/executor.py
 	$(BIN)/python benchmarks/restoration.py
+	$(BIN)/python benchmarks/restoration_plans.py
+	$(BIN)/formal-llm bench openagi --llm test:random --llm builtin --out build/bench-openagi
+	$(BIN)/python benchmarks/estimators.py
+	$(BIN)/python benchmarks/local_choice.py
+	$(BIN)/python benchmarks/rltf.py
+	$(BIN)/python benchmarks/learning.py
 
 # The server is compiled from source: some minutes, once.
 build/llamacpp/.installed: | $(BIN)/python

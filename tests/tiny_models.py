@@ -56,7 +56,9 @@ def tokenizer(*, chat: bool = False, joined_digits: bool = False, end_after: boo
     return ready
 
 
-def causal(kind: str = "llama", vocabulary: int = VOCABULARY, *, width: int = 32, layers: int = 2, seed: int = 0) -> Any:
+def causal(
+    kind: str = "llama", vocabulary: int = VOCABULARY, *, width: int = 32, layers: int = 2, seed: int = 0
+) -> Any:
     """A decoder: ``llama``, ``gpt2``, ``qwen3``, ``mamba`` (no attention), ``bloom`` (positions by bias)."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM

@@ -28,7 +28,9 @@ def question(task: str = "restore the image", done: Sequence[int] = (), *, outlo
 
 def batch() -> list[Question]:
     tasks = ["restore the image", "what is on the image, said in German", "translate"]
-    some = [question(task, done, outlook=bool(place % 2)) for task in tasks for place, done in enumerate([(), (0,), (1, 2)])]
+    some = [
+        question(task, done, outlook=bool(place % 2)) for task in tasks for place, done in enumerate([(), (0,), (1, 2)])
+    ]
     return [*some, Question("alone", ["only"]), Question("many", [f"option {n}" for n in range(12)])]
 
 

@@ -11,10 +11,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import Planner, packs
 from formal_llm.llms.local.model import TransformersLLM, text_scorer
 from formal_llm.llms.local.selections import NO_MORE, one_by_one
 from formal_llm.llms.question import Message, Question
+from formal_llm.planning.packs import TaskPack
 
 
 def walked(question: Question) -> Iterator[tuple[tuple[int, ...], list[tuple[Question, int]]]]:
@@ -114,8 +114,8 @@ def test_selections_and_choices_are_answered_together(llama: Any, spoken: Callab
 
 
 def test_plans_of_a_pack_with_selections(llama: Any, spoken: Callable[..., Any]) -> None:
-    pack = packs.load("cooking")
-    planner = Planner(pack.source, TransformersLLM.of(llama, spoken()), wording=pack.wording)
-    outcomes = planner.plan_all([f"cook a dinner for {n}" for n in range(6)])
+    pack = TaskPack.load("cooking")
+    planner = pack.planner(TransformersLLM.of(llama, spoken()))
+    outcomes = planner.plan_all([f"{pack.data['task']} Dish {number}." for number in range(6)])
     assert all(outcome.error is None for outcome in outcomes)
-    assert all(outcome.plan.word for outcome in outcomes)
+    assert all(pack.cfg.accepts(outcome.plan.word) for outcome in outcomes)
