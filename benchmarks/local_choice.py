@@ -16,7 +16,8 @@ formal_llm, one walk at a time
 formal_llm, all walks together
     ``Planner.plan_all``: batches over walks, and caches over both. Caches are empty at the start of each measurement.
 
-The probabilities of the naive passes and of the library are compared at the end.
+The last two columns compare CPU time, which other work on the machine disturbs less. The probabilities of the naive
+passes and of the library are compared at the end.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 from rich.console import Console
@@ -110,14 +111,16 @@ class Bench:
                 return found[:walks]
         return found
 
-    def run(self, way: Scripted) -> float:
-        """Choices per second."""
+    def run(self, way: Scripted) -> tuple[float, float]:
+        """Choices per second, and milliseconds of CPU time for a choice."""
         self.planner.llm = way
         tasks = [walk.task for walk in way.walks]
-        begin = perf_counter()
-        outcomes = self.planner.plan_all(tasks, **({"concurrency": len(tasks)} if hasattr(way, "choose_many") else {}))
-        seconds = perf_counter() - begin
-        return sum(outcome.unwrap().usage.questions for outcome in outcomes) / seconds
+        many = len(tasks) if isinstance(way, ScriptedTogether) else None
+        begin, cpu = perf_counter(), process_time()
+        outcomes = self.planner.plan_all(tasks, concurrency=many)
+        seconds, used = perf_counter() - begin, process_time() - cpu
+        choices = sum(outcome.unwrap().usage.questions for outcome in outcomes)
+        return choices / seconds, used / choices * 1e3
 
     def renderer(self) -> Renderer:
         """A renderer with nothing in its caches."""
@@ -210,28 +213,34 @@ def measure(bench: Bench, walks: Sequence[Recorded], slow: int, rounds: int, con
         console: where the table goes.
     """
     few = walks[:slow]
-    minimal, naive = "generate(), as many tokens as an answer has", "naive forward, an answer at a time"
+    minimal, naive = "generate(), fewest tokens", "naive forward, an answer at a time"
     ways: Ways = {
-        "generate(), 30 tokens (the paper's scripts)": lambda: bench.generate(few, 30),
+        "generate(), 30 tokens": lambda: bench.generate(few, 30),
         minimal: lambda: bench.generate(few, None),
         naive: lambda: bench.naive(few, batch=False),
         "naive forward, all answers in a batch": lambda: bench.naive(few, batch=True),
         "formal_llm, one walk at a time": lambda: bench.ours(few, together=False),
         f"formal_llm, {len(walks)} walks together": lambda: bench.ours(walks, together=True),
     }
-    best = dict.fromkeys(ways, 0.0)
+    rates: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     done: dict[str, Scripted] = {}
     for _ in range(rounds):  # interleaved, so that a busy moment of the machine hits all alike
         for name, make in ways.items():
             done[name] = make()
-            best[name] = max(best[name], bench.run(done[name]))
+            rates[name].append(bench.run(done[name]))
+    rate = {name: max(found for found, _ in both) for name, both in rates.items()}
+    cost = {name: min(found for _, found in both) for name, both in rates.items()}
     tasks = len({walk.task for walk in walks})
     table = Table(title=f"{len(walks)} walks over {tasks} tasks, {len(walks[0].answers)} decisions each")
-    for column in ("way", "choices/s", "times generate(), 30 tokens", "times generate(), fewest tokens"):
+    columns = ("way", "choices/s", "CPU ms/choice", "times generate(), 30 tokens", "times generate(), fewest")
+    for column in columns:
         table.add_column(column, justify="left" if column == "way" else "right")
-    first = next(iter(best.values()))
-    for name, rate in best.items():
-        table.add_row(name, f"{rate:,.1f}", f"{rate / first:.1f}", f"{rate / best[minimal]:.1f}")
+    first = next(iter(cost.values()))
+    for name in ways:
+        table.add_row(
+            name, f"{rate[name]:,.1f}", f"{cost[name]:.2f}", f"{first / cost[name]:.1f}",
+            f"{cost[minimal] / cost[name]:.1f}",
+        )  # fmt: skip
     console.print(table)
     *_, together = done.values()
     return difference(done[naive], together)
@@ -245,7 +254,12 @@ def main() -> None:
     parser.add_argument("--walks", type=int, default=64, help="walks that are made together")
     parser.add_argument("--slow", type=int, default=4, help="walks for the ways that take one question at a time")
     parser.add_argument("--rounds", type=int, default=3, help="measurements of each way; the best is shown")
+    parser.add_argument("--threads", type=int, default=1, help="for torch")
     arguments = parser.parse_args()
+    import torch
+
+    torch.set_num_threads(arguments.threads)
+    tiny_decoder.quiet()
     pack = TaskPack.load("openagi")
     planner = Planner(pack.cfg, RandomLLM(0), wording=pack.wording)
     tokenizer = tiny_decoder.tokenizer(tiny_decoder.questions(planner, pack.tasks))

@@ -6,13 +6,22 @@ A sample is a plan with its reward, the update included. All contenders run in o
 made by the first run: TRL is not needed by the library), in processes of their own, with the same number of threads:
 the same weights from one folder, the 13 OpenAGI training tasks, the same samples of each task in an update, the same
 reward, LoRA of rank 8 on ``q_proj`` and ``v_proj``, float32 on the CPU. The first updates are not measured. Rounds are
-interleaved; the best update time of all rounds counts, for every contender alike.
+interleaved; the best update time of all rounds counts, for every contender alike. The last column compares CPU time,
+which other work on the machine disturbs less.
 
-The library asks a question at a time and scores the legal answers. TRL's trainers generate text, so a sample is a
-whole walk as numbers (``formal_llm.rltf.export``), with as many new tokens as the longest walk of ``--walks`` random
-walks needs. Its prompts are once those of the export, which state the rules, since a later question is never shown;
-and once only the task and its first question, the shortest that could be asked. Such completions may be no plan at
-all: ``valid`` is the share that are. The row with one new token is a bound: no plan fits into it.
+The library asks a question at a time and scores the legal answers. TRL's trainers generate text, in three ways:
+
+choice by choice
+    The very prompts of the library: a completion is one choice, with as many new tokens as the longest number has, or
+    with the 30 of the paper's scripts. A plan takes as many completions as it has choices (the mean over random walks),
+    and so many of them count as one sample. Prompts are the questions of random walks.
+whole walk, rules stated
+    A completion is a whole walk as numbers, with as many new tokens as the longest of ``--walks`` random walks needs.
+    The prompt is that of ``formal_llm.rltf.export``. It states the rules, since a later question is never shown.
+whole walk, first question only
+    The same with the shortest prompt that could be asked. A model cannot know from it what its numbers will mean.
+
+TRL's completions may be no choice or no plan at all: ``valid`` is the share that are. The library's always are.
 """
 
 from __future__ import annotations
@@ -22,7 +31,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import venv
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,16 +55,18 @@ class Contender:
     Attributes:
         name: of the row.
         arguments: for the worker.
+        each: how many completions count as one sample.
         found: what it told, by round.
     """
 
     name: str
     arguments: tuple[str, ...]
+    each: float = 1.0
     found: list[dict[str, Any]] = field(default_factory=list)
 
     def best(self, what: str) -> float:
         """The best samples per second, of wall time (``seconds``) or CPU time (``cpu``)."""
-        return max(told["samples"] / min(told[what]) for told in self.found)
+        return float(max(told["samples"] / min(told[what]) for told in self.found) / self.each)
 
 
 def environment(folder: Path) -> Path:
@@ -71,28 +81,62 @@ def environment(folder: Path) -> Path:
     return python
 
 
-def longest(planner: Planner, tasks: tuple[Task, ...], tokenizer: Any, walks: int) -> int:
-    """How many tokens the numbers of the longest of some random walks have, with the end token."""
-    found = 0
+@dataclass(frozen=True)
+class Walked:
+    """Random walks over the tasks.
+
+    Attributes:
+        rows: one for each question: its task, its prompt as a chat, the choices made before it.
+        choices: the mean number of choices in a walk.
+        tokens: how many tokens the numbers of the longest walk have, with the end token.
+        digits: how many tokens the longest number of an option has.
+    """
+
+    rows: list[dict[str, Any]]
+    choices: float
+    tokens: int
+    digits: int
+
+
+def walked(planner: Planner, tasks: tuple[Task, ...], tokenizer: Any, walks: int) -> Walked:
+    """Walk at random, task after task."""
+    rows: list[dict[str, Any]] = []
+    tokens = digits = asked = 0
+
+    def length(text: str) -> int:
+        return len(tokenizer(text, add_special_tokens=False)["input_ids"])
+
     for number in range(walks):
-        walk, llm = planner.start(tasks[number % len(tasks)]), RandomLLM(number)
-        numbers = []
+        place = number % len(tasks)
+        walk, llm = planner.start(tasks[place]), RandomLLM(number)
+        numbers: list[int] = []
         while (question := walk.question) is not None:
+            if number < len(tasks):
+                chat = [{"role": message.role, "content": message.content} for message in question.messages]
+                rows.append({"task": place, "prompt": chat, "before": list(numbers)})
+            digits = max(digits, length(str(len(question.options))))
             numbers.append(llm.choose(question).number)
             walk.answer(numbers[-1])
-        found = max(found, len(tokenizer(" ".join(map(str, numbers)), add_special_tokens=False)["input_ids"]))
-    return found + 1
+        asked += len(numbers)
+        tokens = max(tokens, length(" ".join(map(str, numbers))))
+    return Walked(rows, asked / walks, tokens + 1, digits)
 
 
-def write_questions(path: Path, planner: Planner, tasks: tuple[Task, ...]) -> Path:
+def first_questions(planner: Planner, tasks: tuple[Task, ...]) -> list[dict[str, Any]]:
     """Tasks with their first question alone as the prompt."""
-    with path.open("w", encoding="utf-8") as out:
-        for place, task in enumerate(tasks):
-            question = planner.start(task).question
-            assert question is not None
-            asked = question.prompt.rpartition("\n\n")[0]
-            out.write(json.dumps({"task": place, "prompt": f"{asked}\n\n{INSTRUCTION}\n"}) + "\n")
-    return path
+    rows = []
+    for place, task in enumerate(tasks):
+        question = planner.start(task).question
+        assert question is not None
+        asked = question.prompt.rpartition("\n\n")[0]  # without how to answer a single question
+        rows.append({"task": place, "prompt": f"{asked}\n\n{INSTRUCTION}\n"})
+    return rows
+
+
+def written(path: Path, rows: list[dict[str, Any]]) -> str:
+    """A file of JSON lines; its name."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
 
 
 def run(python: Path, contender: Contender, out: Path, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -122,8 +166,8 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=2, help="the model's layers")
     parser.add_argument("--samples", type=int, default=8, help="of each task in an update")
     parser.add_argument("--warm", type=int, default=1, help="updates that are not measured")
-    parser.add_argument("--updates", type=int, default=3, help="updates that are measured, in each round")
-    parser.add_argument("--rounds", type=int, default=3, help="processes of each contender")
+    parser.add_argument("--updates", type=int, default=2, help="updates that are measured, in each round")
+    parser.add_argument("--rounds", type=int, default=2, help="processes of each contender")
     parser.add_argument("--threads", type=int, default=1, help="of each process")
     parser.add_argument("--walks", type=int, default=1_300, help="walks of which the longest sets TRL's new tokens")
     parser.add_argument("--environment", type=Path, default=ROOT / "build" / "trl", help="where TRL is installed")
@@ -139,30 +183,37 @@ def main() -> None:
     tasks = pack.split("training")
     tokenizer = tiny_decoder.tokenizer(tiny_decoder.questions(planner, pack.tasks))
     model = tiny_decoder.decoder(arguments.width, arguments.layers)
+    tiny_decoder.quiet()
     model.save_pretrained(folder / "model")
     tokenizer.save_pretrained(folder / "model")
-    tokens = longest(planner, tasks, tokenizer, arguments.walks)
+    walks = walked(planner, tasks, tokenizer, arguments.walks)
     exported = str(write_tasks(folder / "tasks.jsonl", planner, tasks))
-    short = str(write_questions(folder / "questions.jsonl", planner, tasks))
+    short = written(folder / "first.jsonl", first_questions(planner, tasks))
+    single = written(folder / "choices.jsonl", walks.rows)
     made = str(folder)
 
-    def trl(method: str, prompts: str, new: int) -> tuple[str, ...]:
-        return ("trl", method, made, "--prompts", prompts, "--tokens", str(new))
+    def trl(name: str, prompts: str, new: int, each: float = 1.0) -> list[Contender]:
+        return [
+            Contender(f"TRL {method}, {name}", ("trl", method, made, "--prompts", prompts, "--tokens", str(new)), each)
+            for method in ("GRPO", "RLOO")
+        ]
 
     rows = [
         Contender("formal_llm, grpo", ("ours", "grpo", made)),
         Contender("formal_llm, rloo", ("ours", "rloo", made)),
-        Contender("TRL GRPO, prompts of the export", trl("GRPO", exported, tokens)),
-        Contender("TRL RLOO, prompts of the export", trl("RLOO", exported, tokens)),
-        Contender("TRL GRPO, first question only", trl("GRPO", short, tokens)),
-        Contender("TRL RLOO, first question only", trl("RLOO", short, tokens)),
-        Contender("TRL GRPO, first question only, one new token", trl("GRPO", short, 1)),
+        *trl("choice by choice", single, walks.digits, walks.choices),
+        *trl("choice by choice, 30 tokens", single, 30, walks.choices),
+        *trl("whole walk, rules stated", exported, walks.tokens),
+        *trl("whole walk, first question only", short, walks.tokens),
     ]
     for _ in range(arguments.rounds):
         for row in rows:
             row.found.append(run(python, row, folder / "told.json", arguments))
     console.print(tiny_decoder.machine(), highlight=False)
-    console.print(f"{tiny_decoder.told(model)}; {sys.version.split()[0]}; {PACKAGES[1][0]}", highlight=False)
+    console.print(
+        f"{tiny_decoder.told(model)}; {PACKAGES[1][0]}; {walks.choices:.1f} choices in a plan",
+        highlight=False,
+    )
     title = f"{len(tasks)} tasks x {arguments.samples} samples in an update, {arguments.threads} thread(s)"
     table = Table(title=title)
     columns = ("trainer", "new tokens", "valid", "samples/s", "samples per CPU second", "formal_llm is faster by")

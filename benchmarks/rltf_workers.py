@@ -1,4 +1,4 @@
-"""One contender of ``benchmarks/rltf.py``: trains for some updates in a process of its own and tells how long each took.
+"""One contender of ``benchmarks/rltf.py``: trains for some updates in a process of its own and tells their times.
 
 Called by the benchmark: python -m benchmarks.rltf_workers CONTENDER FOLDER --updates N ...
 
@@ -12,12 +12,15 @@ import argparse
 import importlib
 import json
 import logging
+import random
 import time
 import warnings
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from benchmarks import tiny_decoder
 from formal_llm import Planner, RandomLLM, Task, TaskPack
 from formal_llm.packs.openagi.references import openagi_reward
 
@@ -61,7 +64,7 @@ class Clock:
     def between(self, times: list[float]) -> tuple[float, ...]:
         """The lengths of the updates after those that warm up."""
         kept = times[self.warm - 1 :]
-        return tuple(b - a for a, b in zip(kept, kept[1:], strict=False))
+        return tuple(b - a for a, b in pairwise(kept))
 
 
 @dataclass(frozen=True)
@@ -112,8 +115,37 @@ def ours(work: Work, advantage: str) -> Measured:
     return Measured(len(work.tasks) * work.samples, clock.between(clock.walls), clock.between(clock.cpus), valid=1.0)
 
 
+def decision_reward(work: Work) -> Any:
+    """A reward of single choices: that of the plan that begins so and ends with random legal choices."""
+    judge = openagi_reward()
+    rng = random.Random(0)
+
+    def one(completion: Any, place: int, before: list[int]) -> float:
+        said = completion if isinstance(completion, str) else completion[-1]["content"]
+        walk = work.planner.start(work.tasks[place])
+        for number in before:
+            walk.answer(number)
+        question = walk.question
+        assert question is not None
+        text = said.strip()
+        if not (text.isascii() and text.isdigit() and 1 <= int(text) <= len(question.options)):
+            return INVALID
+        walk.answer(int(text))
+        while (question := walk.question) is not None:
+            walk.answer(rng.randint(1, len(question.options)))
+        return judge(work.tasks[place], walk.plan)
+
+    def rewards(prompts: Any, completions: Any, *, task: list[int], before: list[list[int]]) -> list[float]:  # noqa: ARG001
+        return [one(*row) for row in zip(completions, task, before, strict=True)]
+
+    return rewards
+
+
 def trl(work: Work, method: str, prompts: str, tokens: int) -> Measured:
-    """A trainer of TRL: ``GRPO`` or ``RLOO``; ``prompts`` is a file of tasks with their prompts."""
+    """A trainer of TRL: ``GRPO`` or ``RLOO``; ``prompts`` is a file of prompts.
+
+    A row of the file has its ``task``; one for a single choice has ``before``, the choices made by then, as well.
+    """
     datasets, peft, torch, trainers, transformers = map(
         importlib.import_module, ("datasets", "peft", "torch", "trl", "transformers")
     )
@@ -121,18 +153,24 @@ def trl(work: Work, method: str, prompts: str, tokens: int) -> Measured:
 
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
-    transformers.utils.logging.disable_progress_bar()
+    tiny_decoder.quiet()
     clock = Clock(work.warm)
     counted = [0, 0]
-    rewards = completion_reward(work.planner, openagi_reward(), work.tasks, invalid=INVALID)
+    whole = completion_reward(work.planner, openagi_reward(), work.tasks, invalid=INVALID)
+    single = decision_reward(work)
 
     def reward(prompts: Any, completions: Any, **columns: Any) -> list[float]:
-        values = rewards(prompts, completions, task=columns["task"])
+        if "before" in columns:
+            values: list[float] = single(prompts, completions, task=columns["task"], before=columns["before"])
+        else:
+            values = whole(prompts, completions, task=columns["task"])
         counted[0] += len(values)
         counted[1] += sum(value != INVALID for value in values)
         return values
 
-    class Watch(transformers.TrainerCallback):  # type: ignore[misc]
+    base: Any = transformers.TrainerCallback
+
+    class Watch(base):  # type: ignore[misc]
         def on_step_end(self, *_: Any, **__: Any) -> None:
             clock.tick()
 

@@ -85,8 +85,8 @@ def told(model: Any) -> str:
     config = model.config
     weights = sum(parameter.numel() for parameter in model.parameters())
     return (
-        f"LLaMA-style, {config.num_hidden_layers} layers, width {config.hidden_size}, {weights / 1e6:,.2f}M parameters, "
-        f"{str(model.dtype).removeprefix('torch.')}"
+        f"LLaMA-style, {config.num_hidden_layers} layers, width {config.hidden_size}, {weights / 1e6:,.2f}M "
+        f"parameters, {str(model.dtype).removeprefix('torch.')}"
     )
 
 
@@ -99,3 +99,10 @@ def machine() -> str:
         f"{platform.machine()}, {os.cpu_count()} cores, {torch.get_num_threads()} thread(s) used, "
         f"Python {platform.python_version()}, torch {torch.__version__}, transformers {transformers.__version__}"
     )
+
+
+def quiet() -> None:
+    """No bars while models are loaded and saved."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()

@@ -23,7 +23,7 @@ def _root(kind: str) -> Path:
 
 
 def names(kind: str) -> list[str]:
-    """The names there are: files by their stem, folders by their name.
+    """The names there are: files by their stem, folders by their name. Of recipes, the TOML files only.
 
     Args:
         kind: ``"grammars"``, ``"agents"``, ``"tasks"`` or ``"training"``.
@@ -36,7 +36,10 @@ def names(kind: str) -> list[str]:
             path.stem if path.is_file() else path.name
             for path in root.iterdir()
             # The folder of the behaviours lies among the grammars, and is none.
-            if not path.name.startswith((".", "_")) and path.name != "agents"
+            if not path.name.startswith((".", "_"))
+            and path.name != "agents"
+            # Beside the recipes lie a page about them and a script.
+            and (kind != "training" or path.suffix == ".toml")
         }
     )
 

@@ -1,4 +1,4 @@
-"""Tiny models and tokenizers, built from configs on the spot: real architectures, random weights, nothing downloaded."""
+"""Tiny models and tokenizers, built from configs on the spot: real architectures, random weights, no downloads."""
 
 from __future__ import annotations
 
@@ -54,6 +54,35 @@ def tokenizer(*, chat: bool = False, joined_digits: bool = False, end_after: boo
     if chat:
         ready.chat_template = CHAT_TEMPLATE
     return ready
+
+
+def sentence_pieces(*, unigram: bool = False, joined_digits: bool = False) -> Any:
+    """A tokenizer as of SentencePiece: blanks are marks on words, and a text begins with one (LLaMA 2, T5).
+
+    Args:
+        unigram: whether pieces are chosen by their probabilities, or merged.
+        joined_digits: whether numbers of several digits may be one token.
+    """
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    shared: dict[str, Any] = {
+        "special_tokens": ["<pad>", "<s>", "</s>", "<unk>", "<|start|>", "<|end|>"],
+        "initial_alphabet": sorted({*PROSE, *map(chr, range(32, 127)), "\n"}),
+        "vocab_size": 500,
+        "show_progress": False,
+    }
+    made = Tokenizer(models.Unigram() if unigram else models.BPE(unk_token="<unk>"))
+    levels = [] if joined_digits else [pre_tokenizers.Digits(individual_digits=True)]
+    made.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(prepend_scheme="first"), *levels])
+    made.decoder = decoders.Metaspace(prepend_scheme="first")
+    trainer = trainers.UnigramTrainer(unk_token="<unk>", **shared) if unigram else trainers.BpeTrainer(**shared)
+    made.train_from_iterator([PROSE, " ".join(map(str, range(1, 130)))] * 3, trainer)
+    made.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=made, pad_token="<pad>", bos_token="<s>", eos_token="</s>", unk_token="<unk>",
+        extra_special_tokens=["<|start|>", "<|end|>"],
+    )  # fmt: skip
 
 
 def causal(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -15,8 +16,8 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from formal_llm.cli.console import EXIT_CODES_HELP, command, err, out, print_text
-from formal_llm.cli.run import read_toolkit
-from formal_llm.errors import FormalLLMError, MissingDependency, ResourceNotFound
+from formal_llm.cli.run import cancelling, make_folder, read_toolkit
+from formal_llm.errors import FormalLLMError, InputError, MissingDependency, ResourceNotFound
 from formal_llm.llms import LLM, RecordingLLM, resolve
 from formal_llm.planning import TaskPack
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from formal_llm.packs.openagi.benchmark import Benchmark, Skipped, Step
     from formal_llm.packs.openagi.judging import Scores
+    from formal_llm.packs.openagi.samples import TaskData
 
 HELP = f"""Compare LLMs and ways of planning on the tasks of a pack: how many plans are valid, and what they are worth.
 
@@ -115,37 +117,39 @@ def bench(
     numbers = read_numbers(tasks, pack)
     try:
         from formal_llm.packs.openagi.benchmark import Benchmark
+        from formal_llm.packs.openagi.benchmark_methods import why_not
         from formal_llm.packs.openagi.benchmark_records import Records
-        from formal_llm.packs.openagi.data import INDEX, make_data
         from formal_llm.packs.openagi.judging import PlanJudge
         from formal_llm.tools import Executor
     except ImportError as error:
         raise MissingDependency(
             f"the benchmark needs libraries: pip install 'formal-llm[openagi]' ({error})"
         ) from error
+    names = list(dict.fromkeys(llm or ["builtin"]))
+    asked = {name: resolve(name) for name in names}
+    methods: Any = list(dict.fromkeys(one.value for one in method or MethodName))
+    reasons = {f"{name} {one}": why_not(one, who) for name, who in asked.items() for one in methods}
+    if all(reasons.values()):
+        raise FormalLLMError(f"nobody can be asked: {'; '.join(f'{who}: {why}' for who, why in reasons.items())}")
     tools = read_toolkit(pack, toolkit)
     tools.check(pack.cfg, pack.data.get("kinds", {}), missing=True)
     _without_loading_bars()
     scores = read_scores(ScoreOptions(text_score, bert, clip, vit, device))
-    names = list(dict.fromkeys(llm or ["builtin"]))
-    asked = {name: resolve(name) for name in names}
-    to.mkdir(parents=True, exist_ok=True)
-    if data is None:
-        data = to / "data"
-        if not (data / INDEX).exists():
-            err().print(f"making task data in {data}", markup=False)
-            make_data(data, tasks=numbers, samples=samples)
-    judge = PlanJudge(Executor(tools, cache=to / "cache"), data, scores, samples=samples, pack=pack)
+    known = task_data(data, to, numbers, samples)
+    make_folder(to)
+    judge = PlanJudge(Executor(tools, cache=to / "cache"), known, scores, samples=samples, pack=pack)
     run = Benchmark(judge, numbers, repeats=repeats, temperature=temperature)
-    methods: Any = [one.value for one in method or MethodName]
     skipped = run.skipped(asked, methods)
     with Records(to, run.identity) as records, ExitStack() as opened:
         recorded: dict[str, LLM] = {
             name: opened.enter_context(RecordingLLM(one, _transcript(to, name))) for name, one in asked.items()
         }
-        with _progress() as show_step:
-            run.run(recorded, methods, records, concurrency=concurrency, on_step=show_step)
-        _tell(run, records.joined(), skipped, to, show, published)
+        cancel = threading.Event()
+        with _progress() as show_step, cancelling(cancel):
+            run.run(recorded, methods, records, concurrency=concurrency, on_step=show_step, cancel=cancel)
+        _write_results(to, records.joined())
+        shown = [row for row in records.joined() if row["task"] in run.tasks and row["repeat"] < repeats]
+        _tell(run, shown, skipped, to, show, published)
 
 
 def read_numbers(text: str, pack: TaskPack) -> list[int]:
@@ -165,11 +169,39 @@ def read_numbers(text: str, pack: TaskPack) -> list[int]:
     return list(pack.splits[text])
 
 
+def task_data(folder: Path | None, to: Path, numbers: list[int], samples: int) -> dict[int, TaskData]:
+    """The task data in a folder; where none is named, those in the folder of ``--out``, which are made if need be.
+
+    Raises:
+        ResourceNotFound: there are none.
+        InputError: those in the folder of ``--out`` were made for other tasks, or some cannot be used.
+    """
+    from formal_llm.packs.openagi.data import INDEX, make_data
+    from formal_llm.packs.openagi.samples import read_data
+
+    if folder is not None:
+        return read_data(folder)
+    make_folder(to)
+    own = to / "data"
+    if not (own / INDEX).exists():
+        err().print(f"making task data in {own}", markup=False)
+        make_data(own, tasks=numbers, samples=samples)
+    found = read_data(own)
+    if lacking := [number for number in numbers if number not in found]:
+        raise InputError(
+            f"{own} was made for other tasks and has no task {lacking[0]}: name another folder with --out, "
+            "or data that have all tasks with --data (formal-llm data openagi makes them)"
+        )
+    return found
+
+
 def read_scores(options: ScoreOptions) -> Scores:
-    """The scores that the options mean.
+    """The scores that the options mean. Checkpoints are loaded at once, before anybody is asked for a plan.
 
     Raises:
         MissingDependency: MiniLM is wanted and not installed.
+        ResourceNotFound, CheckpointError: there is no such checkpoint, or it cannot be had.
+        FormalLLMError: the options contradict each other.
     """
     from formal_llm.packs.openagi.judging import Scores
     from formal_llm.packs.openagi.neural_scores import CLIPScore, ViTSimilarity
@@ -186,8 +218,25 @@ def read_scores(options: ScoreOptions) -> Scores:
             texts = Scores.offline().texts
         except MissingDependency as error:
             raise MissingDependency(f"{error}; or compare texts with --text-score chrf") from None
-    images = SSIM() if options.vit is None else ViTSimilarity(options.vit, options.device)
-    return Scores(texts, images, None if options.clip is None else CLIPScore(options.clip, options.device))
+    images: Any = SSIM()
+    if options.vit is not None:
+        images = ViTSimilarity(options.vit, options.device, local_files_only=_only_here(options.vit))
+    made = Scores(texts, images)
+    if options.clip is not None:
+        clip = CLIPScore(options.clip, options.device, local_files_only=_only_here(options.clip))
+        made = Scores(texts, images, clip)
+    wanted = {made.texts: options.bert, made.images: options.vit, made.image_text: options.clip}
+    for score, checkpoint in wanted.items():
+        if score is not None and checkpoint is not None:
+            score.prepare()
+    return made
+
+
+def _only_here(checkpoint: str) -> bool:
+    """Whether only this machine is to be asked for a checkpoint: it is a folder, or the hub does not answer."""
+    from formal_llm.packs.openagi.expert_loading import hub_answers
+
+    return Path(checkpoint).is_dir() or not hub_answers()
 
 
 class _Bars:
@@ -218,13 +267,15 @@ def _progress() -> Iterator[Callable[[Step], None]]:
 def _tell(
     run: Benchmark, rows: list[dict[str, Any]], skipped: list[Skipped], folder: Path, form: Form, published: bool
 ) -> None:
-    """Write the table in all forms, and print it in one."""
+    """Write the table of the tasks and repeats of this run in all forms, and print it in one."""
     from formal_llm.packs.openagi import benchmark_tables as tables
 
     columns = tables.columns_of(rows, run.unscored)
     scores = run.score_names
-    repeats = f"{run.repeats} repeat{'s' if run.repeats > 1 else ''}"
-    title = f"OpenAGI, {len(run.tasks)} tasks, {repeats}; tools: {', '.join(run.judge.executor.toolkit.tools)}"
+    fewest, most = run.samples
+    samples = _many(most, "sample") if fewest == most else f"{fewest} to {_many(most, 'sample')}"
+    counted = f"{_many(len(run.tasks), 'task')}, {_many(run.repeats, 'repeat')}, {samples} each"
+    title = f"OpenAGI, {counted}; tools: {', '.join(run.judge.executor.toolkit.tools)}"
     known = tables.read_published() if published else None
     numbers = sorted({column.published for column in known.columns}) if known else []
     notes = [f"not asked: {one.llm} {one.method}: {one.why}" for one in skipped]
@@ -255,8 +306,6 @@ def _tell(
     data = json.dumps(figures, indent=1, ensure_ascii=False)
     (folder / "table.md").write_text("\n".join(markdown).rstrip("\n") + "\n", encoding="utf-8")
     (folder / "table.json").write_text(data + "\n", encoding="utf-8")
-    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    (folder / "results.jsonl").write_text(lines, encoding="utf-8")
     if form is Form.json:
         print_text(data)
     elif form is Form.markdown:
@@ -268,6 +317,16 @@ def _tell(
         for above, theirs, named in beside.values():
             _print_tables(above, tables.rich_tables(theirs, named, out().width))
     err().print(f"on record in {folder}: plans.jsonl, scores.jsonl, results.jsonl, table.md, table.json", markup=False)
+
+
+def _write_results(folder: Path, rows: list[dict[str, Any]]) -> None:
+    """Write everything on record, plans and scores joined, a line for each plan."""
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    (folder / "results.jsonl").write_text(lines, encoding="utf-8")
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _print_tables(title: str, tables: list[Table]) -> None:

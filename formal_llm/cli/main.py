@@ -19,6 +19,7 @@ from formal_llm.cli import try_ as trying
 from formal_llm.cli import verify as verifying
 from formal_llm.cli.console import EXIT_CODES_HELP, print_text, settings
 
+
 class Commands(TyperGroup):
     """The commands; those whose options are made of other things are loaded when they are asked for.
 
@@ -27,9 +28,11 @@ class Commands(TyperGroup):
     """
 
     def list_commands(self, ctx: Any) -> list[str]:
+        """The names of the commands, in the order of the help."""
         return [*super().list_commands(ctx), *({"train"} - self.commands.keys())]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of that name; None where there is none."""
         if cmd_name == "train" and cmd_name not in self.commands:
             from formal_llm.cli import train as training
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import math
 import os
 import shlex
@@ -124,8 +125,8 @@ def foretold(settings: Settings, folder: Path) -> Iterator[str]:
 
     _without_loading_bars()
     parts = Ingredients.of(settings)
-    for name, value in settings.model_dump(mode="json").items():
-        yield f"{name} = {_plain(value)}"
+    for name, value in settings.model_dump(mode="json", exclude_none=True).items():
+        yield f"{name} = {json.dumps(value)}"
     yield ""
     yield from (f"note: {note}" for note in parts.notes)
     yield f"{_counted(len(parts.tasks), 'task')} to train on, with the number of their plans:"
@@ -177,13 +178,6 @@ def _counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def _plain(value: object) -> str:
-    """A value as TOML would have it, more or less; nothing for None."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "" if value is None else repr(value) if not isinstance(value, str) else f'"{value}"'
-
-
 def _without_loading_bars() -> None:
     """Keep transformers from drawing a bar for each part of a model that it loads."""
     try:
@@ -231,9 +225,7 @@ def _annotation(name: str, setting: FieldInfo, panel: str) -> Any:
     if kind is bool:
         option, shown = f"{option}/--no-{option[2:]}", option[2:] if default else f"no-{option[2:]}"
     repeatable = " Repeatable." if kind == list[str] else ""
-    more = typer.Option(
-        option, help=f"{setting.description}{repeatable}", show_default=shown, rich_help_panel=panel
-    )
+    more = typer.Option(option, help=f"{setting.description}{repeatable}", show_default=shown, rich_help_panel=panel)
     return Annotated[kind | None, more]
 
 

@@ -8,17 +8,25 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from formal_llm.automata import Limits
-from formal_llm.errors import MissingDependency, NoValidPlan, ResourceNotFound, TrainingError
-from formal_llm.planning import Plan, Planner, Task, TaskPack
+from formal_llm.errors import ModelError, TrainingError
+from formal_llm.packs.training_rewards import (
+    WITH_REFERENCES,
+    exact_metric,
+    exact_tools,
+    judge_of,
+    judgeable,
+    named,
+    reward_for,
+)
+from formal_llm.planning import Planner, Task, TaskPack
 from formal_llm.rltf.reward_cache import CachedReward
-from formal_llm.rltf.rewards import ExecutedReward, Judged, Reward, reward_of
+from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.settings import Settings
 
 if TYPE_CHECKING:
@@ -32,10 +40,6 @@ if TYPE_CHECKING:
 
 #: The file of rewards in the folder of a run.
 REWARDS = "rewards.sqlite"
-#: The folder of what tools gave, in the folder of a run whose plans are executed.
-EXECUTED = "executed"
-_NAMED = ("references", "executed")
-_WITH_REFERENCES = "openagi"
 
 
 @dataclass(frozen=True)
@@ -80,33 +84,31 @@ class Ingredients:
             MissingDependency: executing plans needs libraries that are not installed.
         """
         pack = TaskPack.load(settings.pack)
-        numbers, held = selected(pack, settings.train), selected(pack, settings.held_out)
+        tasks, held_out = selected(pack, settings.train), selected(pack, settings.held_out)
         notes: list[str] = []
         judge: PlanJudge | None = None
         if settings.reward == "executed":
-            judge = _judge(pack, settings, folder)
-            numbers = _judgeable(judge, numbers, notes)
-            held = _judgeable(judge, held, notes)
-            task_of: Callable[[int], Task] = judge.task
-        else:
-            task_of = pack.task
-        if not numbers:
-            raise TrainingError(f"no task of {settings.train!r} is left to train on: {'; '.join(notes) or 'it is empty'}")
-        trained = {pack.tasks[number].description for number in numbers}
-        both = [number for number in held if pack.tasks[number].description in trained]
+            judge = judge_of(pack, settings, folder)
+            tasks = judgeable(judge, tasks, notes)
+            held_out = judgeable(judge, held_out, notes)
+        if not tasks:
+            why = "; ".join(notes) or "nothing is selected"
+            raise TrainingError(f"there is no task to train on in {settings.train!r}: {why}")
+        trained = {task.description for task in tasks}
+        both = [task for task in held_out if task.description in trained]
         if both:
-            notes.append(f"{_tasks(both)} of {settings.held_out!r} is trained on, so it is not held out")
+            notes.append(f"{named(pack, both)} trained on, so not held out")
         if not settings.held_out:
             notes.append("no task is held out: nothing will be judged by tasks that were not trained on")
-        known = pack.name == _WITH_REFERENCES
+        known = pack.name == WITH_REFERENCES
         return cls(
             settings,
             pack,
             pack.planner(),
-            tuple(task_of(number) for number in numbers),
-            tuple(task_of(number) for number in held if number not in both),
+            tuple(tasks),
+            tuple(task for task in held_out if task not in both),
             reward_for(settings, pack, judge),
-            _exact() if known else {},
+            exact_metric() if known else {},
             exact_tools(pack) if known else None,
             tuple(notes),
         )
@@ -180,11 +182,11 @@ def trainer_of(
 # -- tasks -------------------------------------------------------------------------------------------------------------
 
 
-def selected(pack: TaskPack, text: str) -> list[int]:
-    """The numbers of the tasks that a text means: a split of the pack, ``all``, or numbers as ``0,7,20-25``.
+def selected(pack: TaskPack, text: str) -> list[Task]:
+    """The tasks that a text means: a split of the pack, ``all``, or numbers as in ``0,7,20-25``.
 
     Args:
-        pack: the pack.
+        pack: the pack. All tasks of one that is about a single task are this one.
         text: the selection; the empty text for no task.
 
     Raises:
@@ -194,9 +196,10 @@ def selected(pack: TaskPack, text: str) -> list[int]:
     text = text.strip()
     if not text:
         return []
+    if text == "all" and not pack.tasks and "task" in pack.data:
+        return [pack.task("")]
     if not re.fullmatch(r"\d+(\s*-\s*\d+)?(\s*,\s*\d+(\s*-\s*\d+)?)*", text):
-        pack.split(text)
-        return list(range(len(pack.tasks))) if text == "all" else list(pack.splits[text])
+        return list(dict.fromkeys(pack.split(text)))
     found: list[int] = []
     for part in text.split(","):
         first, dash, last = part.partition("-")
@@ -207,11 +210,7 @@ def selected(pack: TaskPack, text: str) -> list[int]:
         pack.task(begin)
         pack.task(end)
         found += range(begin, end + 1)
-    return list(dict.fromkeys(found))
-
-
-def _tasks(numbers: Sequence[int]) -> str:
-    return f"task{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+    return [pack.tasks[number] for number in dict.fromkeys(found)]
 
 
 # -- the policy --------------------------------------------------------------------------------------------------------
@@ -241,7 +240,7 @@ def model_of(settings: Settings) -> LocalLLM:
     """The model that the settings name, in their numbers and on their device.
 
     Raises:
-        ModelError: it is no model that runs here, or it cannot be loaded.
+        ModelError: it is no model that runs here, there is none, or it cannot be loaded.
         ResourceNotFound: there is no such folder.
         MissingDependency: torch or transformers are not installed.
     """
@@ -259,131 +258,7 @@ def model_of(settings: Settings) -> LocalLLM:
     if Path(name).is_dir():
         return TransformersLLM(name, **where)
     if not colon and ("/" in name or name.startswith((".", "~"))):
-        raise ResourceNotFound("model folder", name, [])
+        raise ModelError(f"there is no folder {name!r}; a model of the hub by that name is written transformers:{name}")
     from formal_llm.rltf.policy import local_model
 
     return local_model(name)  # says why it cannot be trained
-
-
-# -- rewards -----------------------------------------------------------------------------------------------------------
-
-
-def reward_for(settings: Settings, pack: TaskPack, judge: PlanJudge | None = None) -> Reward:
-    """The reward that the settings name.
-
-    Args:
-        settings: of the run.
-        pack: the task pack.
-        judge: what executes plans, for the reward ``executed``.
-
-    Raises:
-        ResourceNotFound: there is no such reward.
-        TrainingError: it is not there for this pack.
-    """
-    name = settings.reward
-    if judge is not None:
-        from formal_llm.packs.openagi.data_reward import data_reward
-
-        return _stating(data_reward(judge), settings.failed_reward)
-    if name == "references":
-        if pack.name != _WITH_REFERENCES:
-            raise TrainingError(
-                f"the reward 'references' is for the pack {_WITH_REFERENCES}, of whose tasks it is known which tools they "
-                f"call for; for {pack.name} give a reward of your own: MODULE:FUNCTION"
-            )
-        from formal_llm.packs.openagi.references import openagi_reward
-
-        return openagi_reward()
-    try:
-        found = reward_of(name)
-    except ResourceNotFound as error:
-        if ":" in name:
-            raise
-        raise ResourceNotFound("reward", name, [*_NAMED, "MODULE:FUNCTION"]) from error
-    if type(found) is not Reward:
-        return found  # it says itself what it gives to plans that fail
-    return ExecutedReward(
-        found.judge,
-        settings.failed_reward,
-        name=None if found.identity is None else found.name,
-        deterministic=found.deterministic,
-        invalid=found.invalid,
-    )
-
-
-def _stating(reward: Reward, failed: float) -> Reward:
-    """The same reward with another one for plans that fail."""
-    if not failed:
-        return reward
-
-    def worth(task: Task, plan: Plan) -> Judged:
-        judged = reward.judge(task, plan)
-        return replace(judged, value=failed) if judged.failed else judged
-
-    return Reward(worth, name=f"{reward.name}, failed {failed!r}", deterministic=reward.deterministic, invalid=failed)
-
-
-def _exact() -> Mapping[str, Reward]:
-    from formal_llm.packs.openagi.references import openagi_exact_reward
-
-    return {"exact": openagi_exact_reward()}
-
-
-def exact_tools(pack: TaskPack) -> References:
-    """For each task of the OpenAGI pack the limits of plans with just the tools that its sentence calls for.
-
-    Each of these tools once, no other tool; inputs as the task allows.
-    """
-    from formal_llm.packs.openagi.references import tools_called_for
-
-    inputs = {entry["terminal"] for entry in pack.data["inputs"].values()}
-    tools = [name for name in pack.cfg.terminals if name not in inputs]
-
-    def limits(task: Task) -> Limits:
-        wanted = tools_called_for(task)
-        return Limits(at_most={name: int(name in wanted) for name in tools}, at_least=dict.fromkeys(sorted(wanted), 1))
-
-    return limits
-
-
-def _judge(pack: TaskPack, settings: Settings, folder: str | Path | None) -> PlanJudge:
-    """What executes plans on task data and scores what comes out."""
-    if pack.name != _WITH_REFERENCES:
-        raise TrainingError(f"the reward 'executed' is for the pack {_WITH_REFERENCES}, whose tools and scores are known")
-    if not settings.data:
-        raise TrainingError(
-            "the reward 'executed' needs task data: make some (formal-llm data openagi --out DIR) and give their folder "
-            "as the setting data"
-        )
-    try:
-        from formal_llm.packs.openagi.judging import PlanJudge
-        from formal_llm.packs.openagi.toolkits import TOOLKITS
-        from formal_llm.tools import Executor
-    except ImportError as error:
-        raise MissingDependency(
-            f"executing plans needs libraries: pip install 'formal-llm[openagi]' ({error})"
-        ) from error
-    if settings.toolkit not in TOOLKITS:
-        raise ResourceNotFound("toolkit", settings.toolkit, TOOLKITS)
-    tools = TOOLKITS[settings.toolkit]()
-    tools.check(pack.cfg, pack.data.get("kinds", {}), missing=True)
-    kept = None if folder is None else Path(folder) / EXECUTED
-    return PlanJudge(Executor(tools, cache=kept), settings.data, pack=pack)
-
-
-def _judgeable(judge: PlanJudge, numbers: Sequence[int], notes: list[str]) -> list[int]:
-    """The tasks that have a plan with the tools that are there, and a score for what it puts out."""
-    planner = judge.pack.planner()
-    without_plan, without_score = [], []
-    for number in numbers:
-        try:
-            planner.start(judge.task(number))
-        except NoValidPlan:
-            without_plan.append(number)
-            continue
-        if judge.score_for(number) is None:
-            without_score.append(number)
-    for left_out, why in ((without_plan, "no plan with these tools"), (without_score, "no score for what comes out")):
-        if left_out:
-            notes.append(f"{_tasks(left_out)} left out: {why}")
-    return [number for number in numbers if number not in without_plan and number not in without_score]

@@ -73,6 +73,7 @@ class Settings(BaseModel):
     # -- the run
     warm_start: int = Field(default=0, ge=0, description="Supervised updates on reference plans first.")
     warm_plans: int = Field(default=4, ge=1, description="Reference plans of each task for them.")
+    warm_learning_rate: float | None = Field(default=None, gt=0, description="Of Adam in them; none: learning_rate.")
     evaluate_every: int = Field(default=0, ge=0, description="Updates between evaluations; 0: before and after only.")
     checkpoint_every: int = Field(default=10, ge=0, description="Updates between checkpoints; 0: at the end only.")
     keep_checkpoints: int = Field(

@@ -323,7 +323,7 @@ class Trainer:
         """The learning rate of an update."""
         settings = self.settings
         if step <= settings.warm_start:
-            return settings.learning_rate
+            return settings.warm_learning_rate or settings.learning_rate
         number, total = step - settings.warm_start, self.updates - settings.warm_start
         if number <= settings.warmup:
             return settings.learning_rate * number / settings.warmup

@@ -49,9 +49,11 @@ def read_image(data: bytes, *, max_bytes: int = MAX_BYTES, max_pixels: int = MAX
         MissingDependency: Pillow is not installed.
     """
     pillow()
-    from PIL import Image, ImageOps
+    from PIL import Image, ImageOps, UnidentifiedImageError
 
     name = what or "the image"
+    if not data:
+        raise InputError(f"{name} is empty")
     if len(data) > max_bytes:
         raise InputError(f"{name} has {len(data):,} bytes; at most {max_bytes:,} are read")
     try:
@@ -61,6 +63,8 @@ def read_image(data: bytes, *, max_bytes: int = MAX_BYTES, max_pixels: int = MAX
         return plain(ImageOps.exif_transpose(image))
     except InputError:
         raise
+    except UnidentifiedImageError as error:
+        raise InputError(f"{name} cannot be read as {', '.join(FORMATS[:-1])} or {FORMATS[-1]}") from error
     except Exception as error:  # Pillow's readers raise many things for damaged files
         raise InputError(f"{name} cannot be read as {', '.join(FORMATS[:-1])} or {FORMATS[-1]}: {error}") from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from formal_llm.automata import CFG, Limits
@@ -25,12 +26,16 @@ class Toolkit:
         tools: the tools.
         inputs: the kinds of the inputs of tasks, by terminal; told from the values where left out.
 
+    Attributes:
+        left_out: tools that one might look for here and that cannot be had, each with the reason in words.
+
     Raises:
         ToolkitError: two tools have one name.
     """
 
     def __init__(self, tools: Iterable[Tool], inputs: Mapping[str, Kind] | None = None) -> None:
         self.tools: dict[str, Tool] = {}
+        self.left_out: Mapping[str, str] = MappingProxyType({})
         problems = []
         for tool in tools:
             if tool.name in self.tools:

@@ -40,7 +40,7 @@ def test_the_table(data: str, tmp_path: Path) -> None:
     llms = ("--llm", "test:random", "--llm", "builtin")
     code, printed, said = run("openagi", *llms, *SMALL, "--data", data, "--out", str(tmp_path / "b"))
     assert code == 0, said
-    assert printed.startswith("OpenAGI, 2 tasks, 2 repeats; tools: colorization, ")
+    assert printed.startswith("OpenAGI, 2 tasks, 2 repeats, 1 sample each; tools: colorization, ")
     (valid,) = [line for line in printed.splitlines() if "valid plans" in line][:1]
     assert valid.count("100.0%") >= 2  # formal, of both
     assert "not asked: builtin zero: it writes no free text" in printed
@@ -104,13 +104,38 @@ def test_pictures_compared_by_a_checkpoint(data: str, tmp_path: Path) -> None:
     code, _, said = run(*common, "--vit", str(tmp_path / "none"), "--out", str(tmp_path / "other"))
     assert code == 2
     assert "no checkpoint for vit" in said
+    # It is looked at before anybody is asked.
+    assert not (tmp_path / "other").exists()
 
 
 def test_data_are_made(tmp_path: Path) -> None:
-    code, _, said = run("openagi", "--method", "formal", *SMALL[2:], "--tasks", "116", "--out", str(tmp_path))
+    common = ("openagi", "--method", "formal", *SMALL[2:], "--out", str(tmp_path))
+    code, _, said = run(*common, "--tasks", "116")
     assert code == 0, said
     assert "making task data in" in said
     assert (tmp_path / "data" / "116").is_dir()
+    code, _, said = run(*common, "--tasks", "116,117")
+    assert code == 2
+    assert "was made for other tasks and has no task 117" in said
+
+
+def test_the_table_is_that_of_this_run(data: str, tmp_path: Path) -> None:
+    common = ("openagi", *SMALL[4:], "--method", "formal", "--data", data, "--out", str(tmp_path), "--show", "json")
+    assert run(*common, "--tasks", "7,116", "--repeats", "2")[0] == 0
+    code, printed, _ = run(*common, "--tasks", "116", "--repeats", "1")
+    figures = json.loads(printed)
+    assert code == 0
+    assert figures["title"].startswith("OpenAGI, 1 task, 1 repeat, 1 sample each;")
+    assert figures["columns"][0]["plans"] == 1
+    assert figures["columns"][0]["scores"]["Task 3"] is None
+    assert len((tmp_path / "results.jsonl").read_text().splitlines()) == 4  # nothing on record is lost
+
+
+def test_nobody_can_be_asked(tmp_path: Path) -> None:
+    code, _, said = run("openagi", "--method", "zero", "--method", "few", *SMALL, "--out", str(tmp_path / "out"))
+    assert code == 2
+    assert "nobody can be asked: builtin zero: it writes no free text; builtin few" in said
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
@@ -130,6 +155,14 @@ def test_wrong_arguments(arguments: tuple[str, ...], code: int, expected: str, t
     got, _, said = run(*arguments, "--out", str(tmp_path / "out"))
     assert got == code
     assert expected in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_in_the_way(data: str, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("mine")
+    code, _, said = run("openagi", *SMALL, "--data", data, "--out", str(tmp_path / "out"))
+    assert code == 2
+    assert "is no folder" in said
 
 
 def test_data_without_a_task(data: str, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ import torch
 from formal_llm import CFG, Planner
 from formal_llm.errors import CheckpointError, MissingDependency, NoPlanWorked
 from formal_llm.packs.openagi.expert_gate import Gate
-from formal_llm.packs.openagi.expert_loading import Parts, Source, pick_device
+from formal_llm.packs.openagi.expert_loading import Parts, Source, hub_answers, pick_device
 from formal_llm.packs.openagi.experts import experts
 
 COMMIT = "a" * 40
@@ -128,6 +128,20 @@ def test_downloaded_once_and_then_read_offline(hub: Hub) -> None:
     offline = experts(["sentiment"], checkpoints=places, device="cpu", offline=True)
     assert offline["sentiment"]("the cat") == said
     assert hub.asked == []
+
+
+def test_the_named_toolkit_lacks_what_no_hub_can_give(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub.constants
+
+    from formal_llm.packs.openagi.toolkits import TOOLKITS
+
+    assert hub_answers()
+    assert len(TOOLKITS["experts"]()) == 15
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "http://127.0.0.1:9")  # nobody listens there
+    assert not hub_answers()
+    without = TOOLKITS["experts"]()
+    assert (len(without), len(without.left_out)) == (0, 15)
+    assert "(hf download facebook/detr-resnet-101 --revision no_timm)" in without.left_out["detection"]
 
 
 def test_offline_leaves_out_what_is_not_here_and_planning_goes_around(

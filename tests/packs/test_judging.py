@@ -16,9 +16,9 @@ from formal_llm import Plan, ResourceNotFound, Task, TaskPack
 from formal_llm.errors import CheckpointError
 from formal_llm.packs.openagi.classical import CLASSICAL
 from formal_llm.packs.openagi.data import make_data
-from formal_llm.packs.openagi.data_reward import data_reward
+from formal_llm.packs.openagi.data_reward import data_identity, data_reward
 from formal_llm.packs.openagi.judging import Judgement, PlanJudge, Scores, inputs_of, plan_of
-from formal_llm.packs.openagi.samples import TaskData
+from formal_llm.packs.openagi.samples import TaskData, read_data
 from formal_llm.packs.openagi.scores import PSNR, SSIM, BERTScore, ChrF, Score
 from formal_llm.packs.openagi.toolkits import classical
 from formal_llm.rltf.rewards import Judged
@@ -268,3 +268,13 @@ def test_the_offline_scores(folder: Path) -> None:
     assert isinstance(judge.scores.texts, BERTScore)
     assert judge.scores.image_text is None
     assert 0 < judge(TASKS["sentiment"], ["sentiment", "input_text"]) <= 1
+
+
+def test_other_pixels_are_other_data(tmp_path: Path) -> None:
+    (tmp_path / "0" / "inputs" / "images").mkdir(parents=True)
+    file = tmp_path / "0" / "inputs" / "images" / "0.bmp"
+    seen = []
+    for gray in (1, 2, 1):  # a file of always the same size
+        Image.new("L", (2, 2), gray).save(file)
+        seen.append(data_identity(read_data(tmp_path)))
+    assert seen[0] == seen[2] != seen[1]

@@ -93,3 +93,9 @@ def test_any_text(parts: list[str]) -> None:
     outside = [part.strip() for part in GAP.split(text) if part.strip()]
     assert all(part in filled for part in outside)
     assert text_generation(text).startswith(text.rstrip().strip() if text.strip() else "")
+
+
+def test_what_was_filled_in_is_no_gap() -> None:
+    around = "zweb mask quux, zweb mask quux, zweb {} quux"
+    assert fill_mask(around.format("[[MASK]]")) == around.format("[mask]")
+    assert fill_mask(around.format("<[MASK]>")) == around.format("<mask>")

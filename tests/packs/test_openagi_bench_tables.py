@@ -56,6 +56,14 @@ def test_the_figures_of_a_column() -> None:
     assert (open_.valid, open_.average) == (1, None)
 
 
+def test_a_task_counts_once_however_many_of_its_repeats_are_there() -> None:
+    (column,) = columns_of(
+        [row("a", "formal", 1, repeat, 0.2) for repeat in range(3)] + [row("a", "formal", 2, 0, 0.8)]
+    )
+    assert column.average == pytest.approx(0.5)
+    assert column.scores["Task 3"] == pytest.approx(0.5)
+
+
 def test_markdown() -> None:
     table = markdown_table("Title", columns_of(ROWS, unscored=[3]), SCORES).splitlines()
     assert table[0] == "Title"

@@ -112,6 +112,34 @@ def test_what_cannot_be_made(tmp_path: Path) -> None:
         make_data(tmp_path / "a", tasks=[180], samples=1)
 
 
+def test_data_of_others_stay(tmp_path: Path) -> None:
+    (tmp_path / "180" / "inputs").mkdir(parents=True)
+    (tmp_path / "180" / "inputs" / "context.txt").write_text("mine\n")
+    with pytest.raises(FileExistsError, match="holds task data already"):
+        make_data(tmp_path, tasks=[180], samples=1)
+    assert (tmp_path / "180" / "inputs" / "context.txt").read_text() == "mine\n"
+    with pytest.raises(NotADirectoryError, match="is no folder"):
+        make_data(tmp_path / "180" / "inputs" / "context.txt")
+
+
+def test_a_run_that_was_stopped_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(json, "dumps", stopped)  # all samples are written, the index is not
+        with pytest.raises(KeyboardInterrupt):
+            make_data(tmp_path / "a", tasks=[0, 1], samples=3, side=32)
+    assert (tmp_path / "a" / "1" / "inputs" / "images" / "2.png").exists()
+    make_data(tmp_path / "a", tasks=[0], samples=2, side=32)
+    make_data(tmp_path / "b", tasks=[0], samples=2, side=32)
+    found, wanted = (
+        {str(path.relative_to(tmp_path / name)): path.read_bytes() for path in (tmp_path / name).rglob("*.*")}
+        for name in "ab"
+    )
+    assert found == wanted
+
+
 def test_each_source_is_there_and_described() -> None:
     for picture in pictures():
         assert picture.open().mode == ("RGB" if picture.colours else "L")

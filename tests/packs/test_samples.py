@@ -131,3 +131,8 @@ def test_links_do_not_lead_out(tmp_path: Path) -> None:
     (tmp_path / "2/inputs/images/1.png").symlink_to(tmp_path / "secret.png")
     with pytest.raises(InputError, match="leads out"):
         TaskData(tmp_path / "2")
+    # The folder of a task, too.
+    write(tmp_path / "all", ORIGINAL)
+    (tmp_path / "all" / "5").symlink_to(tmp_path / "1")
+    with pytest.raises(InputError, match="5: it leads out"):
+        read_data(tmp_path / "all")

@@ -111,8 +111,10 @@ class CausalScorer(Scorer):
         nothing = np.zeros(0, dtype=np.int64)
         tokens = [np.asarray(prompt.tokens, dtype=np.int64) for prompt in prompts]
         plain = [Sequenced(ids, prompt.tree, 0, nothing) for ids, prompt in zip(tokens, prompts, strict=True)]
+        lengths = [len(p.tokens) + len(p.tree.tokens) for p in plain]
         rows = sorted_rows(plain, self.row_tokens)
-        for batch in _batches(rows, [len(p.tokens) + len(p.tree.tokens) for p in plain], self.batch_tokens):
+        rows.sort(key=lambda row: sum(lengths[index] for index in row))  # like lengths together: less padding
+        for batch in _batches(rows, lengths, self.batch_tokens):
             if cache is not None:  # looked up for each pass: making room moves things
                 cache.make_room(sum(len(tokens[index]) for row in batch for index in row))
                 for index in (index for row in batch for index in row):
@@ -147,7 +149,8 @@ class CausalScorer(Scorer):
         key_order, key_ends = torch.cat([past_order, new_order], 1), torch.cat([past_ends, new_ends], 1)
         seen = (key_order[:, None, :] <= order[:, :, None]) & (order[:, :, None] < key_ends[:, None, :])
         mask = seen[:, None]
-        if getattr(self.model.config, "_attn_implementation", "") != "sdpa":  # which alone takes a mask of truth values
+        # SDPA alone takes a mask of truth values, and on a CPU turns it into numbers anew in each layer.
+        if getattr(self.model.config, "_attn_implementation", "") != "sdpa" or device.type == "cpu":
             mask = torch.zeros(mask.shape, dtype=self.model.dtype, device=device).masked_fill_(
                 ~mask, torch.finfo(self.model.dtype).min
             )

@@ -99,8 +99,6 @@ class PrefixCache:
             many: how many.
             layers: for each layer keys and values of the shape ``[rows, heads, tokens, size]``, to make tables like.
         """
-        import torch
-
         if not self._tables:
             self._tables = [
                 (k.new_empty(0, k.shape[1], k.shape[3]), v.new_empty(0, v.shape[1], v.shape[3])) for k, v in layers
@@ -110,9 +108,7 @@ class PrefixCache:
         size = len(self._tables[0][0])
         if self._taken + many > size:
             larger = max(min(max(2 * size, _FIRST), self._most), self._taken + many)
-            self._tables = [
-                tuple(torch.cat([t, t.new_empty(larger - size, *t.shape[1:])]) for t in pair) for pair in self._tables
-            ]
+            self._tables = [tuple(_enlarged(table, larger, self._taken) for table in pair) for pair in self._tables]
         slots = np.arange(self._taken, self._taken + many)
         self._taken += many
         return slots
@@ -160,6 +156,13 @@ class PrefixCache:
         self._slots = {text: moved[self._slots[text]] for text in kept}
         self._used = {text: self._used[text] for text in kept}
         self._taken = len(slots)
+
+
+def _enlarged(table: Any, size: int, taken: int) -> Any:
+    """A larger table with what is taken of a smaller one; memory that is not used yet is not touched."""
+    larger = table.new_empty(size, *table.shape[1:])
+    larger[:taken] = table[:taken]
+    return larger
 
 
 def _compacted(table: Any, slots: Any) -> Any:

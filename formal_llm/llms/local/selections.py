@@ -31,13 +31,13 @@ def one_by_one(question: Question) -> Generator[Question, int, tuple[int, ...]]:
         if not left or (len(left) == 1 and not may_end):
             return tuple(chosen) if not left else (*chosen, left[0].number)
         texts = [option.text for option in left] + ([NO_MORE] if may_end else [])
-        number = yield _next(question, chosen, texts)
+        number = yield _next(question, tuple(chosen), texts)
         if number > len(left):
             return tuple(chosen)
         chosen.append(left[number - 1].number)
 
 
-def _next(question: Question, chosen: list[int], texts: list[str]) -> Question:
+def _next(question: Question, chosen: tuple[int, ...], texts: list[str]) -> Question:
     """The question for one more option."""
 
     def prompt() -> str:

@@ -133,6 +133,13 @@ class Benchmark:
                 names.setdefault(task.group, {})[score.name] = None
         return {group: ", ".join(known) for group, known in names.items()}
 
+    @property
+    def samples(self) -> tuple[int, int]:
+        """On how many samples the plans of a task are carried out: the fewest and the most."""
+        counts = [len(self.judge.data[number]) for number in self.tasks]
+        most = self.judge.samples
+        return (min(counts), max(counts)) if most is None else (min(*counts, most), min(max(counts), most))
+
     def skipped(self, llms: Mapping[str, LLM], methods: Sequence[Method]) -> list[Skipped]:
         """The methods that do not apply to some LLM."""
         asked = [(name, method, why_not(method, llm)) for name, llm in llms.items() for method in methods]

@@ -94,16 +94,20 @@ def _column(llm: str, method: str, rows: Sequence[Mapping[str, Any]], passed_ove
         method,
         len(rows),
         statistics.fmean(row["valid"] for row in rows),
-        {group: _mean([row["value"] for row in scored if row["group"] == group]) for group in GROUPS},
-        _mean([row["value"] for row in scored]),
+        {group: _mean_over_tasks([row for row in scored if row["group"] == group]) for group in GROUPS},
+        _mean_over_tasks(scored),
         statistics.stdev(averages) if len(averages) > 1 else None,
         statistics.fmean(row["questions"] for row in rows),
         statistics.fmean(tokens) if any(tokens) else None,
     )
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return statistics.fmean(values) if values else None
+def _mean_over_tasks(rows: Sequence[Mapping[str, Any]]) -> float | None:
+    """The mean over tasks of the means over their repeats, which of a run that was stopped are not equally many."""
+    by_task: dict[int, list[float]] = {}
+    for row in rows:
+        by_task.setdefault(row["task"], []).append(row["value"])
+    return statistics.fmean(map(statistics.fmean, by_task.values())) if by_task else None
 
 
 def read_published() -> Published:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,10 +17,13 @@ from typing import Any
 from PIL import Image
 
 from formal_llm.packs.openagi.degradation import DEGRADATIONS, Degradation, cloze
+from formal_llm.packs.openagi.samples import tasks_in
 from formal_llm.packs.openagi.sources import Picture, opinions, passages, pictures
 from formal_llm.planning import Task, TaskPack
 
 INDEX = "index.json"
+#: Is there while data are made, so that those of a run that was stopped are known.
+_BEGUN = "unfinished"
 _FORMAT = "formal-llm openagi data 1"
 
 
@@ -48,7 +52,9 @@ def make_data(
         The index, as it is written to ``index.json``: what was done to which picture, and where it is from.
 
     Raises:
-        FileExistsError: the folder holds an index already.
+        FileExistsError: the folder holds task data already, which were not left behind by a run that was stopped.
+        NotADirectoryError: there is a file in its place.
+        ValueError: no sample, pictures that are too small, or a negative seed.
         ResourceNotFound: there is no task of such a number.
         MissingDependency: scikit-image is not installed.
     """
@@ -58,9 +64,16 @@ def make_data(
     numbers = list(range(len(pack.tasks))) if tasks is None else sorted(set(tasks))
     chosen = {number: pack.task(number) for number in numbers}
     folder = Path(out)
-    if (folder / INDEX).exists():
-        raise FileExistsError(f"{folder / INDEX} exists; give another folder, or remove it")
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"{folder} is no folder; name another place")
+    begun = folder / _BEGUN
+    there = tasks_in(folder)
+    if (folder / INDEX).exists() or (there and not begun.exists()):
+        raise FileExistsError(f"{folder} holds task data already; give another folder, or remove them")
     folder.mkdir(parents=True, exist_ok=True)
+    begun.touch()
+    for number in there:  # ours, of a run that was stopped; perhaps it was to make more samples
+        shutil.rmtree(folder / number)
     sentences = "".join(f"{task.description}\n" for task in pack.tasks)
     (folder / "task_description.txt").write_text(sentences, encoding="utf-8")
     index = {
@@ -81,6 +94,7 @@ def make_data(
     }  # fmt: skip
     # Written last: a folder with an index is whole.
     (folder / INDEX).write_text(json.dumps(index, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    begun.unlink()
     return index
 
 

@@ -33,10 +33,11 @@ def data_reward(judge: PlanJudge) -> Reward:
 
 
 def data_identity(data: Mapping[int, TaskData]) -> str:
-    """A hash of task data: of what texts say, and of the names and sizes of pictures."""
+    """A hash of task data: of the names and the content of all files."""
     said = hashlib.sha256()
     for number, task in sorted(data.items()):
         for file in sorted(path for path in Path(task.folder).rglob("*") if path.is_file()):
-            content = file.read_bytes() if file.suffix == ".txt" else str(file.stat().st_size).encode()
-            said.update(f"{number} {file.relative_to(task.folder).as_posix()} ".encode() + content + b"\0")
+            with file.open("rb") as opened:
+                content = hashlib.file_digest(opened, "sha256").hexdigest()
+            said.update(f"{number} {file.relative_to(task.folder).as_posix()} {content}\0".encode())
     return said.hexdigest()[:16]

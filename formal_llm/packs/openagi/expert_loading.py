@@ -233,7 +233,7 @@ class Source:
                 remedy = 'name a revision that has, or say weights = "any" in the TOML file if you trust it'
             elif self.folder is None:
                 problem = f"cannot be had from the hub or its cache ({_line(error)})"
-                remedy = f"download it once with a network (hf download {self.checkpoint}), {_INSTEAD}"
+                remedy = f"download it once with a network ({download(self)}), {_INSTEAD}"
             else:
                 problem, remedy = f"is not complete ({_line(error)})", _INSTEAD
             raise CheckpointError(self.tool, self.checkpoint, problem, remedy) from error
@@ -295,6 +295,34 @@ def pick_device(device: str | None) -> str:
     except ImportError as error:
         raise MissingDependency(f"experts need torch: {_HOW}") from error
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def download(source: Source) -> str:
+    """The command that brings a checkpoint of the hub to this machine."""
+    return f"hf download {source.checkpoint}" + (f" --revision {source.revision}" if source.revision else "")
+
+
+def hub_answers(seconds: float = 5.0) -> bool:
+    """Whether the hub can be reached from here, whatever it says.
+
+    The hub's own client tries for a minute for each file before it gives up.
+
+    Args:
+        seconds: how long to wait for it.
+
+    Raises:
+        MissingDependency: huggingface_hub is not installed.
+    """
+    try:
+        from huggingface_hub import constants
+        from huggingface_hub.utils import get_session
+    except ImportError as error:
+        raise MissingDependency(f"experts need huggingface_hub: {_HOW}") from error
+    try:
+        get_session().head(constants.ENDPOINT, timeout=seconds)
+    except Exception:  # no name, no route, no time, or told not to ask; each client has exceptions of its own
+        return False
+    return True
 
 
 def offline_by_environment() -> bool:

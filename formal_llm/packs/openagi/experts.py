@@ -12,13 +12,14 @@ import os
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from formal_llm.errors import CheckpointError, ToolkitError, did_you_mean
 from formal_llm.packs.openagi.expert import Expert, batches
 from formal_llm.packs.openagi.expert_gate import GATE
-from formal_llm.packs.openagi.expert_loading import Parts, Source, offline_by_environment, pick_device
-from formal_llm.packs.openagi.expert_settings import ExpertSettings, read_settings
+from formal_llm.packs.openagi.expert_loading import Parts, Source, download, offline_by_environment, pick_device
+from formal_llm.packs.openagi.expert_settings import VARIABLE, ExpertSettings, read_settings
 from formal_llm.tools import ModelPool, Tool, Toolkit
 from formal_llm.tools.kinds import kind_named
 
@@ -33,7 +34,7 @@ class ExpertToolkit(Toolkit):
         experts: the experts by tool.
         pool: the models in memory.
         device: where they run.
-        left_out: the tools that were left out because their checkpoint is not on this machine.
+        left_out: the tools whose checkpoint is not on this machine, each with what to do about it.
     """
 
     def __init__(
@@ -42,7 +43,6 @@ class ExpertToolkit(Toolkit):
         self.experts = dict(experts)
         self.device = device
         self.pool = ModelPool(memory)
-        self.left_out: tuple[str, ...] = ()
         users: dict[str, _Model] = {}
         made = []
         for name, expert in experts.items():
@@ -156,21 +156,21 @@ def experts(
     bound = memory if memory is not None else int(machine["memory_gb"] * 1_000_000_000) or None
     local = offline if offline is not None else machine["offline"] or offline_by_environment()
     found: dict[str, Expert] = {}
-    left_out = []
+    left_out: dict[str, str] = {}
     for name, table in told.tools.items():
         if only is not None and name not in only:
             continue
         expert = _expert(name, table, told, place, local)
         if local and not expert.source.here():
+            problem = "is not on this machine"
+            remedy = f"download it with a network ({download(expert.source)}), or name a folder ({VARIABLE})"
             if only is not None:
-                problem = "is not on this machine"
-                remedy = f"download it with a network (hf download {expert.source.checkpoint}), or name a folder"
                 raise CheckpointError(name, expert.source.checkpoint, problem, remedy)
-            left_out.append(name)
+            left_out[name] = f"its checkpoint {problem}; {remedy}"
             continue
         found[name] = expert
     toolkit = ExpertToolkit(found, told, place, bound)
-    toolkit.left_out = tuple(left_out)
+    toolkit.left_out = MappingProxyType(left_out)
     return toolkit
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from PIL import Image
 
-from formal_llm.errors import MissingDependency, ResourceNotFound
+from formal_llm.errors import CheckpointError, MissingDependency, ResourceNotFound
 from formal_llm.packs.openagi.scores import Score
 
 #: The checkpoints that are taken where nobody says: those that torchmetrics and the ViT paper's authors name.
@@ -60,14 +60,18 @@ class NeuralScore(Score):
         """What the values depend on, as JSON data."""
         return {"score": self.name, "checkpoint": self.checkpoint}
 
+    def prepare(self) -> None:
+        """As :meth:`~formal_llm.packs.openagi.scores.Score.prepare`."""
+        if self._model is None:
+            self._model = self._load()
+
     def _compare(self, output: Any, expected: Any) -> float:
         return self._compare_many([(output, expected)])[0]
 
     def _compare_many(self, pairs: Sequence[tuple[Any, Any]]) -> list[float]:
         if not pairs:
             return []
-        if self._model is None:
-            self._model = self._load()
+        self.prepare()
         one = self._unique([output for output, _ in pairs], self._of_output)
         other = self._unique([expected for _, expected in pairs], self._of_expected)
         return [float(value) for value in (one * other).sum(dim=-1)]
@@ -101,8 +105,10 @@ class NeuralScore(Score):
         offline = self.local_files_only or folder.is_dir()
         try:
             return self._made(transformers, {"local_files_only": offline})
-        except OSError as error:
-            raise ResourceNotFound(f"checkpoint for {self.name}", f"{self.checkpoint} ({error})", []) from error
+        except OSError as error:  # not there, no network, no safetensors among the files
+            problem = f"cannot be had ({' '.join(str(error).split())})"
+            remedy = "name another, or a folder" if offline else "name another, a folder, or download it ahead of time"
+            raise CheckpointError(self.name, self.checkpoint, problem, remedy) from error
 
     @abstractmethod
     def _made(self, transformers: Any, where: dict[str, Any]) -> Any:

@@ -99,13 +99,16 @@ def fill_mask(text: str) -> str:
         return text
     # A gap is often filled by a word of the same text.
     model = NGrams([*prose().split("\n\n"), *GAP.split(text)])
-    while (gap := GAP.search(text)) is not None:
+    start = 0
+    while (gap := GAP.search(text, start)) is not None:
         before, after = text[: gap.start()], text[gap.end() :]
         # Only a few words around count, and a long text may have many gaps.
         left, right = tokens(before[-_NEAR:]), tokens(GAP.split(after[:_NEAR])[0])
         word = model.fill(left, right)
         begins = not left or left[-1] in _ENDS
-        text = before + (word.capitalize() if begins else word) + after
+        filled = before + (word.capitalize() if begins else word)
+        # What was filled in is no gap, even if it reads like one together with what stands around it.
+        text, start = filled + after, len(filled)
     return text
 
 

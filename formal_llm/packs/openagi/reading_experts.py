@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -42,15 +43,17 @@ class FillMask(Expert):
     def run(self, parts: Parts, *columns: Sequence[str]) -> list[str]:
         """Each text without gaps."""
         texts = list(columns[0])
-        while open_ := [place for place, text in enumerate(texts) if GAP.search(text)]:
-            words = self._words(parts, [texts[place] for place in open_])
-            for place, word in zip(open_, words, strict=True):
-                texts[place] = _filled(texts[place], word)
+        starts = [0] * len(texts)  # what was filled in is no gap, even if it reads like one
+        while gaps := {place: gap for place, text in enumerate(texts) if (gap := GAP.search(text, starts[place]))}:
+            words = self._words(parts, list(gaps.values()))
+            for (place, gap), word in zip(gaps.items(), words, strict=True):
+                filled = _filled(gap, word)
+                texts[place], starts[place] = filled + texts[place][gap.end() :], len(filled)
         return texts
 
-    def _words(self, parts: Parts, texts: Sequence[str]) -> list[str]:
-        """The word for the first gap of each text."""
-        rows, gaps = zip(*(_around(parts, text) for text in texts), strict=True)
+    def _words(self, parts: Parts, open_: Sequence[re.Match[str]]) -> list[str]:
+        """The word for each gap."""
+        rows, gaps = zip(*(_around(parts, gap) for gap in open_), strict=True)
         given = padded(parts, rows)
         logits = parts.model(**given).logits.float()
         words = parts.more["words"].to(logits.device)
@@ -61,11 +64,9 @@ class FillMask(Expert):
         return found
 
 
-def _around(parts: Parts, text: str) -> tuple[list[int], int]:
-    """The tokens around the first gap of a text, and the place of the gap among them."""
-    tokenizer = parts.tokenizer
-    match = GAP.search(text)
-    assert match is not None
+def _around(parts: Parts, match: re.Match[str]) -> tuple[list[int], int]:
+    """The tokens around a gap in its text, and the place of the gap among them."""
+    tokenizer, text = parts.tokenizer, match.string
     before, after = (
         tokenizer(part, add_special_tokens=False, verbose=False)["input_ids"]
         for part in (
@@ -82,14 +83,12 @@ def _around(parts: Parts, text: str) -> tuple[list[int], int]:
     return ids, len(first) + left
 
 
-def _filled(text: str, word: str) -> str:
-    """The text with a word in its first gap, with a capital letter where a sentence begins."""
-    match = GAP.search(text)
-    assert match is not None
-    before = text[: match.start()].rstrip()
-    if not before or before[-1] in ".!?":
+def _filled(match: re.Match[str], word: str) -> str:
+    """The text up to a gap, and the word in it, with a capital letter where a sentence begins."""
+    before = match.string[: match.start()]
+    if not before.strip() or before.rstrip()[-1] in ".!?":
         word = word[:1].upper() + word[1:]
-    return text[: match.start()] + word + text[match.end() :]
+    return before + word
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class TaskData(Sequence[Sample]):
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         if not (self.folder / "inputs").is_dir():
-            raise ResourceNotFound("task data", str(folder), _tasks_in(self.folder.parent))
+            raise ResourceNotFound("task data", str(folder), tasks_in(self.folder.parent))
         lengths = {name: len(part) for part_of in self._parts for name, part in part_of.items()}
         if len(set(lengths.values())) > 1:
             told = ", ".join(f"{name}: {length}" for name, length in lengths.items())
@@ -117,9 +117,13 @@ def read_data(folder: str | Path) -> dict[int, TaskData]:
         ResourceNotFound: it holds none.
         InputError: some of it cannot be used; says which.
     """
-    numbers = _tasks_in(Path(folder))
+    root = Path(folder).resolve()
+    numbers = tasks_in(root)
     if not numbers:
-        raise ResourceNotFound("folder of task data", str(folder), [])
+        raise ResourceNotFound("folder of task data (formal-llm data openagi --out FOLDER makes some)", str(folder), [])
+    for number in numbers:
+        if not (root / number).resolve().is_relative_to(root):
+            raise InputError(f"{Path(folder) / number}: it leads out of the folder {folder}")
     return {int(number): TaskData(Path(folder) / number) for number in numbers}
 
 
@@ -148,7 +152,7 @@ def _rank(path: Path) -> tuple[int, str]:
     return (_ORDER.index(path.stem) if path.stem in _ORDER else len(_ORDER), path.name)
 
 
-def _tasks_in(folder: Path) -> list[str]:
+def tasks_in(folder: Path) -> list[str]:
     """The names of the folders of tasks, in the order of their numbers."""
     if not folder.is_dir():
         return []

@@ -72,6 +72,15 @@ class Score(ABC):
             raise ValueError("there is nothing to score")
         return sum(values) / len(values)
 
+    def prepare(self) -> None:  # noqa: B027  # most scores have nothing to load
+        """Load the model of a score that has one, so that what is wrong with it is told before other work is done.
+
+        Raises:
+            ResourceNotFound: there is no such folder.
+            CheckpointError: a checkpoint cannot be had.
+            MissingDependency: a library is not installed.
+        """
+
     def share(self, value: float) -> float:
         """A value of this score on the scale from 0 to 1."""
         return (value - self.least) / (self.most - self.least)
@@ -194,6 +203,10 @@ class BERTScore(Score):
         self.encoder = encoder
         self.device = device
         self._loaded: tuple[Any, Any] | None = None
+
+    def prepare(self) -> None:
+        """As :meth:`Score.prepare`."""
+        self._model()
 
     def _compare(self, output: str, expected: str) -> float:
         if not output.strip() or not expected.strip():

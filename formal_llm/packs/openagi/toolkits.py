@@ -16,10 +16,20 @@ def classical() -> Toolkit:
 
 
 def experts() -> Toolkit:
-    """The models of the hub (:func:`formal_llm.packs.openagi.experts.experts`), as the settings say."""
+    """The models of the hub (:func:`formal_llm.packs.openagi.experts.experts`), as the settings say.
+
+    Where checkpoints are not on this machine and the hub does not answer, their tools are left out, so that nobody
+    waits for minutes until each has failed.
+
+    Raises:
+        ToolkitError, ResourceNotFound, CheckpointError, MissingDependency: as for the experts.
+    """
+    from formal_llm.packs.openagi.expert_loading import hub_answers
     from formal_llm.packs.openagi.experts import experts as made
 
-    return made()
+    tools = made()
+    everything = all(expert.source.here() for expert in tools.experts.values())
+    return tools if everything or hub_answers() else made(offline=True)
 
 
 #: What makes each toolkit.

@@ -31,6 +31,14 @@ CASES = [
     ("mamba", "split", "chat"),
     ("mamba", "joined", "plain"),
 ]
+LONG = {
+    ("llama", "split", "plain"),
+    ("llama", "joined", "chat"),
+    ("qwen3", "split", "chat"),
+    ("gpt2", "joined", "chat"),
+    ("bloom", "split", "plain"),
+    ("mamba", "split", "chat"),
+}
 #: Ways of computing; ``batch`` is how many questions are asked at once, ``rounds`` how often all of them.
 WAYS: list[dict[str, Any]] = [
     {"batch": 16},
@@ -60,8 +68,9 @@ def expected(network: Callable[..., Any], spoken: Callable[..., Any]) -> Callabl
         if key not in known:
             tokenizer = spoken(chat=style == "chat", joined_digits=digits == "joined")
             model = network(kind)
-            # Mamba without its kernels is slow where many are read.
-            asked = token_by_token.batch((2, 9, 12, 110) if kind != "mamba" else (2, 9, 12, 101))
+            # Reading a hundred answers one by one takes long; each kind of model and each way of writing has them once.
+            many = (110,) if (kind, digits, style) in LONG else ()
+            asked = token_by_token.batch((2, 9, 12, *many))
             with torch.no_grad():
                 wanted = [token_by_token.causal_probabilities(model, tokenizer, one, style) for one in asked]
             known[key] = model, tokenizer, asked, wanted
@@ -83,7 +92,9 @@ def largest_error(scorer: CausalScorer, asked: list[Question], wanted: list[list
     return worst
 
 
-@pytest.mark.parametrize("case", CASES, ids="-".join)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.slow if case in LONG else ()) for case in CASES], ids="-".join
+)
 def test_probabilities_are_those_of_the_brute_force(case: tuple[str, str, str], expected: Callable[..., Any]) -> None:
     model, tokenizer, asked, wanted = expected(*case)
     for way in WAYS if case[0] not in ("mamba", "bloom") else [WAYS[0], WAYS[1], WAYS[-1]]:
@@ -99,7 +110,7 @@ def test_the_questions_are_hard(expected: Callable[..., Any]) -> None:
     for case in CASES:
         _, tokenizer, asked, wanted = expected(*case)
         assert {len(one.options) for one in asked} >= {2, 9, 12}
-        assert max(len(one.options) for one in asked) > 100
+        assert (max(len(one.options) for one in asked) == 110) is (case in LONG)
         assert sum(max(row) > 1.2 / len(row) for row in wanted) >= len(asked) / 2, case
         blank = "\n" if case[2] == "chat" else " "
         tokens = [len(tokenizer(f"{blank}{n}")["input_ids"]) - len(tokenizer(blank)["input_ids"]) for n in (7, 12, 101)]
@@ -156,17 +167,19 @@ def test_the_cache_keeps_within_its_memory_and_saves_reading(llama: Any, spoken:
         lambda _, __, inputs: read.append(inputs["input_ids"].numel()), with_kwargs=True
     )
     try:
-        for budget in (20_000, 1 << 30):
+        for budget in (60_000, 1 << 30):
             scorer = text_scorer(llama, spoken(), cache_bytes=budget)
+            for other in ("caption", "translate", "answer", "summarize", "sharpen", "classify"):
+                with torch.no_grad():  # where there is little memory, these have to go
+                    scorer.log_probabilities([token_by_token.question(9, f"{other} everything there is")])
             read.clear()
             for step in range(12):
                 with torch.no_grad():
                     scorer.log_probabilities([token_by_token.question(9, "restore the image " + "again " * step)])
                 held = sum(t.numel() * t.element_size() for pair in scorer.cache._tables for t in pair)
                 assert held <= budget
-        full = [len(scorer.renderer.prompt(token_by_token.question(9, "restore the image " + "again " * s)).tokens)
-                for s in range(12)]  # fmt: skip
-        assert sum(read) < sum(full) * 0.8
+            asked = [token_by_token.question(9, "restore the image " + "again " * step) for step in range(12)]
+            assert sum(read) < 0.8 * sum(len(scorer.renderer.prompt(one).tokens) for one in asked)
     finally:
         handle.remove()
 

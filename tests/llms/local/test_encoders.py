@@ -177,7 +177,7 @@ def minilm() -> EncoderLLM:
 def test_minilm_knows_what_words_mean(minilm: EncoderLLM) -> None:
     """What no count of common words finds: neither task has a word of its option."""
     options = ["Use Colorization", "Use Super Resolution", "Use Image Denoising", "Use Machine Translation"]
-    tasks = {"make this black-and-white photograph vivid": 1, "put the text into German": 4, "the picture is grainy": 3}
+    tasks = {"add hues to a black-and-white photograph": 1, "put the text into German": 4, "the picture is grainy": 3}
     asked = [Question(task, options, task=task) for task in tasks]
     assert [answer.number for answer in minilm.choose_many(asked)] == list(tasks.values())
     assert minilm.identity is not None and minilm.identity["llm"] == "encoder:minilm"

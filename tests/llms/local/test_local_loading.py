@@ -175,8 +175,10 @@ class Attack:
         return Path.touch, (self.mark,)
 
 
-def test_pickled_weights_are_not_read(copy: Path, tmp_path: Path) -> None:
+def test_pickled_weights_are_not_read(copy: Path, tmp_path: Path, llama: Any) -> None:
     (copy / "model.safetensors").unlink()
+    torch.save(llama.state_dict(), copy / "pytorch_model.bin")  # not even good ones
+    assert "can run code, and are not loaded" in refused(copy)
     torch.save({"weight": Attack(tmp_path / "run")}, copy / "pytorch_model.bin")
     assert "can run code, and are not loaded" in refused(copy)
     assert not (tmp_path / "run").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -121,16 +122,16 @@ def test_many_plans_advance_together(llm: TransformersLLM) -> None:
 @pytest.mark.slow
 def test_thousands_of_questions_with_little_memory(llama: Any, spoken: Callable[..., Any]) -> None:
     """Texts come and go in the cache of beginnings; the plans are those of a model without one."""
-    tasks = [Task(f"make {number} of them {word}") for number in range(300) for word in ("alpha", "beta", "gamma")]
+    tasks = [Task(f"make {number} of them {word}") for number in range(200) for word in ("alpha", "beta")]
     found = []
     for cache_bytes in (300_000, 0):
         llm = TransformersLLM.of(llama, spoken(), cache_bytes=cache_bytes)
         planner = Planner(RULES, llm, search="sample", seed=5)
-        outcomes = planner.plan_all(tasks, concurrency=300)
+        outcomes = planner.plan_all(tasks, concurrency=200)
         found.append([outcome.plan for outcome in outcomes])
-        assert llm.scorer.stats["questions"] > 1_200
+        assert llm.scorer.stats["questions"] > 800
     same = sum(one.word == other.word for one, other in zip(*found, strict=True))
-    assert same >= 895  # a draw at the very border of two options may fall to the other side
+    assert same >= 396  # a draw at the very border of two options may fall to the other side
     for one, other in zip(*found, strict=True):
         if one.word == other.word:
             assert one.probability == pytest.approx(other.probability, rel=1e-3)
@@ -163,6 +164,19 @@ def test_threads_share_a_model(llm: TransformersLLM) -> None:
     expected = [answer.probabilities for answer in llm.choose_many(asked)]
     llm.scorer.forget()
     errors: list[BaseException] = []
+    inside: list[int] = []
+    real = llm.scorer.log_probabilities
+
+    def alone(questions: Any) -> Any:
+        inside.append(1)
+        time.sleep(0.001)  # time for another thread to come in, if it can
+        assert len(inside) == 1
+        try:
+            return real(questions)
+        finally:
+            inside.pop()
+
+    llm.scorer.log_probabilities = alone  # type: ignore[method-assign]
 
     def work(begin: int) -> None:
         try:
@@ -221,11 +235,14 @@ def test_text_with_temperature_is_drawn_from_torchs_numbers(writer: Transformers
 
 
 def test_text_ends_before_a_stop(writer: TransformersLLM) -> None:
-    whole = writer.generate("restore the image", max_tokens=12).text
+    prompts = [f"restore the {thing}" for thing in ("image", "text", "picture", "caption", "film", "song", "1", "2")]
+    texts = {prompt: writer.generate(prompt, max_tokens=12).text for prompt in prompts}
+    prompt = max(prompts, key=lambda prompt: len(texts[prompt]))
+    whole = texts[prompt]
     middle = len(whole) // 2
     stop = whole[middle : middle + 2]
-    assert stop
-    cut = writer.generate("restore the image", max_tokens=12, stop=[stop, "never written"]).text
+    assert len(stop) == 2
+    cut = writer.generate(prompt, max_tokens=12, stop=[stop, "never written"]).text
     assert cut == whole[: whole.find(stop)]
 
 

@@ -135,6 +135,23 @@ def test_prompt_and_answer_are_the_tokens_of_the_whole_text(
             assert [*prompt.tokens, *(token for _, token in path)] == tokenizer(text)["input_ids"]
 
 
+@pytest.mark.parametrize("unigram", [False, True], ids=["merges", "unigram"])
+@pytest.mark.parametrize("joined", [False, True], ids=["split", "joined"])
+@pytest.mark.parametrize("style", ["plain", "chat"])
+def test_prompt_and_answer_of_sentence_pieces(style: Any, joined: bool, unigram: bool) -> None:
+    """Tokenizers that begin each text with a blank, and with a token of its own where a chat does not write it."""
+    tokenizer = tiny_models.sentence_pieces(unigram=unigram, joined_digits=joined)
+    if style == "chat":
+        tokenizer.chat_template = tiny_models.CHAT_TEMPLATE
+    question = Question("Which tool comes first?", [f"tool {n}" for n in range(110)], messages=(SYSTEM,))
+    prompt = Renderer(tokenizer, style).prompt(question)
+    before, whole = token_by_token.texts(tokenizer, question, style)
+    assert list(prompt.tokens) == tokenizer(before, add_special_tokens=style == "plain")["input_ids"]
+    for text, path in zip(whole, prompt.tree.paths, strict=True):
+        ids = tokenizer(text, add_special_tokens=style == "plain")["input_ids"]
+        assert [*prompt.tokens, *(token for _, token in path)] == ids
+
+
 def test_a_plain_prompt_goes_on(spoken: Callable[..., Any]) -> None:
     """A tokenizer that ends every text does not end a prompt."""
     ends = spoken(end_after=True)

@@ -47,6 +47,7 @@ def test_each_set_comes_from_exactly_one_row_of_questions(count: int, data: st.D
     found = list(walked(question))
     sets = [chosen for chosen, _ in found]
     assert len(set(sets)) == len(sets)
+    assert all(list(chosen) == sorted(chosen) for chosen in sets)
     assert set(sets) >= set(subsets) - bad
     # Nobody ends a selection that is objected to; only where nothing is left to add does one come out.
     assert all(chosen not in bad or chosen[-1] == count for chosen in sets)
@@ -72,6 +73,11 @@ def test_what_is_asked() -> None:
     assert [option.text for option in first.options] == ["wok", "oven", "pot"]
     assert (first.task, first.walk, first.several, first.messages[0]) == ("cook", "w", False, before[0])
     assert first.prompt.startswith("Which?") and "Chosen so far: none" in first.prompt
+    assert next(one_by_one(question)).prompt == first.prompt
+    unread = one_by_one(question)
+    asked = next(unread)
+    unread.send(1)
+    assert asked.prompt == first.prompt  # also if it is looked at only when the selection has gone on
     second = steps.send(1)
     assert [option.text for option in second.options] == ["oven", "pot", NO_MORE]
     assert "Chosen so far: wok" in second.prompt and "1: oven\n2: pot\n3: nothing more" in second.prompt

@@ -1,4 +1,4 @@
-"""The brute force that scorers are compared with: each answer is written behind its prompt and read alone, token by token.
+"""The brute force that scorers are compared with: each answer behind its prompt, read alone, token by token.
 
 Nothing of ``formal_llm.llms.local`` is used here. Texts are put together and tokenized as a whole.
 """
@@ -44,14 +44,8 @@ def texts(tokenizer: Any, asked: Question, style: str) -> tuple[str, list[str]]:
         whole = [tokenizer.apply_chat_template(one, tokenize=False).removesuffix("\n") for one in answered]
         assert all(text.startswith(before) and text.endswith("<|end|>") for text in whole)
         return before, whole
-    parts = []
-    for message in asked.messages:
-        parts.append(
-            f"{message.content}\nAnswer:" if message.role == "user"
-            else f" {message.content}\n\n" if message.role == "assistant"
-            else f"{message.content}\n\n"
-        )  # fmt: skip
-    before = "".join(parts)
+    written = {"system": "{}\n\n", "user": "{}\nAnswer:", "assistant": " {}\n\n"}
+    before = "".join(written[message.role].format(message.content) for message in asked.messages)
     return before, [f"{before} {n}\n" for n in numbers]
 
 
@@ -88,10 +82,9 @@ def seq2seq_text(asked: Question) -> str:
 
 def seq2seq_probabilities(model: Any, tokenizer: Any, asked: Question) -> list[float]:
     """One reading by encoder and decoder for each answer."""
-    sums = []
-    for number in range(1, len(asked.options) + 1):
-        sums.append(seq2seq_sum(model, tokenizer, seq2seq_text(asked), f"{number}", ends=True))
-    return _normalised([float(value) for value in sums])
+    read = seq2seq_text(asked)
+    numbers = range(1, len(asked.options) + 1)
+    return _normalised([float(seq2seq_sum(model, tokenizer, read, f"{n}", ends=True)) for n in numbers])
 
 
 def seq2seq_sum(model: Any, tokenizer: Any, read: str, written: str, *, ends: bool) -> Any:

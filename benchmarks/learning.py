@@ -1,0 +1,235 @@
+"""Does RLTF learn? Three kinds of models over several seeds, and how many updates ``exact`` saves.
+
+The models are trained on the paper's 13 training tasks and judged, with greedy plans, by the 16 test tasks that are not
+trained on. The reward is the agreement (F1) with the tools that a task calls for; ``exact`` is the share of plans with
+just the right tools.
+
+- ``minilm``: the pretrained sentence encoder MiniLM, with the recipe ``minilm-demo``.
+- ``causal``, ``t5``: a tiny LLaMA-like decoder and a tiny T5-like encoder-decoder with random weights, built on the
+  spot, with the recipe ``tiny``: first a warm start, then RLTF. Nobody taught them to read, so what they carry over to
+  other tasks is little; the table tells what the warm start did and what RLTF added.
+
+A seed stands for the adapters' first weights, the draws, and the weights of the tiny models.
+
+The second table compares estimators: ``reinforce`` (the paper's) and ``exact``, with the same samples, learning rate
+and first weights. OpenAGI's tasks have too many plans to be listed, so ``exact`` falls back to ``stratified`` on them.
+To see the real one as well, four of the image-to-image tasks are trained on with the four tools that mend images, 65
+plans each. Counted are the updates until the mean reward of the plans in an update, over a window of five, has made
+nine tenths of the way that ``reinforce`` makes in the whole run.
+
+Run: python benchmarks/learning.py                                (some hours on two cores; OMP_NUM_THREADS=1 or 2)
+     python benchmarks/learning.py --quick                        (two seeds, tiny models, few updates)
+     python benchmarks/learning.py --models minilm --seeds 5 --part learning
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from formal_llm import Limits, authored
+from formal_llm.llms.local.model import EncoderLLM, LocalLLM, TransformersLLM
+from formal_llm.packs.training import Ingredients
+from formal_llm.rltf.metrics_log import Entry, read_log
+from formal_llm.rltf.policy import LoRA, Policy
+from formal_llm.rltf.run_view import duration
+from formal_llm.rltf.settings import Settings
+from formal_llm.rltf.trainer import Trainer
+from tests import tiny_models
+
+#: What each model has besides its recipe.
+RECIPES: dict[str, tuple[str, dict[str, Any]]] = {
+    "minilm": ("minilm-demo", {}),
+    "causal": (
+        "tiny",
+        {"targets": ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")},
+    ),
+    "t5": ("tiny", {"targets": ("q", "k", "v", "o", "wi", "wo"), "warm_start": 30, "warm_learning_rate": 1e-2}),
+}
+#: The tools that make an image of an image: with them a task has 65 plans.
+MENDING = ("colorization", "super_resolution", "denoising", "deblurring", "input_image")
+WINDOW = 5
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run came to.
+
+    Attributes:
+        before, warm, after: held-out mean reward before, after the warm start (nan without one), at the end.
+        exact_before, exact_after: held-out share of plans with just the right tools.
+        rewards: the mean reward of each update.
+        seconds: that it took.
+    """
+
+    before: float
+    warm: float
+    after: float
+    exact_before: float
+    exact_after: float
+    rewards: tuple[float, ...]
+    seconds: float
+
+
+def model(name: str, seed: int) -> LocalLLM:
+    """The model; tiny ones are made anew for each seed."""
+    if name == "minilm":
+        return EncoderLLM()
+    spoken = tiny_models.tokenizer(end_after=name == "t5")
+    build = tiny_models.seq2seq if name == "t5" else tiny_models.causal
+    return TransformersLLM.of(build(vocabulary=len(spoken), width=64, seed=seed), spoken, name=f"{name} {seed}")
+
+
+def run(name: str, settings: Settings, *, tools: Sequence[str] | None = None) -> Outcome:
+    """Train one model; with ``tools`` only with these, each at most once."""
+    parts = Ingredients.of(settings)
+    planner = parts.planner
+    if tools is not None:
+        few = {symbol: int(symbol in tools) for symbol in parts.pack.cfg.terminals}
+        planner = parts.pack.planner(limits=Limits(at_most=few))
+    lora = LoRA(settings.rank, settings.alpha, settings.dropout, settings.targets)
+    policy = Policy(model(name, settings.seed), lora, temperature=settings.temperature, seed=settings.seed)
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        Trainer(
+            planner, policy, parts.reward, parts.tasks, folder, held_out=parts.held_out, settings=settings,
+            metrics=parts.metrics, references=parts.references,
+        ).run()  # fmt: skip
+        entries = read_log(folder)
+    return outcome(entries, settings, time.monotonic() - begin)
+
+
+def outcome(entries: Sequence[Entry], settings: Settings, seconds: float) -> Outcome:
+    judged = {entry.step: entry.figures for entry in entries if entry.kind == "evaluation"}
+    updates = [entry for entry in entries if entry.kind == "update" and entry.step > settings.warm_start]
+    first, last = judged[min(judged)], judged[max(judged)]
+    warm = judged[settings.warm_start]["reward"] if settings.warm_start in judged and settings.warm_start else math.nan
+    rewards = tuple(entry.figures["reward"] for entry in updates)
+    return Outcome(first["reward"], warm, last["reward"], first["exact"], last["exact"], rewards, seconds)
+
+
+# -- learning ----------------------------------------------------------------------------------------------------------
+
+
+def learning(console: Console, names: Sequence[str], seeds: int, quick: bool) -> bool:
+    """The first table; whether every model is better after RLTF than before it."""
+    table = Table(title=f"Held-out tasks: mean ± standard deviation over {seeds} seeds")
+    for column in ("model", "reward before", "after warm start", "after RLTF", "exact before", "exact after", "a run"):
+        table.add_column(column, justify="left" if column == "model" else "right")
+    better = True
+    for name in names:
+        recipe, more = RECIPES[name]
+        less = {"updates": 6, "evaluate_every": 0} if quick else {"evaluate_every": 0}
+        found = []
+        for seed in range(seeds):
+            path = authored.find("training", recipe, (".toml",))
+            one = run(name, Settings.read(path, {**more, **less, "seed": seed, "checkpoint_every": 0}))
+            found.append(one)
+            told = f"{one.before:.3f} -> {one.warm:.3f} -> {one.after:.3f}, exact {one.exact_after:.3f}"
+            print(f"{name} seed {seed}: {told}, {duration(one.seconds)}", file=sys.stderr, flush=True)
+        table.add_row(
+            name,
+            *(spread([getattr(one, what) for one in found]) for what in ("before", "warm", "after")),
+            *(spread([getattr(one, what) for one in found]) for what in ("exact_before", "exact_after")),
+            duration(statistics.fmean(one.seconds for one in found)),
+        )
+        began = [one.before if math.isnan(one.warm) else one.warm for one in found]
+        better &= statistics.fmean(one.after for one in found) > statistics.fmean(began)
+    console.print(table)
+    return better
+
+
+def spread(values: Sequence[float]) -> str:
+    if any(map(math.isnan, values)):
+        return "-"
+    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
+    return f"{statistics.fmean(values):.3f} ± {deviation:.3f}"
+
+
+# -- estimators --------------------------------------------------------------------------------------------------------
+
+
+def estimators(console: Console, name: str, seeds: int, quick: bool) -> None:
+    """The second table."""
+    table = Table(title=f"Updates to nine tenths of what reinforce gains ({name}, {seeds} seeds, median and range)")
+    for column in ("tasks", "estimator", "updates", "of reinforce's", "reward at the end"):
+        table.add_column(column, justify="left" if column in ("tasks", "estimator") else "right")
+    common: dict[str, Any] = {
+        **RECIPES[name][1], "samples": 4, "learning_rate": 3e-3, "schedule": "constant", "warmup": 0, "known_plans": 16,
+        "checkpoint_every": 0, "evaluate_every": 0, "updates": 15 if quick else 80,
+    }  # fmt: skip
+    rooms: dict[str, tuple[dict[str, Any], tuple[str, ...] | None]] = {
+        "image to image, 65 plans each: exact": (
+            {"train": "5,7,9,11", "held_out": "13", "tasks_per_update": 4, "warm_start": 0}, MENDING,
+        ),
+        "training tasks: exact falls back to stratified": (
+            {"train": "training", "held_out": "2", "tasks_per_update": 13}, None,
+        ),
+    }  # fmt: skip
+    path = authored.find("training", RECIPES[name][0], (".toml",))
+    for room, (more, tools) in rooms.items():
+        counts: dict[str, list[float]] = {"reinforce": [], "exact": []}
+        ends: dict[str, list[float]] = {"reinforce": [], "exact": []}
+        for seed in range(seeds):
+            curves = {}
+            for advantage in counts:
+                changes = {**common, **more, "advantage": advantage, "seed": seed}
+                curves[advantage] = run(name, Settings.read(path, changes), tools=tools).rewards
+            means = {advantage: windows(curve) for advantage, curve in curves.items()}
+            start = statistics.fmean(curve[0] for curve in curves.values())
+            goal = start + 0.9 * (max(means["reinforce"]) - start)
+            for advantage, curve in means.items():
+                reached = [number for number, value in enumerate(curve, 1) if value >= goal]
+                counts[advantage].append(reached[0] if reached else math.inf)
+                ends[advantage].append(curve[-1])
+            told = {advantage: (numbers[-1], round(ends[advantage][-1], 3)) for advantage, numbers in counts.items()}
+            print(f"{room} seed {seed}: {told}", file=sys.stderr, flush=True)
+        base = statistics.median(counts["reinforce"])
+        for advantage, numbers in counts.items():
+            middle = statistics.median(numbers)
+            table.add_row(
+                room, advantage, f"{middle:g} ({min(numbers):g} to {max(numbers):g})", f"{middle / base:.2f}",
+                spread(ends[advantage]),
+            )  # fmt: skip
+    console.print(table)
+
+
+def windows(curve: Sequence[float]) -> list[float]:
+    """The mean over the last few updates, at each of them."""
+    return [statistics.fmean(curve[max(0, number - WINDOW) : number]) for number in range(1, len(curve) + 1)]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", default="minilm,causal,t5")
+    parser.add_argument("--estimator-model", default="causal", choices=list(RECIPES))
+    parser.add_argument("--part", choices=("learning", "estimators", "both"), default="both")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="two seeds of the tiny models, few updates")
+    told = parser.parse_args()
+    names = [name for name in told.models.split(",") if not (told.quick and name == "minilm")]
+    seeds = min(told.seeds, 2) if told.quick else told.seeds
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    console = Console(width=150)
+    fine = True
+    if told.part != "estimators":
+        fine = learning(console, names, seeds, told.quick)
+    if told.part != "learning":
+        estimators(console, told.estimator_model, seeds, told.quick)
+    return 0 if fine else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

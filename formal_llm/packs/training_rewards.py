@@ -1,0 +1,167 @@
+"""The rewards of training runs by the names that recipes have for them, and what is known of a pack's tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from formal_llm.automata import Limits
+from formal_llm.errors import MissingDependency, NoValidPlan, ResourceNotFound, TrainingError
+from formal_llm.planning import Plan, Task, TaskPack
+from formal_llm.rltf.rewards import ExecutedReward, Judged, Reward, reward_of
+from formal_llm.rltf.settings import Settings
+
+if TYPE_CHECKING:
+    from formal_llm.packs.openagi.judging import PlanJudge
+    from formal_llm.rltf.warm_start import References
+
+#: The pack of which it is known which tools a task calls for, and how what its plans put out is scored.
+WITH_REFERENCES = "openagi"
+#: The folder of what tools gave, in the folder of a run whose plans are executed.
+EXECUTED = "executed"
+_NAMED = ("references", "executed")
+
+
+def reward_for(settings: Settings, pack: TaskPack, judge: PlanJudge | None = None) -> Reward:
+    """The reward that the settings name.
+
+    Args:
+        settings: of the run.
+        pack: the task pack.
+        judge: what executes plans, for the reward ``executed``.
+
+    Raises:
+        ResourceNotFound: there is no such reward.
+        TrainingError: it is not there for this pack.
+    """
+    name = settings.reward
+    if judge is not None:
+        from formal_llm.packs.openagi.data_reward import data_reward
+
+        return _stating(data_reward(judge), settings.failed_reward)
+    if name == "references":
+        if pack.name != WITH_REFERENCES:
+            raise TrainingError(
+                f"the reward 'references' is for the pack {WITH_REFERENCES}, of whose tasks it is known which tools "
+                f"they call for; for {pack.name} give a reward of your own: MODULE:FUNCTION"
+            )
+        from formal_llm.packs.openagi.references import openagi_reward
+
+        return openagi_reward()
+    try:
+        found = reward_of(name)
+    except ResourceNotFound as error:
+        if ":" in name:
+            raise
+        raise ResourceNotFound("reward", name, [*_NAMED, "MODULE:FUNCTION"]) from error
+    if type(found) is not Reward:
+        return found  # it says itself what it gives to plans that fail
+    return ExecutedReward(
+        found.judge,
+        settings.failed_reward,
+        name=None if found.identity is None else found.name,
+        deterministic=found.deterministic,
+        invalid=found.invalid,
+    )
+
+
+def _stating(reward: Reward, failed: float) -> Reward:
+    """The same reward with another one for plans that fail."""
+    if not failed:
+        return reward
+
+    def worth(task: Task, plan: Plan) -> Judged:
+        judged = reward.judge(task, plan)
+        return replace(judged, value=failed) if judged.failed else judged
+
+    return Reward(worth, name=f"{reward.name}, failed {failed!r}", deterministic=reward.deterministic, invalid=failed)
+
+
+def exact_metric() -> Mapping[str, Reward]:
+    """The metric ``exact`` of the OpenAGI tasks: 1 for a plan with just the tools that its task calls for, else 0."""
+    from formal_llm.packs.openagi.references import openagi_exact_reward
+
+    return {"exact": openagi_exact_reward()}
+
+
+def exact_tools(pack: TaskPack) -> References:
+    """For each task of the OpenAGI pack the limits of plans with just the tools that its sentence calls for.
+
+    Each of these tools once, no other tool; inputs as the task allows.
+    """
+    from formal_llm.packs.openagi.references import tools_called_for
+
+    inputs = {entry["terminal"] for entry in pack.data["inputs"].values()}
+    tools = [name for name in pack.cfg.terminals if name not in inputs]
+
+    def limits(task: Task) -> Limits:
+        wanted = tools_called_for(task)
+        return Limits(at_most={name: int(name in wanted) for name in tools}, at_least=dict.fromkeys(sorted(wanted), 1))
+
+    return limits
+
+
+def judge_of(pack: TaskPack, settings: Settings, folder: str | Path | None) -> PlanJudge:
+    """What executes plans on task data and scores what comes out.
+
+    Args:
+        pack: the task pack.
+        settings: of the run.
+        folder: of the run, for what tools gave; None: it is not kept on disk.
+
+    Raises:
+        TrainingError: the pack has no tools, or no data are given.
+        ResourceNotFound: there is no such toolkit, or there are no data.
+        MissingDependency: libraries are not installed.
+    """
+    if pack.name != WITH_REFERENCES:
+        raise TrainingError(
+            f"the reward 'executed' is for the pack {WITH_REFERENCES}, whose tools and scores are known"
+        )
+    if not settings.data:
+        raise TrainingError(
+            "the reward 'executed' needs task data: make some (formal-llm data openagi --out DIR) and give their "
+            "folder as the setting data"
+        )
+    try:
+        from formal_llm.packs.openagi.judging import PlanJudge
+        from formal_llm.packs.openagi.toolkits import TOOLKITS
+        from formal_llm.tools import Executor
+    except ImportError as error:
+        raise MissingDependency(
+            f"executing plans needs libraries: pip install 'formal-llm[openagi]' ({error})"
+        ) from error
+    if settings.toolkit not in TOOLKITS:
+        raise ResourceNotFound("toolkit", settings.toolkit, TOOLKITS)
+    tools = TOOLKITS[settings.toolkit]()
+    tools.check(pack.cfg, pack.data.get("kinds", {}), missing=True)
+    kept = None if folder is None else Path(folder) / EXECUTED
+    return PlanJudge(Executor(tools, cache=kept), settings.data, pack=pack)
+
+
+def judgeable(judge: PlanJudge, tasks: Sequence[Task], notes: list[str]) -> list[Task]:
+    """The tasks that have a plan with the tools that are there, and a score for what it puts out; with these tools."""
+    planner = judge.pack.planner()
+    found: list[Task] = []
+    without_plan: list[Task] = []
+    without_score: list[Task] = []
+    for task in map(judge.task, tasks):
+        try:
+            planner.start(task)
+        except NoValidPlan:
+            without_plan.append(task)
+            continue
+        (found if judge.score_for(task) is not None else without_score).append(task)
+    for left_out, why in ((without_plan, "no plan with these tools"), (without_score, "no score for what comes out")):
+        if left_out:
+            notes.append(f"{named(judge.pack, left_out)} left out: {why}")
+    return found
+
+
+def named(pack: TaskPack, tasks: Sequence[Task]) -> str:
+    """Tasks by their numbers, with the verb: "task 20 of the pack is"."""
+    known = {task.description: str(number) for number, task in enumerate(pack.tasks)}
+    numbers = [known.get(task.description, repr(task.description)) for task in tasks]
+    return f"task {numbers[0]} is" if len(numbers) == 1 else f"tasks {', '.join(numbers)} are"

@@ -1,0 +1,225 @@
+"""``formal-llm train``: recipes, options, what is said, Ctrl-C and going on, several processes."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+
+from formal_llm import Plan, Task
+from formal_llm.cli.main import app
+from formal_llm.cli.train import PANELS, read_settings
+from formal_llm.errors import NotationError
+from formal_llm.rltf.metrics_log import read_log
+from formal_llm.rltf.settings import Settings
+from tests import tiny_models
+
+RECIPE = """
+[what]
+train = "0,13,116"
+held_out = "7,13"
+[update]
+advantage = "rloo"
+samples = 2
+tasks_per_update = 2
+updates = 3
+rank = 2
+"""
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    printed, said = io.StringIO(), io.StringIO()
+    with redirect_stdout(printed), redirect_stderr(said), pytest.raises(SystemExit) as end:
+        app(("train", *arguments))
+    return int(end.value.code or 0), printed.getvalue(), said.getvalue()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    spoken = tiny_models.tokenizer()
+    return tiny_models.save(tmp_path_factory.mktemp("model"), tiny_models.causal(vocabulary=len(spoken)), spoken)
+
+
+@pytest.fixture
+def recipe(tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("COLUMNS", "140")
+    monkeypatch.setenv("NO_COLOR", "1")
+    file = tmp_path / "mine.toml"
+    file.write_text(f"model = {json.dumps(model)}\n{RECIPE}")
+    return str(file)
+
+
+# -- settings and options ----------------------------------------------------------------------------------------------
+
+
+def test_every_setting_is_an_option_with_its_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    code, printed, _ = run("--help")
+    assert code == 0
+    told = " ".join(printed.replace("│", " ").split())
+    for name, setting in Settings.model_fields.items():
+        assert f"--{name.replace('_', '-')} " in told
+        assert " ".join(str(setting.description).split()) in told, name
+    assert "<constant|linear|cosine>" in told
+    assert "--no-tensorboard" in told
+    for panel in PANELS.values():
+        assert panel in told
+    assert PANELS.keys() <= Settings.model_fields.keys()
+
+
+def test_options_count_instead_of_the_recipe(recipe: str) -> None:
+    settings = read_settings(recipe, {"samples": 5, "targets": ["q_proj"]})
+    assert (settings.samples, settings.tasks_per_update, settings.targets) == (5, 2, ("q_proj",))
+    assert settings.learning_rate == Settings().learning_rate
+    assert read_settings("openagi", {}).advantage == "reinforce"
+
+
+def test_wrong_settings_say_where_they_stand(recipe: str) -> None:
+    with pytest.raises(NotationError, match="the command line: samples"):
+        read_settings(recipe, {"samples": 0})
+    Path(recipe).write_text("sampels = 3")
+    with pytest.raises(NotationError, match=r"mine.toml.*no setting sampels; did you mean samples"):
+        read_settings(recipe, {"samples": 3})
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "said"),
+    [
+        (("--samples", "0"), 2, "samples: Input should be greater than or equal to 1, not 0"),
+        (("--samples", "x"), 2, "Invalid value for '--samples'"),
+        (("--sampels", "2"), 2, "No such option"),
+        (("--schedule", "steep"), 2, "'constant'"),
+        (("--advantage", "exat"), 2, "did you mean exact?"),
+        (("--train", "trainin"), 2, "Did you mean 'training'?"),
+        (("--train", "185"), 2, "no task '185'"),
+        (("--reward", "refrences"), 2, "Did you mean 'references'?"),
+        (("--reward", "executed"), 2, "formal-llm data openagi"),
+        (("--pack", "openagy"), 2, "Did you mean 'openagi'?"),
+        (("--model", "builtin"), 3, "builtin cannot be trained"),
+        (("--model", "some/where/else"), 3, "no folder 'some/where/else'"),
+        (("--adapter", "nowhere"), 2, "no adapter file"),
+        (("--processes", "2"), 2, "torchrun --nproc-per-node 2"),
+    ],
+)
+def test_what_cannot_be_done_is_said(recipe: str, tmp_path: Path, more: tuple[str, ...], code: int, said: str) -> None:
+    ended, printed, told = run(recipe, *more, "--out", str(tmp_path / "run"))
+    assert (ended, printed) == (code, "")
+    assert said in " ".join(told.replace("│", " ").split())
+
+
+def test_recipes_that_are_not_there() -> None:
+    code, _, said = run("minilm-dem", "--out", "run")
+    assert code == 2
+    assert "Did you mean 'minilm-demo'? There are: minilm-demo, openagi, tiny." in said
+
+
+def test_a_dry_run_tells_and_writes_nothing(recipe: str, tmp_path: Path) -> None:
+    code, printed, said = run(recipe, "--dry-run", "--warm-start", "2", "--out", str(tmp_path / "run"))
+    assert (code, said) == (0, "")
+    lines = printed.splitlines()
+    assert "samples = 2" in lines
+    assert 'advantage = "rloo"' in lines
+    assert "note: task 13 is trained on, so not held out" in lines
+    assert "3 tasks to train on, with the number of their plans:" in lines
+    assert "  348,042,253  Given noisy image, how to return the regular image step by step?" in lines
+    assert "1 task held out:" in lines
+    assert lines[-1] == f"3 updates after 2 of warm start, into {tmp_path / 'run'}; nothing was written"
+    assert not (tmp_path / "run").exists()
+
+
+# -- runs --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_from_the_recipe_to_the_report(recipe: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    code, printed, said = run(recipe, "--evaluate-every", "2", "--out", str(out))
+    assert code == 0, said
+    first, second, *places = printed.splitlines()
+    assert first.startswith("held-out reward: ")
+    assert second.startswith("held-out exact: ")
+    assert places == [str(out / name) for name in ("final", "best", "report.md")]
+    assert "note: task 13 is trained on, so not held out" in said
+    assert "update 2: held-out tasks: reward" in said
+    assert "done after 3 of 3 updates" in said
+    entries = read_log(out)
+    assert [entry.step for entry in entries if entry.kind == "update"] == [1, 2, 3]
+    assert entries[0].data["settings"]["evaluate_every"] == 2
+    assert (out / "rewards.sqlite").exists()
+    again, _, told = run(recipe, "--out", str(out))
+    assert again == 2
+    assert "has a run already: go on with it (--resume)" in told
+
+
+def pressing(task: Task, plan: Plan) -> float:
+    """A reward during which somebody presses Ctrl-C."""
+    if not _pressed:
+        _pressed.append(True)
+        os.kill(os.getpid(), signal.SIGINT)
+    return 1.0
+
+
+_pressed: list[bool] = []
+
+
+def test_ctrl_c_ends_with_a_checkpoint_and_says_how_to_go_on(recipe: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    _pressed.clear()
+    reward = ("--reward", f"{__name__}:pressing", "--held-out", "")
+    code, _, said = run(recipe, *reward, "--tensorboard", "--out", str(out))
+    assert code == 130
+    assert "interrupted after update 1; go on with: " in said
+    command = shlex.split(said.partition("go on with: ")[2])
+    assert command[:2] == ["formal-llm", "train"]
+    assert command[-3:] == ["--out", str(out), "--resume"]
+    assert "--tensorboard" in command
+    code, printed, said = run(*command[2:])
+    assert code == 0, said
+    assert "going on after update 1" in said
+    assert printed.splitlines()[0] == str(out / "final")
+    assert [entry.step for entry in read_log(out) if entry.kind == "update"] == [1, 2, 3]
+
+
+def failing(task: Task, plan: Plan) -> float:
+    return float("nan")
+
+
+def test_a_reward_that_is_no_number_names_the_plan(recipe: str, tmp_path: Path) -> None:
+    code, _, said = run(recipe, "--reward", f"{__name__}:failing", "--out", str(tmp_path / "run"))
+    assert code == 2
+    assert "is nan, not a finite number (task: 'Given" in said
+
+
+def test_a_reward_in_the_folder_where_one_stands(recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "reward_beside.py").write_text("def short(task, plan):\n    return 1 / len(plan.word)\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
+    code, _, said = run(recipe, "--reward", "reward_beside:short", "--updates", "1", "--out", "run")
+    assert code == 0, said
+
+
+@pytest.mark.slow
+def test_two_processes_and_one_voice(recipe: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "formal_llm", "train"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1", "CUDA_VISIBLE_DEVICES": ""}
+    arguments = [recipe, "--processes", "2", "--updates", "2", "--out", str(out)]
+    done = subprocess.run(
+        [sys.executable, *command, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("held-out reward") == 1
+    assert done.stderr.count("note: task 13") == 1
+    assert [entry.step for entry in read_log(out) if entry.kind == "update"] == [1, 2]

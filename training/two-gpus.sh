@@ -1,0 +1,13 @@
+#!/bin/sh
+# Training on the GPUs of one machine: sh training/two-gpus.sh MODEL DIR [options of formal-llm train]
+#
+# Each process has whole groups of samples, so tasks_per_update should be a multiple of the number of processes. --processes
+# makes sure that there are as many as meant: one process alone would train the same, only slower, and nobody would notice.
+set -eu
+GPUS="${GPUS:-2}"
+MODEL="$1"
+DIR="$2"
+shift 2
+exec torchrun --standalone --nproc-per-node "$GPUS" -m formal_llm train openagi \
+    --model "$MODEL" --out "$DIR" --processes "$GPUS" \
+    --advantage rloo --samples 8 --tasks-per-update 12 --dtype bfloat16 "$@"
