@@ -54,7 +54,16 @@ RECIPES: dict[str, tuple[str, dict[str, Any]]] = {
         "tiny",
         {"targets": ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")},
     ),
-    "t5": ("tiny", {"targets": ("q", "k", "v", "o", "wi", "wo"), "warm_start": 30, "warm_learning_rate": 1e-2}),
+    "t5": (
+        "tiny",
+        {
+            "targets": ("q", "k", "v", "o", "wi", "wo"),
+            "warm_start": 50,
+            "warm_plans": 4,
+            "warm_learning_rate": 1e-2,
+            "learning_rate": 7e-4,
+        },
+    ),
 }
 #: The tools that make an image of an image: with them a task has 65 plans.
 MENDING = ("colorization", "super_resolution", "denoising", "deblurring", "input_image")

@@ -104,7 +104,7 @@ def read_toolkit(pack: TaskPack, name: str) -> Toolkit:
     module = f"formal_llm.packs.{pack.name}"
     if not pack.name.isidentifier() or find_spec("formal_llm.packs") is None or find_spec(module) is None:
         raise FormalLLMError(f"the task pack {pack.name} has no tools, so there is no toolkit {name!r}")
-    toolkits = import_module(f"{module}.toolkits").TOOLKITS
+    toolkits = import_module(f"{module}.toolkits").AT_HAND
     if name not in toolkits:
         raise ResourceNotFound("toolkit", name, toolkits)
     made: Toolkit = toolkits[name]()

@@ -120,7 +120,7 @@ def summarization(text: str) -> str:
     Path("begun").touch()
     time.sleep(300)
 
-toolkits.TOOLKITS = {"classical": lambda: Toolkit([summarization])}
+toolkits.AT_HAND = {"classical": lambda: Toolkit([summarization])}
 main()
 """
 

@@ -297,3 +297,10 @@ def test_the_book_has_every_setting_as_it_is() -> None:
         default = str(setting.default).lower() if isinstance(setting.default, bool) else setting.default
         shown = "" if setting.default in ("", (), None) else f"`{default}`"
         assert f"| `{name}` | {shown} | {setting.description} |".replace("||", "\\|\\|") in page, name
+
+
+def test_the_script_for_several_gpus_uses_options_that_exist() -> None:
+    text = (Path(__file__).parents[2] / "training" / "two-gpus.sh").read_text(encoding="utf-8")
+    command = text.partition("exec torchrun ")[2]
+    options = {word.removeprefix("--").replace("-", "_") for word in command.split() if word.startswith("--")}
+    assert options - {"standalone", "nproc_per_node", "out"} <= Settings.model_fields.keys()

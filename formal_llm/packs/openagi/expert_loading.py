@@ -314,8 +314,7 @@ def hub_answers(seconds: float = 5.0) -> bool:
         MissingDependency: huggingface_hub is not installed.
     """
     try:
-        from huggingface_hub import constants
-        from huggingface_hub.utils import get_session
+        from huggingface_hub import constants, get_session
     except ImportError as error:
         raise MissingDependency(f"experts need huggingface_hub: {_HOW}") from error
     try:

@@ -16,7 +16,14 @@ def classical() -> Toolkit:
 
 
 def experts() -> Toolkit:
-    """The models of the hub (:func:`formal_llm.packs.openagi.experts.experts`), as the settings say.
+    """The models of the hub (:func:`formal_llm.packs.openagi.experts.experts`), as the settings say."""
+    from formal_llm.packs.openagi.experts import experts as made
+
+    return made()
+
+
+def experts_at_hand() -> Toolkit:
+    """The experts for somebody who waits for them, and reads what is left out.
 
     Where checkpoints are not on this machine and the hub does not answer, their tools are left out, so that nobody
     waits for minutes until each has failed.
@@ -32,5 +39,6 @@ def experts() -> Toolkit:
     return tools if everything or hub_answers() else made(offline=True)
 
 
-#: What makes each toolkit.
+#: What makes each toolkit, and what makes it for a person at the terminal.
 TOOLKITS: Mapping[str, Callable[[], Toolkit]] = MappingProxyType({"classical": classical, "experts": experts})
+AT_HAND: Mapping[str, Callable[[], Toolkit]] = MappingProxyType({**TOOLKITS, "experts": experts_at_hand})
