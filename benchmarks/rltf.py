@@ -76,7 +76,7 @@ def environment(folder: Path) -> Path:
     if not done.exists():
         venv.create(folder, with_pip=True, clear=True)
         for packages in (*PACKAGES, ("-e", f"{ROOT}[rltf]")):
-            subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
+            subprocess.run([python, "-m", "pip", "install", "--quiet", "--quiet", *packages], check=True)
         done.touch()
     return python
 
@@ -172,6 +172,9 @@ def main() -> None:
     parser.add_argument("--walks", type=int, default=1_300, help="walks of which the longest sets TRL's new tokens")
     parser.add_argument("--environment", type=Path, default=ROOT / "build" / "trl", help="where TRL is installed")
     arguments = parser.parse_args()
+    import torch
+
+    torch.set_num_threads(arguments.threads)
     console = Console(width=120)
     python = environment(arguments.environment)
     folder = ROOT / "build" / "rltf"
