@@ -22,6 +22,9 @@ from formal_llm.llms.question import Question
 from formal_llm.rltf.episode import Episode
 from formal_llm.rltf.policy import Policy
 
+#: A coefficient up to this is what rounding leaves of plans that outweigh each other; such a question has no gradient.
+_NOTHING = 1e-12
+
 
 @dataclass(eq=False)
 class _Asked:
@@ -84,6 +87,8 @@ class Objective:
     policy: Policy
     scale: float = 1.0
     _asked: dict[Hashable, _Asked] = field(default_factory=dict)
+    _objects: dict[int, _Asked] = field(default_factory=dict)
+    _seen: list[Question] = field(default_factory=list)
 
     def add(self, episodes: Sequence[Episode], weights: Sequence[float], *, met: bool = True) -> None:
         """Add the episodes of one task.
@@ -101,14 +106,22 @@ class Objective:
             if not math.isfinite(weight):
                 raise _failed("the weight of a plan", weight, episode)
             for decision in episode.decisions:
-                key = self.policy.scorer.key(decision.question)
-                asked = self._asked.get(key)
-                if asked is None:
-                    question = decision.question
-                    asked = self._asked[key] = _Asked(question, [0.0] * len(question.options), episode=episode)
+                asked = self._of(decision.question, episode)
                 asked.coefficients[decision.number - 1] += weight * self.scale
                 if met:
                     asked.visits += self.scale / many
+
+    def _of(self, question: Question, episode: Episode) -> _Asked:
+        """The distinct question; samples of one task share their question objects, which is told at once."""
+        asked = self._objects.get(id(question))
+        if asked is None:
+            key = self.policy.scorer.key(question)
+            asked = self._asked.get(key)
+            if asked is None:
+                asked = self._asked[key] = _Asked(question, [0.0] * len(question.options), episode=episode)
+            self._objects[id(question)] = asked
+            self._seen.append(question)  # as long as it is there, no other one has its identity
+        return asked
 
     def backward(self, terms: Terms) -> Measured:
         """Add the gradient of the loss to those of the policy's parameters.
@@ -118,63 +131,80 @@ class Objective:
         """
         import torch
 
+
         measured = Measured()
-        for part in self._parts(terms):
-            questions = [asked.question for asked in part]
-            logs = self.policy.log_probabilities(questions)
-            legal = torch.zeros_like(logs, dtype=torch.bool)
-            wanted = torch.zeros(logs.shape)
-            for row, asked in enumerate(part):
-                legal[row, : len(asked.coefficients)] = True
-                wanted[row, : len(asked.coefficients)] = torch.tensor(asked.coefficients)
-            finite = torch.isfinite(logs.detach()) | ~legal
-            if not bool(finite.all()):
-                row = int((~finite).any(dim=1).nonzero()[0])
-                value = float(logs.detach()[row][legal[row]].sum())
-                raise _failed("the policy's log-probability", value, part[row].episode)
-            logs = logs.masked_fill(~legal, 0.0)
-            visits = torch.tensor([asked.visits for asked in part], device=logs.device)
-            chances = logs.exp().masked_fill(~legal, 0.0)
-            entropy = (visits * -(chances * logs).sum(dim=1)).sum()
-            objective = (wanted.to(logs.device) * logs).sum() + terms.entropy * entropy
-            if terms.kl:
-                base = self.policy.reference(questions).to(logs.device).masked_fill(~legal, 0.0)
-                distance = (visits * (chances * (logs - base)).sum(dim=1)).sum()
-                objective = objective - terms.kl * distance
-                measured.kl += float(distance.detach())
-            loss = -objective
-            if not bool(torch.isfinite(loss.detach())):
-                raise _failed("the loss", float(loss.detach()), part[0].episode)
+        quiet = not (terms.entropy or terms.kl)
+        asked = list(self._asked.values())
+        moving = [one for one in asked if not quiet or max(map(abs, one.coefficients)) > _NOTHING]
+        for part in _parts(moving, terms.questions_per_pass):
+            loss = self._loss(part, terms, measured)
             loss.backward()
             measured.loss += float(loss.detach())
-            measured.entropy += float(entropy.detach())
-            measured.questions += len(part)
+        still = [one for one in asked if quiet and max(map(abs, one.coefficients)) <= _NOTHING]
+        with torch.no_grad():  # they have no gradient; only their entropy is told
+            for part in _parts(still, terms.questions_per_pass):
+                self._loss(part, terms, measured)
         return measured
 
-    def _parts(self, terms: Terms) -> Iterator[list[_Asked]]:
-        """The distinct questions that have something to say, in parts."""
-        quiet = not (terms.entropy or terms.kl)
-        all_of_them = [asked for asked in self._asked.values() if not quiet or any(asked.coefficients) or asked.visits]
-        for begin in range(0, len(all_of_them), terms.questions_per_pass):
-            yield all_of_them[begin : begin + terms.questions_per_pass]
+    def _loss(self, part: Sequence[_Asked], terms: Terms, measured: Measured) -> Any:
+        """The loss of some questions."""
+        import torch
+
+        questions = [asked.question for asked in part]
+        logs = self.policy.log_probabilities(questions)
+        legal = torch.zeros(logs.shape, dtype=torch.bool)
+        wanted = torch.zeros(logs.shape)
+        for row, asked in enumerate(part):
+            legal[row, : len(asked.coefficients)] = True
+            wanted[row, : len(asked.coefficients)] = torch.tensor(asked.coefficients)
+        legal = legal.to(logs.device)
+        finite = torch.isfinite(logs.detach()) | ~legal
+        if not bool(finite.all()):
+            row = int((~finite).any(dim=1).nonzero()[0])
+            value = float(logs.detach()[row][legal[row]].sum())
+            raise _failed("the policy's log-probability", value, part[row].episode)
+        logs = logs.masked_fill(~legal, 0.0)
+        visits = torch.tensor([asked.visits for asked in part], device=logs.device)
+        chances = logs.exp().masked_fill(~legal, 0.0)
+        entropy = (visits * -(chances * logs).sum(dim=1)).sum()
+        objective = (wanted.to(logs.device) * logs).sum() + terms.entropy * entropy
+        if terms.kl:
+            base = self.policy.reference(questions).to(logs.device).masked_fill(~legal, 0.0)
+            distance = (visits * (chances * (logs - base)).sum(dim=1)).sum()
+            objective = objective - terms.kl * distance
+            measured.kl += float(distance.detach())
+        loss = -objective
+        if not bool(torch.isfinite(loss.detach())):
+            raise _failed("the loss", float(loss.detach()), part[0].episode)
+        measured.entropy += float(entropy.detach())
+        measured.questions += len(part)
+        return loss
+
+
+def _parts(asked: Sequence[_Asked], size: int) -> Iterator[Sequence[_Asked]]:
+    return (asked[begin : begin + size] for begin in range(0, len(asked), size))
 
 
 def log_probabilities_of(policy: Policy, episodes: Sequence[Episode], *, questions_per_pass: int = 1024) -> list[float]:
     """The natural logarithm of the probability of each plan under a policy; each distinct question is read once."""
     import torch
 
+    places: dict[int, int] = {}  # by the identity of a question: samples of a task share the object
     numbers: dict[Hashable, int] = {}
     questions: list[Question] = []
     for episode in episodes:
         for decision in episode.decisions:
-            if numbers.setdefault(policy.scorer.key(decision.question), len(questions)) == len(questions):
-                questions.append(decision.question)
+            if id(decision.question) not in places:
+                number = numbers.setdefault(policy.scorer.key(decision.question), len(questions))
+                if number == len(questions):
+                    questions.append(decision.question)
+                places[id(decision.question)] = number
     rows: list[Any] = []
     with torch.no_grad():
         for begin in range(0, len(questions), questions_per_pass):
             rows += policy.log_probabilities(questions[begin : begin + questions_per_pass]).tolist()
     return [
-        math.fsum(rows[numbers[policy.scorer.key(d.question)]][d.number - 1] for d in episode.decisions)
+        math.fsum(rows[places[id(decision.question)]][decision.number - 1] for decision in episode.decisions)
         for episode in episodes
     ]
 

@@ -1,10 +1,16 @@
-"""Rollouts: many walks that advance together, each choice drawn from the policy."""
+"""Rollouts: many walks that advance together, each choice drawn from the policy.
+
+Walks for one task that have made the same choices stand at the same place and are asked the same question. So the walks
+of a task share a tree: each place in it is one walk, one question and one answer of the policy, made when the first
+sample comes there, and a sample only draws its way through. What a rollout costs goes with the places, not with the
+samples.
+"""
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -35,20 +41,91 @@ class Start:
     seed: str | None = None
 
 
-@dataclass(eq=False)
-class _Rolling:
-    """A walk under way."""
+@dataclass(eq=False, slots=True)
+class _Place:
+    """A place in the tree of a task: where all walks stand that made the same choices.
 
-    start: Start
+    Attributes:
+        walk: stands here; before the question that is under way, where that is a selection.
+        parent, number: the place before it, and what was chosen there; None and 0 at the root.
+        selecting: of a selection that is under way, the numbers chosen in its own questions so far.
+        question: the question here, of exactly one option; None where the plan is finished.
+        logs: the logarithms of the options' probabilities, once they are known.
+        next: the places after it, by number.
+        episode: at the end, the episode that leads here, once it has been made.
+    """
+
     walk: Walk
-    rng: random.Random | None
-    #: For each question of the walk, by identity, its decisions and their log-probability. A walk that backs out of a
-    #: dead end asks anew; what counts are the questions that its plan came from.
-    made: dict[int, tuple[Question, list[Decision], float]] = field(default_factory=dict)
-    asked: Question | None = None
-    choosing: Generator[Question, int, tuple[int, ...]] | None = None
-    decisions: list[Decision] = field(default_factory=list)
-    log_probability: float = 0.0
+    parent: _Place | None = None
+    number: int = 0
+    selecting: tuple[int, ...] = ()
+    question: Question | None = None
+    logs: list[float] | None = None
+    next: dict[int, _Place] = field(default_factory=dict)
+    episode: Episode | None = None
+
+    @classmethod
+    def root(cls, walk: Walk) -> _Place:
+        """The first place of a walk."""
+        return cls(walk)._settled()
+
+    def after(self, number: int) -> _Place:
+        """The place where a choice leads."""
+        if number not in self.next:
+            asked = self.walk.question
+            assert asked is not None
+            if asked.several:
+                selecting = (*self.selecting, number)
+                following, chosen = _selected(asked, selecting)
+                if following is not None:
+                    self.next[number] = _Place(self.walk, self, number, selecting, following)
+                    return self.next[number]
+            else:
+                chosen = (number,)
+            walk = self.walk.fork()
+            walk.answer(Answer(chosen))
+            self.next[number] = _Place(walk, self, number)._settled()
+        return self.next[number]
+
+    def _settled(self) -> _Place:
+        """With the question that the walk asks here; a selection of which there is only one is made."""
+        while (asked := self.walk.question) is not None and asked.several:
+            self.question, chosen = _selected(asked, ())
+            if self.question is not None:
+                return self
+            self.walk.answer(Answer(chosen))
+        self.question = asked
+        return self
+
+    def finished(self, start: Start) -> Episode:
+        """The episode that ends here."""
+        if self.episode is None:
+            # A walk that backed out of a dead end asked anew; what counts are the questions that its plan came from.
+            counted = set(map(id, self.walk.questions))
+            decisions: list[Decision] = []
+            logs: list[float] = []
+            place = self
+            while (before := place.parent) is not None:
+                asked, told = before.walk.question, before.question
+                assert told is not None
+                if id(asked) in counted:
+                    decisions.append(Decision(told, place.number))
+                    logs.append(0.0 if before.logs is None else before.logs[place.number - 1])
+                place = before
+            self.episode = Episode(start.index, start.task, self.walk.plan, tuple(reversed(decisions)), math.fsum(logs))
+        return self.episode
+
+
+def _selected(asked: Question, numbers: Sequence[int]) -> tuple[Question | None, tuple[int, ...]]:
+    """The next question of a selection after some numbers; None and what is selected, where that was all."""
+    steps = one_by_one(asked)
+    try:
+        question = next(steps)
+        for number in numbers:
+            question = steps.send(number)
+    except StopIteration as end:
+        return None, end.value
+    return question, ()
 
 
 def rollout(
@@ -67,28 +144,34 @@ def rollout(
         on_done: called with each episode as it ends.
 
     Returns:
-        The episodes, in the order of the starts.
+        The episodes, in the order of the starts. Starts that came to the same plan by the same choices share theirs.
 
     Raises:
         NoValidPlan, BudgetExceeded: as :meth:`Planner.plan` does.
         LLMError: a question is too long for the model.
     """
     found: dict[int, Episode] = {}
+    roots: dict[Hashable, _Place] = {}
     coming = enumerate(starts)
-    rolling: dict[int, _Rolling] = {}
+    rolling: dict[int, tuple[Start, _Place, random.Random | None]] = {}
     while True:
         room = together - len(rolling)
         fresh = list(islice(coming, room))
         for number, start in fresh:
-            rng = None if start.seed is None else random.Random(start.seed)
-            one = rolling[number] = _Rolling(start, planner.start(start.task, name=str(number)), rng)
-            one.asked = _next_question(one)
-        for number in [number for number, one in rolling.items() if one.asked is None]:
-            found[number] = _ended(rolling.pop(number))
-            if on_done is not None:
-                on_done(found[number])
+            root = roots.get((start.index, start.task))
+            if root is None:
+                root = roots[start.index, start.task] = _Place.root(planner.start(start.task, name=str(start.index)))
+            rolling[number] = (start, root, None if start.seed is None else random.Random(start.seed))
+        for number, (start, place, _) in list(rolling.items()):
+            if place.question is None:
+                found[number] = place.finished(start)
+                del rolling[number]
+                if on_done is not None:
+                    on_done(found[number])
         if rolling:
-            _answer(policy, list(rolling.values()))
+            _answer(policy, [place for _, place, _ in rolling.values() if place.logs is None])
+            for number, (start, place, rng) in rolling.items():
+                rolling[number] = (start, place.after(_drawn(place, rng)), rng)
         elif room and not fresh:
             return [found[number] for number in sorted(found)]
 
@@ -101,75 +184,34 @@ def replay(planner: Planner, start: Start, numbers: Sequence[int]) -> Episode:
     Raises:
         ValueError: the numbers do not lead to a plan of the task.
     """
-    one = _Rolling(start, planner.start(start.task), None)
-    one.asked = _next_question(one)
+    place = _Place.root(planner.start(start.task))
     for number in numbers:
-        if one.asked is None or not 1 <= number <= len(one.asked.options):
+        if place.question is None or not 1 <= number <= len(place.question.options):
             raise ValueError(f"the numbers {numbers} lead to no plan of {start.task.description!r}")
-        one.decisions.append(Decision(one.asked, number))
-        one.asked = _advance(one, number)
-    if one.asked is not None:
+        place = place.after(number)
+    if place.question is not None:
         raise ValueError(f"the numbers {numbers} end before a plan of {start.task.description!r} does")
-    return _ended(one)
+    return place.finished(start)
 
 
-def _answer(policy: Policy, rolling: Sequence[_Rolling]) -> None:
-    """One round: the policy's distribution for each question, a number drawn from it, the next question."""
+def _answer(policy: Policy, places: Sequence[_Place]) -> None:
+    """Have the policy answer the questions of some places; several samples may stand at one."""
     import torch
 
+    distinct = {id(place): place for place in places}
+    if not distinct:
+        return
     with torch.no_grad():
-        table = policy.log_probabilities([one.asked for one in rolling if one.asked is not None]).tolist()
-    for one, row in zip(rolling, table, strict=True):
-        assert one.asked is not None
-        logs = row[: len(one.asked.options)]
-        if one.rng is None:
-            number = max(range(len(logs)), key=logs.__getitem__) + 1
-        else:
-            number = one.rng.choices(range(1, len(logs) + 1), [math.exp(value) for value in logs])[0]
-        one.decisions.append(Decision(one.asked, number))
-        one.log_probability += logs[number - 1]
-        one.asked = _advance(one, number)
+        table = policy.log_probabilities([p.question for p in distinct.values() if p.question is not None]).tolist()
+    for place, row in zip(distinct.values(), table, strict=True):
+        assert place.question is not None
+        place.logs = row[: len(place.question.options)]
 
 
-def _advance(one: _Rolling, number: int) -> Question | None:
-    """The next question of exactly one option; None at the end of the walk."""
-    numbers = (number,)
-    if one.choosing is not None:
-        try:
-            return one.choosing.send(number)
-        except StopIteration as end:
-            numbers = end.value
-    question = one.walk.question
-    assert question is not None
-    one.made[id(question)] = (question, one.decisions, one.log_probability)
-    one.walk.answer(Answer(numbers))
-    return _next_question(one)
-
-
-def _next_question(one: _Rolling) -> Question | None:
-    one.choosing, one.decisions, one.log_probability = None, [], 0.0
-    while (question := one.walk.question) is not None:
-        if not question.several:
-            return question
-        choosing = one_by_one(question)
-        try:
-            first = next(choosing)
-        except StopIteration as end:  # one option: nothing to ask
-            one.made[id(question)] = (question, [], 0.0)
-            one.walk.answer(Answer(end.value))
-        else:
-            one.choosing = choosing
-            return first
-    return None
-
-
-def _ended(one: _Rolling) -> Episode:
-    plan = one.walk.plan
-    steps = [one.made[id(question)] for question in one.walk.questions if id(question) in one.made]
-    return Episode(
-        one.start.index,
-        one.start.task,
-        plan,
-        tuple(decision for _, decisions, _ in steps for decision in decisions),
-        math.fsum(value for _, _, value in steps),
-    )
+def _drawn(place: _Place, rng: random.Random | None) -> int:
+    """The number of the most probable option, or of one that is drawn."""
+    logs = place.logs
+    assert logs is not None
+    if rng is None:
+        return max(range(len(logs)), key=logs.__getitem__) + 1
+    return rng.choices(range(1, len(logs) + 1), [math.exp(value) for value in logs])[0]

@@ -183,7 +183,6 @@ def test_what_fails_in_one_process_ends_all(tmp_path: Path) -> None:
     command = [*launch, str(HERE / "training_runs.py"), str(tmp_path), "--fail", "1"]
     done = subprocess.run(command, env=ENVIRONMENT, timeout=300, capture_output=True, text=True)
     assert done.returncode != 0
-    assert "process 1 failed" in done.stderr
     assert "not a finite number" in done.stderr
 
 
