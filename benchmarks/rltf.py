@@ -1,6 +1,6 @@
 """Samples per second in training: the library's trainer against TRL's GRPO and RLOO trainers, on one small model.
 
-Run: python benchmarks/rltf.py [--width 64 --layers 2]
+Run: python -m benchmarks.rltf [--width 64 --layers 2] [--taught 20]
 
 A sample is a plan with its reward, the update included. All contenders run in one side environment (``build/trl``,
 made by the first run: TRL is not needed by the library), in processes of their own, with the same number of threads:
@@ -9,15 +9,20 @@ reward, LoRA of rank 8 on ``q_proj`` and ``v_proj``, float32 on the CPU. The fir
 interleaved; the best update time of all rounds counts, for every contender alike. The last column compares CPU time,
 which other work on the machine disturbs less.
 
+How sure the policy is of itself decides how often two samples are asked the same question, which the library computes
+once. So the model has imitated plans with the right tools for ``--taught`` steps before: with 0 its weights are random
+and hardly a question comes twice, the worst case; in training it comes ever nearer to the other end, where all samples
+of a task get the same reward and nothing is left to learn. The learning rate is so small that it stays where it is.
+
 The library asks a question at a time and scores the legal answers. TRL's trainers generate text, in three ways:
 
 choice by choice
     The very prompts of the library: a completion is one choice, with as many new tokens as the longest number has, or
-    with the 30 of the paper's scripts. A plan takes as many completions as it has choices (the mean over random walks),
-    and so many of them count as one sample. Prompts are the questions of random walks.
+    with the 30 of the paper's scripts. A plan takes as many completions as it has choices (the mean over walks of the
+    model), and so many of them count as one sample. Prompts are the questions of walks of the model.
 whole walk, rules stated
-    A completion is a whole walk as numbers, with as many new tokens as the longest of ``--walks`` random walks needs.
-    The prompt is that of ``formal_llm.rltf.export``. It states the rules, since a later question is never shown.
+    A completion is a whole walk as numbers, with as many new tokens as the longest of ``--walks`` walks needs. The
+    prompt is that of ``formal_llm.rltf.export``. It states the rules, since a later question is never shown.
 whole walk, first question only
     The same with the shortest prompt that could be asked. A model cannot know from it what its numbers will mean.
 
@@ -42,6 +47,9 @@ from rich.table import Table
 from benchmarks import tiny_decoder
 from formal_llm import Planner, RandomLLM, Task, TaskPack
 from formal_llm.rltf.export import INSTRUCTION, write_tasks
+from formal_llm.rltf.policy import Policy
+from formal_llm.rltf.rollout import Start, rollout
+from formal_llm.rltf.warm_start import reference_plans
 
 ROOT = Path(__file__).parents[1]
 #: torch first: what asks for a plain torch would bring gigabytes of another build.
@@ -83,7 +91,7 @@ def environment(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class Walked:
-    """Random walks over the tasks.
+    """Walks of the model over the tasks.
 
     Attributes:
         rows: one for each question: its task, its prompt as a chat, the choices made before it.
@@ -98,28 +106,47 @@ class Walked:
     digits: int
 
 
-def walked(planner: Planner, tasks: tuple[Task, ...], tokenizer: Any, walks: int) -> Walked:
-    """Walk at random, task after task."""
+def teach(model: Any, tokenizer: Any, pack: TaskPack, tasks: tuple[Task, ...], steps: int) -> None:
+    """Have a model imitate plans with just the right tools; all its weights are trained."""
+    import torch
+
+    from formal_llm.llms.local.model import TransformersLLM
+    from formal_llm.packs.training_rewards import exact_tools
+
+    scorer = TransformersLLM.of(model, tokenizer, cache_bytes=0).scorer
+    planner = pack.planner()
+    plans = reference_plans(planner, tasks, 2, references=exact_tools(pack))
+    decisions = [decision for both in plans for episode in both for decision in episode.decisions]
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    numbers = torch.tensor([decision.number - 1 for decision in decisions])
+    for _ in range(steps):
+        optimizer.zero_grad()
+        logs = scorer.log_probabilities([decision.question for decision in decisions])
+        (-logs[torch.arange(len(decisions)), numbers].mean()).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        scorer.forget()
+
+
+def walked(planner: Planner, tasks: tuple[Task, ...], tokenizer: Any, model: Path, walks: int) -> Walked:
+    """Have a model walk, task after task, each choice drawn from it."""
+    starts = [Start(number % len(tasks), tasks[number % len(tasks)], str(number)) for number in range(walks)]
+    episodes = rollout(planner, Policy(f"transformers:{model}"), starts)
     rows: list[dict[str, Any]] = []
-    tokens = digits = asked = 0
+    tokens = digits = 0
 
     def length(text: str) -> int:
         return len(tokenizer(text, add_special_tokens=False)["input_ids"])
 
-    for number in range(walks):
-        place = number % len(tasks)
-        walk, llm = planner.start(tasks[place]), RandomLLM(number)
-        numbers: list[int] = []
-        while (question := walk.question) is not None:
-            if number < len(tasks):
-                chat = [{"role": message.role, "content": message.content} for message in question.messages]
-                rows.append({"task": place, "prompt": chat, "before": list(numbers)})
-            digits = max(digits, length(str(len(question.options))))
-            numbers.append(llm.choose(question).number)
-            walk.answer(numbers[-1])
-        asked += len(numbers)
+    for number, episode in enumerate(episodes):
+        numbers = [decision.number for decision in episode.decisions]
         tokens = max(tokens, length(" ".join(map(str, numbers))))
-    return Walked(rows, asked / walks, tokens + 1, digits)
+        digits = max(digits, *(length(str(len(decision.question.options))) for decision in episode.decisions))
+        if number < len(tasks):
+            for place, decision in enumerate(episode.decisions):
+                chat = [{"role": said.role, "content": said.content} for said in decision.question.messages]
+                rows.append({"task": episode.index, "prompt": chat, "before": numbers[:place]})
+    return Walked(rows, sum(len(episode.decisions) for episode in episodes) / walks, tokens + 1, digits)
 
 
 def first_questions(planner: Planner, tasks: tuple[Task, ...]) -> list[dict[str, Any]]:
@@ -164,6 +191,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--width", type=int, default=64, help="the size of the model's hidden states")
     parser.add_argument("--layers", type=int, default=2, help="the model's layers")
+    parser.add_argument("--taught", type=int, default=20, help="steps of imitation before")
     parser.add_argument("--samples", type=int, default=8, help="of each task in an update")
     parser.add_argument("--warm", type=int, default=1, help="updates that are not measured")
     parser.add_argument("--updates", type=int, default=2, help="updates that are measured, in each round")
@@ -187,9 +215,10 @@ def main() -> None:
     tokenizer = tiny_decoder.tokenizer(tiny_decoder.questions(planner, pack.tasks))
     model = tiny_decoder.decoder(arguments.width, arguments.layers)
     tiny_decoder.quiet()
+    teach(model, tokenizer, pack, tasks, arguments.taught)
     model.save_pretrained(folder / "model")
     tokenizer.save_pretrained(folder / "model")
-    walks = walked(planner, tasks, tokenizer, arguments.walks)
+    walks = walked(planner, tasks, tokenizer, folder / "model", arguments.walks)
     exported = str(write_tasks(folder / "tasks.jsonl", planner, tasks))
     short = written(folder / "first.jsonl", first_questions(planner, tasks))
     single = written(folder / "choices.jsonl", walks.rows)
@@ -214,7 +243,14 @@ def main() -> None:
             row.found.append(run(python, row, folder / "told.json", arguments))
     console.print(tiny_decoder.machine(), highlight=False)
     console.print(
-        f"{tiny_decoder.told(model)}; {PACKAGES[1][0]}; {walks.choices:.1f} choices in a plan",
+        f"{tiny_decoder.told(model)}; {PACKAGES[1][0]}; {walks.choices:.1f} choices in a plan; "
+        f"taught for {arguments.taught} steps",
+        highlight=False,
+    )
+    own = rows[1].found[-1]
+    console.print(
+        f"rewards {own['reward']:.2f} with a standard deviation of {own['spread']:.2f}; {own['read']:.0f} distinct "
+        f"questions had a gradient, of {len(tasks) * arguments.samples * walks.choices:.0f} choices in an update",
         highlight=False,
     )
     title = f"{len(tasks)} tasks x {arguments.samples} samples in an update, {arguments.threads} thread(s)"

@@ -39,6 +39,8 @@ class Measured:
         cpu: the same in seconds of CPU time of the process.
         valid: the share of samples that are plans.
         tokens: new tokens of a sample; 0 where none are generated.
+        reward, spread, read: of the library's last update: the mean of the rewards, their standard deviation, and how
+            many distinct questions had a gradient.
     """
 
     samples: int
@@ -46,6 +48,9 @@ class Measured:
     cpu: tuple[float, ...]
     valid: float
     tokens: int = 0
+    reward: float = 0.0
+    spread: float = 0.0
+    read: float = 0.0
 
 
 class Clock:
@@ -93,11 +98,13 @@ def ours(work: Work, advantage: str) -> Measured:
     from formal_llm.rltf.trainer import Trainer
 
     clock = Clock(work.warm)
+    last: dict[str, float] = {}
 
     class Watch:
         def note(self, entry: Any) -> None:
             if entry.kind == "update":
                 clock.tick()
+                last.update(entry.figures)
 
         def close(self) -> None:
             pass
@@ -112,7 +119,10 @@ def ours(work: Work, advantage: str) -> Measured:
         work.planner, policy, openagi_reward(), work.tasks, work.folder / "runs" / name, settings=settings,
         views=(Watch(),),
     ).run()  # fmt: skip
-    return Measured(len(work.tasks) * work.samples, clock.between(clock.walls), clock.between(clock.cpus), valid=1.0)
+    return Measured(
+        len(work.tasks) * work.samples, clock.between(clock.walls), clock.between(clock.cpus), valid=1.0,
+        reward=last["reward"], spread=last["reward_spread"], read=last["gradients"],
+    )  # fmt: skip
 
 
 def decision_reward(work: Work) -> Any:

@@ -67,12 +67,14 @@ class Measured:
         entropy: the mean entropy of the choices, in nats.
         kl: the mean distance to the base model, in nats; 0 where it is not asked for.
         questions: how many distinct questions there were.
+        gradients: how many of them had a gradient.
     """
 
     loss: float = 0.0
     entropy: float = 0.0
     kl: float = 0.0
     questions: int = 0
+    gradients: int = 0
 
 
 @dataclass(eq=False)
@@ -140,6 +142,7 @@ class Objective:
             loss = self._loss(part, terms, measured)
             loss.backward()
             measured.loss += float(loss.detach())
+            measured.gradients += len(part)
         still = [one for one in asked if quiet and max(map(abs, one.coefficients)) <= _NOTHING]
         with torch.no_grad():  # they have no gradient; only their entropy is told
             for part in _parts(still, terms.questions_per_pass):

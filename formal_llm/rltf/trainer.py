@@ -368,6 +368,7 @@ class Trainer:
             "gradient_norm": norm,
             "learning_rate": self._rate(self.step),
             "questions": float(sum(one.questions for one in sums.values())),
+            "gradients": float(sum(one.gradients for one in sums.values())),
         }
         if self.settings.kl:
             figures["kl"] = math.fsum(one.kl for one in sums.values())
