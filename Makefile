@@ -9,7 +9,7 @@ TASK ?= Given blurry grayscale image, how to return the object names in German s
 # Models and BLAS on a small machine: one thread each, or they get in each other's way.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo demo-run train-demo test lint types imports docs wheel check bench llamacpp pictures clean
+.PHONY: help demo demo-run train-demo test lint types imports docs wheel check bench bench-training llamacpp pictures clean
 
 help:            ## show the targets
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -79,7 +79,10 @@ bench: $(VENV)/.installed-dev   ## the benchmarks' tables
 	$(BIN)/formal-llm bench openagi --llm test:random --llm builtin --out build/bench-openagi
 	$(BIN)/python benchmarks/estimators.py
 	$(BIN)/python benchmarks/local_choice.py
-	$(BIN)/python benchmarks/rltf.py
+	$(BIN)/python benchmarks/learning.py --quick
+
+bench-training: $(VENV)/.installed-dev   ## how training compares (TRL in an environment of its own), and what is learned: hours
+	$(BIN)/python -m benchmarks.rltf
 	$(BIN)/python benchmarks/learning.py
 
 # The server is compiled from source: some minutes, once.

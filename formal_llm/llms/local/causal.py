@@ -11,7 +11,7 @@ from formal_llm.llms.local.answer_tree import ROOT, AnswerTree
 from formal_llm.llms.local.packing import Row, Sequenced, common, sorted_rows, write_row
 from formal_llm.llms.local.prefix_cache import PrefixCache
 from formal_llm.llms.local.rendering import Prompted, Renderer
-from formal_llm.llms.local.scorer import Scorer, tree_log_probabilities
+from formal_llm.llms.local.scorer import Scorer, fitting_tokens, tree_log_probabilities
 from formal_llm.llms.question import Question
 
 Packing = Literal["auto", "on", "off"]
@@ -32,7 +32,8 @@ class CausalScorer(Scorer):
         renderer: puts questions as tokens.
         cache_bytes: the memory for keys and values between calls; 0 for none.
         row_tokens: how many tokens are packed into one row.
-        batch_tokens: how many tokens are read in one pass: the bound on the memory that a pass takes.
+        batch_tokens: how many tokens are read in one pass: the bound on the memory that a pass takes; None: as many as
+            suit the device.
         packing: ``"auto"``: as the trial says; ``"on"`` and ``"off"`` leave it out.
     """
 
@@ -43,7 +44,7 @@ class CausalScorer(Scorer):
         *,
         cache_bytes: int = 1 << 30,
         row_tokens: int = 256,
-        batch_tokens: int = 8_192,
+        batch_tokens: int | None = None,
         packing: Packing = "auto",
     ) -> None:
         super().__init__()
@@ -51,7 +52,7 @@ class CausalScorer(Scorer):
         self.renderer = renderer
         self.tokenizer = renderer.tokenizer
         self.row_tokens = row_tokens
-        self.batch_tokens = batch_tokens
+        self.batch_tokens = batch_tokens or fitting_tokens(model, 2_048)
         self.cache = PrefixCache(cache_bytes) if cache_bytes else None
         text_config = model.config.get_text_config()
         # Layers that see only the last tokens: the mask of a packed row does not say so, so prompts have to fit in.

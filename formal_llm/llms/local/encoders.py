@@ -12,14 +12,14 @@ from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from formal_llm.llms.local.scorer import Scorer
+from formal_llm.llms.local.scorer import Scorer, fitting_tokens
 from formal_llm.llms.question import Question
 
 #: How many vectors are kept.
 _KEPT = 50_000
 #: How many tokens are read in one pass. On a CPU small batches have less padding and stay in its caches: for MiniLM a
 #: pass with gradients over texts of 20 to 70 tokens takes two thirds of the time that it takes with large ones.
-_BATCH, _BATCH_ON_CPU = 8_192, 1_024
+_BATCH_ON_CPU = 1_024
 
 
 class _EncoderScorer(Scorer):
@@ -36,9 +36,7 @@ class _EncoderScorer(Scorer):
         super().__init__()
         self.model = model
         self.tokenizer = tokenizer
-        if batch_tokens is None:
-            batch_tokens = _BATCH_ON_CPU if model.get_input_embeddings().weight.device.type == "cpu" else _BATCH
-        self.batch_tokens = batch_tokens
+        self.batch_tokens = batch_tokens or fitting_tokens(model, _BATCH_ON_CPU)
         self.describe = describe
         most = getattr(model.config, "max_position_embeddings", None) or 512
         self.longest = min(int(tokenizer.model_max_length), int(most))

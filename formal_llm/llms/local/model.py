@@ -140,7 +140,8 @@ class TransformersLLM(LocalLLM):
         cue: what stands at the end of a plain prompt.
         template_settings: passed to the chat template, such as ``{"enable_thinking": False}``.
         cache_bytes: memory for what was read before; 0 for none.
-        row_tokens, batch_tokens: how many tokens are packed into one row, and read in one pass.
+        row_tokens, batch_tokens: how many tokens are packed into one row, and read in one pass (which bounds the
+            memory); None: as many as suit the device.
         packing: whether common beginnings are read once; ``"auto"``: where the model can do it.
         local_files_only: whether only what is on this machine is looked at.
 
@@ -163,7 +164,7 @@ class TransformersLLM(LocalLLM):
         template_settings: dict[str, Any] | None = None,
         cache_bytes: int = 1 << 30,
         row_tokens: int = 256,
-        batch_tokens: int = 8_192,
+        batch_tokens: int | None = None,
         packing: Packing = "auto",
         local_files_only: bool = False,
     ) -> None:
@@ -318,7 +319,7 @@ def text_scorer(
     template_settings: dict[str, Any] | None = None,
     cache_bytes: int = 1 << 30,
     row_tokens: int = 256,
-    batch_tokens: int = 8_192,
+    batch_tokens: int | None = None,
     packing: Packing = "auto",
 ) -> CausalScorer | Seq2SeqScorer:
     """The scorer of a model that writes: a decoder, or an encoder-decoder. The settings are as of the LLM."""

@@ -18,6 +18,11 @@ from formal_llm.llms.question import Question
 _REMEMBERED = 50_000
 
 
+def fitting_tokens(model: Any, on_cpu: int) -> int:
+    """How many tokens are best read in one pass: on a CPU few, so that what a layer makes stays in its caches."""
+    return on_cpu if model.get_input_embeddings().weight.device.type == "cpu" else 8_192
+
+
 class Scorer(ABC):
     """A model that scores the options of questions.
 

@@ -8,7 +8,7 @@ from typing import Any
 from formal_llm.errors import ModelError
 from formal_llm.llms.local.answer_tree import ROOT
 from formal_llm.llms.local.rendering import Prompted, Renderer
-from formal_llm.llms.local.scorer import Scorer, checkpoints, tree_log_probabilities
+from formal_llm.llms.local.scorer import Scorer, checkpoints, fitting_tokens, tree_log_probabilities
 from formal_llm.llms.question import Question
 
 
@@ -21,18 +21,19 @@ class Seq2SeqScorer(Scorer):
     Args:
         model: an ``AutoModelForSeq2SeqLM``.
         renderer: puts questions as tokens.
-        batch_tokens: how many tokens the encoder reads in one pass: the bound on the memory that a pass takes.
+        batch_tokens: how many tokens the encoder reads in one pass: the bound on the memory that a pass takes; None: as
+            many as suit the device.
 
     Raises:
         ModelError: the model does not say what its decoder begins with.
     """
 
-    def __init__(self, model: Any, renderer: Renderer, *, batch_tokens: int = 8_192) -> None:
+    def __init__(self, model: Any, renderer: Renderer, *, batch_tokens: int | None = None) -> None:
         super().__init__()
         self.model = model
         self.renderer = renderer
         self.tokenizer = renderer.tokenizer
-        self.batch_tokens = batch_tokens
+        self.batch_tokens = batch_tokens or fitting_tokens(model, 2_048)
         start = getattr(model.config, "decoder_start_token_id", None)
         if start is None:
             raise ModelError("the config of the model has no decoder_start_token_id: what its decoder begins with")
