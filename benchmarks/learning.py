@@ -11,8 +11,8 @@ just the right tools.
 
 A seed stands for the adapters' first weights, the draws, and the weights of the tiny models.
 
-The second table compares estimators: ``reinforce`` (the paper's) and ``exact``, with the same samples and first
-weights, each with the learning rate of ``--rates`` with which it is fastest. OpenAGI's tasks have too many plans to be
+The second table compares estimators: ``reinforce`` with one sample of each task in an update (the paper's) and
+``exact``, with the same first weights, each with the learning rate of ``--rates`` with which it is fastest. OpenAGI's tasks have too many plans to be
 listed, so ``exact`` falls back to ``stratified`` on them. To see the real one as well, four of the image-to-image tasks
 are trained on with the four tools that mend images, 65 plans each. Counted are the updates until the mean reward of the
 plans in an update, over a window of five, has made four fifths of the way from where it began to 1, the best there is.
@@ -176,7 +176,7 @@ def estimators(
     for column in ("tasks", "estimator", "rate", "updates", "of reinforce's", "reward at the end"):
         table.add_column(column, justify="left" if column in ("tasks", "estimator") else "right")
     common: dict[str, Any] = {
-        **RECIPES[name][1], "samples": 4, "schedule": "constant", "warmup": 0, "known_plans": 16,
+        **RECIPES[name][1], "samples": 1, "schedule": "constant", "warmup": 0, "known_plans": 16,
         "checkpoint_every": 0, "evaluate_every": 0, "updates": updates,
     }  # fmt: skip
     rooms: dict[str, tuple[dict[str, Any], tuple[str, ...] | None]] = {

@@ -1,6 +1,6 @@
 """Samples per second in training: the library's trainer against TRL's GRPO and RLOO trainers, on one small model.
 
-Run: python -m benchmarks.rltf [--width 64 --layers 2] [--taught 20]
+Run: python -m benchmarks.rltf [--width 64 --layers 2] [--taught 40]
 
 A sample is a plan with its reward, the update included. All contenders run in one side environment (``build/trl``,
 made by the first run: TRL is not needed by the library), in processes of their own, with the same number of threads:
@@ -191,7 +191,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--width", type=int, default=64, help="the size of the model's hidden states")
     parser.add_argument("--layers", type=int, default=2, help="the model's layers")
-    parser.add_argument("--taught", type=int, default=20, help="steps of imitation before")
+    parser.add_argument("--taught", type=int, default=40, help="steps of imitation before")
     parser.add_argument("--samples", type=int, default=8, help="of each task in an update")
     parser.add_argument("--warm", type=int, default=1, help="updates that are not measured")
     parser.add_argument("--updates", type=int, default=2, help="updates that are measured, in each round")
