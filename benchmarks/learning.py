@@ -12,10 +12,11 @@ just the right tools.
 A seed stands for the adapters' first weights, the draws, and the weights of the tiny models.
 
 The second table compares estimators: ``reinforce`` with one sample of each task in an update (the paper's) and
-``exact``, with the same first weights, each with the learning rate of ``--rates`` with which it is fastest. OpenAGI's tasks have too many plans to be
-listed, so ``exact`` falls back to ``stratified`` on them. To see the real one as well, four of the image-to-image tasks
-are trained on with the four tools that mend images, 65 plans each. Counted are the updates until the mean reward of the
-plans in an update, over a window of five, has made four fifths of the way from where it began to 1, the best there is.
+``exact``, with the same first weights, each with the learning rate of ``--rates`` with which it is fastest. OpenAGI's
+tasks have too many plans to be listed, so ``exact`` falls back to ``stratified`` on them. To see the real one as well,
+four of the image-to-image tasks are trained on with the four tools that mend images, 65 plans each. Counted are the
+updates until the mean reward of the plans in an update, over a window of five, has made four fifths of the way from
+where it began to 1, the best there is.
 
 Run: python benchmarks/learning.py                                (some hours on two cores; OMP_NUM_THREADS=1 or 2)
      python benchmarks/learning.py --quick                        (two seeds, tiny models, few updates)

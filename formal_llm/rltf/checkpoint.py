@@ -120,7 +120,8 @@ class Checkpoints:
                     "same, or begin a run in another folder"
                 )
             step_found = int(data.pop("step"))
-            state = torch.load(place / "optimizer.pt", weights_only=True)
+            # Through the CPU: a run may go on on another device, and no process fills the first one's.
+            state = torch.load(place / "optimizer.pt", weights_only=True, map_location="cpu")
         except TrainingError:
             raise
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, EOFError) as error:

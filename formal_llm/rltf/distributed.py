@@ -10,11 +10,16 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from formal_llm.errors import TrainingError
 
 T = TypeVar("T")
+
+#: How long a process waits for the others, which may be judging plans or the held-out tasks. Of one that has died
+#: torchrun tells at once.
+_PATIENCE = timedelta(days=7)
 
 
 @dataclass(frozen=True)
@@ -49,13 +54,19 @@ class World:
         return {key: value for part in parts for key, value in part.items()}
 
     def sum_gradients(self, parameters: Sequence[Any]) -> None:
-        """Replace each gradient by its sum over the processes."""
+        """Replace each gradient by its sum over the processes; what has none in any process has none then, too.
+
+        (For an optimizer with momentum no gradient and a gradient of 0 are not the same.)
+        """
         if self.size == 1:
             return
         import torch
         import torch.distributed as dist
 
-        for parameter in parameters:
+        there = self.gather({self.rank: [parameter.grad is not None for parameter in parameters]})
+        for number, parameter in enumerate(parameters):
+            if not any(has[number] for has in there.values()):
+                continue
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
             dist.all_reduce(parameter.grad)
@@ -92,9 +103,10 @@ def world(processes: int | None = None) -> Iterator[World]:
 
     rank = int(os.environ["RANK"])
     on_gpu = torch.cuda.is_available()
-    if on_gpu:
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-    dist.init_process_group("nccl" if on_gpu else "gloo")
+    if on_gpu and (local := int(os.environ.get("LOCAL_RANK", "0"))) < torch.cuda.device_count():
+        torch.cuda.set_device(local)
+    # With a GPU both: what is not on it (a model on the CPU, all that is no tensor) goes by gloo.
+    dist.init_process_group("cpu:gloo,cuda:nccl" if on_gpu else "gloo", timeout=_PATIENCE)
     try:
         if dist.get_world_size() != size:
             raise TrainingError(f"the process group has {dist.get_world_size()} processes, not {size}")

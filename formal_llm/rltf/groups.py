@@ -135,7 +135,7 @@ class Grouping:
         self._tasks = tasks
         self._settings = settings
         self._estimator = estimator(settings.advantage)
-        self._episodes: dict[tuple[int, Path], Episode] = {}  # of known plans, made again from their numbers
+        self._episodes: dict[int, dict[Path, Episode]] = {}  # of known plans, made again from their numbers
         self._all: dict[int, list[tuple[Episode, float]] | None] = {}  # all plans of a task; None: too many
 
     def groups(self, step: int, places: Sequence[tuple[int, int]], memory: Memory) -> list[Weighed]:
@@ -162,7 +162,11 @@ class Grouping:
                 return part
             part.how = estimator("stratified")
         if part.how.needs_known:
-            part.known = [(self._episode(index, p), reward) for p, reward in memory.known.get(index, ())]
+            known = memory.known.get(index, ())
+            # What another process has put out of the memory since is not kept here for ever.
+            for numbers in self._episodes.get(index, {}).keys() - {p for p, _ in known}:
+                del self._episodes[index][numbers]
+            part.known = [(self._episode(index, p), reward) for p, reward in known]
         return part
 
     def _all_plans(self, index: int) -> list[tuple[Episode, float]] | None:
@@ -180,9 +184,10 @@ class Grouping:
         return self._all[index]
 
     def _episode(self, index: int, numbers: Path) -> Episode:
-        if (index, numbers) not in self._episodes:
-            self._episodes[index, numbers] = replay(self._planner, Start(index, self._tasks[index]), numbers)
-        return self._episodes[index, numbers]
+        own = self._episodes.setdefault(index, {})
+        if numbers not in own:
+            own[numbers] = replay(self._planner, Start(index, self._tasks[index]), numbers)
+        return own[numbers]
 
     def _roll_out(self, step: int, parts: Sequence[_Part], memory: Memory) -> None:
         """Sample plans for all groups together, and have them judged together."""
@@ -238,13 +243,14 @@ class Grouping:
     def _to_know(self, part: _Part, chances: Sequence[float]) -> tuple[tuple[Path, float], ...]:
         """The plans to be known from now on: the most probable of those that are known and those that were sampled."""
         found: dict[Path, tuple[float, float]] = {}
+        episodes = self._episodes.setdefault(part.index, {})
         for (episode, reward), chance in zip(part.known, chances, strict=True):
             found[path(episode)] = (chance, reward)
         for episode, one in zip(part.samples, part.judged, strict=True):
             numbers = path(episode)
             found.setdefault(numbers, (math.exp(episode.log_probability), one.value))
-            self._episodes.setdefault((part.index, numbers), episode)
+            episodes.setdefault(numbers, episode)
         best = sorted(found, key=lambda numbers: (-found[numbers][0], numbers))[: self._settings.known_plans]
         for numbers in found.keys() - set(best):
-            self._episodes.pop((part.index, numbers), None)
+            episodes.pop(numbers, None)
         return tuple((numbers, found[numbers][1]) for numbers in best)

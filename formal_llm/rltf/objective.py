@@ -189,7 +189,11 @@ def _parts(asked: Sequence[_Asked], size: int) -> Iterator[Sequence[_Asked]]:
 
 
 def log_probabilities_of(policy: Policy, episodes: Sequence[Episode], *, questions_per_pass: int = 1024) -> list[float]:
-    """The natural logarithm of the probability of each plan under a policy; each distinct question is read once."""
+    """The natural logarithm of the probability of each plan under a policy; each distinct question is read once.
+
+    Raises:
+        TrainingError: one is no number; names a task and a plan.
+    """
     import torch
 
     places: dict[int, int] = {}  # by the identity of a question: samples of a task share the object
@@ -206,10 +210,12 @@ def log_probabilities_of(policy: Policy, episodes: Sequence[Episode], *, questio
     with torch.no_grad():
         for begin in range(0, len(questions), questions_per_pass):
             rows += policy.log_probabilities(questions[begin : begin + questions_per_pass]).tolist()
-    return [
-        math.fsum(rows[places[id(decision.question)]][decision.number - 1] for decision in episode.decisions)
-        for episode in episodes
-    ]
+    found = []
+    for episode in episodes:
+        found.append(math.fsum(rows[places[id(one.question)]][one.number - 1] for one in episode.decisions))
+        if math.isnan(found[-1]):
+            raise _failed("the policy's log-probability", found[-1], episode)
+    return found
 
 
 def _failed(what: str, value: float, episode: Episode | None) -> TrainingError:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from formal_llm.errors import TrainingError
 from formal_llm.llms.local.selections import one_by_one
 from formal_llm.llms.question import Answer, Question
 from formal_llm.planning.planner import Planner
@@ -149,6 +150,7 @@ def rollout(
     Raises:
         NoValidPlan, BudgetExceeded: as :meth:`Planner.plan` does.
         LLMError: a question is too long for the model.
+        TrainingError: the model gives a probability that is no number; names the task and what was chosen by then.
     """
     found: dict[int, Episode] = {}
     roots: dict[Hashable, _Place] = {}
@@ -206,6 +208,12 @@ def _answer(policy: Policy, places: Sequence[_Place]) -> None:
     for place, row in zip(distinct.values(), table, strict=True):
         assert place.question is not None
         place.logs = row[: len(place.question.options)]
+        if any(map(math.isnan, place.logs)):  # nothing can be drawn, and the most probable one would be any
+            made = " ".join(place.walk.word) or "nothing yet"
+            raise TrainingError(
+                f"the policy's log-probability is nan, not a finite number; met after {made} in "
+                f"{place.walk.task.description!r}: weights are damaged, or numbers overflow (try dtype float32)"
+            )
 
 
 def _drawn(place: _Place, rng: random.Random | None) -> int:

@@ -132,6 +132,8 @@ class Trainer:
         self._before: dict[str, float] = {}
         self._last: dict[str, float] = {}
         self._stopping = threading.Event()
+        self._whole = True  # not while an update has changed the weights and not yet the memory
+        self._all_failed = False  # every process knows of the error that ends the run
 
     @property
     def updates(self) -> int:
@@ -166,8 +168,13 @@ class Trainer:
         elif resume and self.world.first:
             (self.folder / LOG).unlink(missing_ok=True)  # a run that ended before its first checkpoint
         if not self.world.first:
-            self._train(None)
-            return self._trained("done")
+            with self._interruptible():
+                try:
+                    return self._trained(self._train(None))
+                except Exception:
+                    if self._all_failed:
+                        self.world.wait()  # the first one saves; torchrun ends all when one is gone
+                    raise
         with RunLog(
             self.folder,
             settings=self.settings.model_dump(),
@@ -181,9 +188,13 @@ class Trainer:
                 except (KeyboardInterrupt, Exception) as error:
                     # Weights change in one place only, the optimizer's step, and the count goes up with it: what is
                     # there is the state after the last whole update.
-                    if self.step > self._saved >= 0 and not isinstance(error, KeyboardInterrupt):
-                        self._save(log)
-                    log.end(self.step, str(error) or type(error).__name__)
+                    try:
+                        if self._whole and self.step > self._saved >= 0 and not isinstance(error, KeyboardInterrupt):
+                            self._write(log)
+                        log.end(self.step, str(error) or type(error).__name__)
+                    finally:
+                        if self._all_failed:
+                            self.world.wait()
                     raise
             log.end(self.step, reason)
         write_report(self.folder)
@@ -270,10 +281,13 @@ class Trainer:
         norm = self._clipped(step, mine)
         for group in self.optimizer.param_groups:
             group["lr"] = self._rate(step)
+        self._whole = False
         self.optimizer.step()
         self.step = step
         self.policy.changed()
-        return self._after(places, mine, measured, norm, warm)
+        figures = self._after(places, mine, measured, norm, warm)
+        self._whole = True
+        return figures
 
     def _terms(self, warm: bool) -> Terms:
         settings = self.settings
@@ -312,6 +326,7 @@ class Trainer:
         bound = self.settings.clip or math.inf
         norm = float(torch.nn.utils.clip_grad_norm_(self.policy.parameters, bound))
         if not math.isfinite(norm):
+            self._all_failed = True  # the norm is that of the sum, the same in all
             tasks = ", ".join(repr(group.episodes[0].task.description) for group in mine[:3] if group.episodes)
             raise TrainingError(
                 f"the gradient in step {step} is {norm}, not finite (tasks: {tasks}); nothing was changed. Lower the "
@@ -347,7 +362,9 @@ class Trainer:
 
     def _same_everywhere(self, problem: Exception | None) -> None:
         """Raise in all processes what went wrong in one of them."""
-        told = self.world.gather({self.world.rank: str(problem) if problem is not None else ""})
+        name = "" if problem is None else str(problem) or type(problem).__name__
+        told = self.world.gather({self.world.rank: name})
+        self._all_failed = any(told.values())
         if problem is not None:
             raise problem
         for rank, text in told.items():
@@ -420,13 +437,16 @@ class Trainer:
         return figures
 
     def _save(self, log: RunLog | None) -> None:
-        """Save a checkpoint."""
+        """Save a checkpoint. One process does, the others wait."""
         if log is not None:
-            data = {"memory": self.memory.to_data(), "best": self._best, "before": self._before, "last": self._last}
-            place = self._checkpoints.save(self.policy, self.optimizer, State(self.step, data))
-            log.checkpoint(self.step, f"{place.parent.name}/{place.name}")
+            self._write(log)
         self._saved = self.step
         self.world.wait()
+
+    def _write(self, log: RunLog) -> None:
+        data = {"memory": self.memory.to_data(), "best": self._best, "before": self._before, "last": self._last}
+        place = self._checkpoints.save(self.policy, self.optimizer, State(self.step, data))
+        log.checkpoint(self.step, f"{place.parent.name}/{place.name}")
 
     def _restore(self, state: State) -> None:
         try:

@@ -86,3 +86,15 @@ def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "checkpoints").write_text("a file in the way")
     with pytest.raises(TrainingError, match="cannot be written"):
         Checkpoints(tmp_path).save(policy, optimizer, State(1, {}))
+
+
+def test_a_state_of_a_gpu_comes_back_without_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = runs.tiny_policy()
+    optimizer = stepped(policy)
+    checkpoints = Checkpoints(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.serialization, "location_tag", lambda _: "cuda:0")  # as a GPU's tensors are marked
+        checkpoints.save(policy, optimizer, State(1, {}))
+    fresh = torch.optim.AdamW(policy.parameters, lr=1e-2)
+    assert checkpoints.load(policy, fresh) == State(1, {})
+    assert all(state["exp_avg"].device.type == "cpu" for state in fresh.state_dict()["state"].values())

@@ -99,3 +99,13 @@ def test_memory_is_a_value_and_survives_json() -> None:
     assert memory == Memory(Baselines(decay=0.5))
     assert later.baselines.values["1"].value == pytest.approx(0.375)
     assert Memory.from_data(json.loads(json.dumps(later.to_data()))) == later
+
+
+def test_plans_that_nobody_knows_any_more_are_not_kept() -> None:
+    groups = grouping(advantage="stratified")
+    (first,) = groups.groups(1, [(0, 0)], Memory())
+    known = first.happened.known or ()
+    assert len(known) > 1
+    memory = Memory().after([Happened(0, (), 0.0, known=known[:1])])  # as another process has left it
+    groups._begin(0, 0, memory)
+    assert list(groups._episodes[0]) == [known[0][0]]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from formal_llm import CFG, Limits, Planner, Task, TaskPack, verify
+from formal_llm.errors import TrainingError
 from formal_llm.llms.local.model import LocalLLM
 from formal_llm.rltf.objective import log_probabilities_of
 from formal_llm.rltf.plan_tree import enumerate_episodes, path
@@ -118,3 +119,18 @@ def test_the_tasks_of_a_pack(build: Build) -> None:
     tasks = [pack.task(number) for number in pack.data["splits"]["training"]]
     for episode in rollout(planner, Policy(build()), starts(tasks, 2)):
         assert verify(episode.plan, planner.table(episode.task).automaton).valid
+
+
+@pytest.mark.parametrize("seed", [None, "1"])
+def test_probabilities_that_are_no_numbers_are_told(
+    build: Build, planner: Planner, tasks: list[Task], seed: str | None
+) -> None:
+    policy = Policy(build())
+    leaves = enumerate_episodes(planner, tasks[0], 0, 100)
+    for parameter in policy.parameters:
+        parameter.data.fill_(math.inf)
+    policy.changed()
+    with pytest.raises(TrainingError, match=r"log-probability is nan.*make it alpha"):
+        rollout(planner, policy, [Start(0, tasks[0], seed)])
+    with pytest.raises(TrainingError, match=r"log-probability is nan.*make it alpha"):
+        log_probabilities_of(policy, leaves)

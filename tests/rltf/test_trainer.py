@@ -157,6 +157,21 @@ def test_ctrl_c_leaves_a_checkpoint(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_ctrl_c_ends_two_processes_with_a_checkpoint(tmp_path: Path) -> None:
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = [*launch, str(HERE / "training_runs.py"), str(tmp_path), "--slow", "--updates", "500"]
+    process = subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.DEVNULL)
+    begin = time.monotonic()
+    while time.monotonic() - begin < 120 and not list(tmp_path.glob("checkpoints/step-000003")):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)  # torchrun hands it on
+    process.wait(timeout=60)
+    last = read_log(tmp_path)[-1]
+    assert (last.kind, last.data["reason"]) == ("end", "interrupted")
+    assert (tmp_path / "checkpoints" / f"step-{last.step:06d}").is_dir()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("advantage", ["reinforce", "exact"])
 def test_two_processes_give_the_weights_of_one(tmp_path: Path, advantage: str) -> None:
     script, terms = str(HERE / "training_runs.py"), ["--advantage", advantage, "--updates", "3", "--dropout", "0"]
@@ -180,10 +195,14 @@ def test_two_processes_give_the_weights_of_one(tmp_path: Path, advantage: str) -
 @pytest.mark.slow
 def test_what_fails_in_one_process_ends_all(tmp_path: Path) -> None:
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command = [*launch, str(HERE / "training_runs.py"), str(tmp_path), "--fail", "1"]
+    command = [*launch, str(HERE / "training_runs.py"), str(tmp_path), "--fail", "1", "--fail-after", "3"]
     done = subprocess.run(command, env=ENVIRONMENT, timeout=300, capture_output=True, text=True)
     assert done.returncode != 0
     assert "not a finite number" in done.stderr
+    last = read_log(tmp_path)[-1]
+    assert (last.kind, last.step) == ("end", 3)
+    assert last.data["reason"].startswith("process 1 failed: ")
+    assert (tmp_path / "checkpoints" / "step-000003").is_dir()  # nothing of what both had by then is lost
 
 
 def test_the_number_of_processes_is_asserted() -> None:

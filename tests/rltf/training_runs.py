@@ -70,6 +70,7 @@ def main() -> int:
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--processes", type=int, default=None)
     parser.add_argument("--fail", type=int, default=None, help="the process whose reward fails")
+    parser.add_argument("--fail-after", type=int, default=0, help="from which update on")
     given = parser.parse_args()
     import torch
 
@@ -78,7 +79,8 @@ def main() -> int:
     def reward(task: Task, plan: Plan) -> float:
         if given.slow:
             time.sleep(0.03)
-        if given.fail is not None and given.fail == int(os.environ.get("RANK", "0")):
+        failing = given.fail is not None and given.fail == int(os.environ.get("RANK", "0"))
+        if failing and trainer.step >= given.fail_after:
             return float("nan")
         return wanted_tool(task, plan)
 

@@ -159,10 +159,10 @@ class BiEncoderScorer(_EncoderScorer):
 
         found: list[Any] = [None] * len(texts)
         for places, tensors in self._tokens(texts):
-            states = self.model(**tensors).last_hidden_state
-            inside = tensors["attention_mask"][..., None].to(states.dtype)
+            states = self.model(**tensors).last_hidden_state.float()  # a mean in bfloat16 would be two digits long
+            inside = tensors["attention_mask"][..., None].to(states)
             means = (states * inside).sum(dim=1) / inside.sum(dim=1)
-            for place, vector in zip(places, torch.nn.functional.normalize(means.float(), dim=-1), strict=True):
+            for place, vector in zip(places, torch.nn.functional.normalize(means, dim=-1), strict=True):
                 found[place] = vector
         return found
 
