@@ -133,7 +133,6 @@ class Objective:
         """
         import torch
 
-
         measured = Measured()
         quiet = not (terms.entropy or terms.kl)
         asked = list(self._asked.values())

@@ -426,7 +426,11 @@ class Trainer:
             self.world.wait()
             return {}
         begin = time.monotonic()
-        figures = self.evaluate(self.held_out)
+        try:
+            figures = self.evaluate(self.held_out)
+        except (RuntimeError, MemoryError) as error:
+            told = self._explained(error, self.step)
+            raise told from told.__cause__
         log.evaluation(self.step, {**figures, "seconds": time.monotonic() - begin})
         self._last = figures
         if self._best is None or figures["reward"] > self._best:

@@ -245,6 +245,13 @@ def test_memory_that_runs_out_is_told_with_what_helps(tmp_path: Path, monkeypatc
     assert runs.small_trainer(tmp_path, checkpoint_every=0).run(resume=True).reason == "done"
 
 
+def test_memory_that_runs_out_in_an_evaluation_is_told_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer = runs.small_trainer(tmp_path)
+    monkeypatch.setattr(trainer.policy.scorer, "_compute", lambda _: torch.empty(1 << 48))
+    with pytest.raises(TrainingError, match="memory ran out in step 0"):
+        trainer.run()
+
+
 def test_a_gradient_that_is_not_finite_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trainer = runs.small_trainer(tmp_path, updates=2)
     monkeypatch.setattr(

@@ -148,6 +148,15 @@ def test_long_texts_are_cut(model: Any, classifier: Any, spoken: Callable[..., A
         assert table.exp().sum().item() == pytest.approx(1)
 
 
+def test_states_of_few_digits_are_averaged_in_full_precision(spoken: Callable[..., Any]) -> None:
+    model, tokenizer = tiny_models.encoder().to(torch.bfloat16), spoken()
+    text = "restore the image, and say in German what is on it"
+    with torch.no_grad():
+        (found,) = BiEncoderScorer(model, tokenizer).vectors([text])
+        mean = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].float().mean(dim=0)
+    assert torch.allclose(found, mean / mean.norm(), atol=1e-6)
+
+
 def test_settings_that_have_no_meaning(model: Any, spoken: Callable[..., Any]) -> None:
     with pytest.raises(ValueError, match="temperature"):
         BiEncoderScorer(model, spoken(), temperature=0)
