@@ -93,11 +93,14 @@ class Weighed:
 
     Attributes:
         episodes, weights: what goes into the objective.
+        shares: how much each episode counts for the entropy and the distance to the base model: as the policy would
+            meet it.
         happened: what becomes of the memory.
     """
 
     episodes: tuple[Episode, ...]
     weights: tuple[float, ...]
+    shares: tuple[float, ...]
     happened: Happened
 
 
@@ -136,6 +139,7 @@ class Grouping:
         self._settings = settings
         self._estimator = estimator(settings.advantage)
         self._episodes: dict[int, dict[Path, Episode]] = {}  # of known plans, made again from their numbers
+        self._failed: dict[int, int] = {}  # of all plans, how many have a stated reward
         self._all: dict[int, list[tuple[Episode, float]] | None] = {}  # all plans of a task; None: too many
 
     def groups(self, step: int, places: Sequence[tuple[int, int]], memory: Memory) -> list[Weighed]:
@@ -180,6 +184,7 @@ class Grouping:
                 judged = self._reward.judge_many(
                     [(task, episode.plan) for episode in episodes], self._settings.reward_workers
                 )
+                self._failed[index] = sum(bool(one.failed) for one in judged)
                 self._all[index] = [(episode, one.value) for episode, one in zip(episodes, judged, strict=True)]
         return self._all[index]
 
@@ -228,15 +233,19 @@ class Grouping:
         value = math.fsum(rewards) / len(rewards) if rewards else 0.0
         if part.how.needs_all:
             value = math.fsum(chance * reward for chance, (_, reward) in zip(chances, part.known, strict=True))
-        happened = Happened(
-            part.index, rewards, value, sum(bool(one.failed) for one in part.judged), part.greedy_reward
-        )
+        failed = sum(bool(one.failed) for one in part.judged)
+        if part.how.needs_all:
+            failed = self._failed.get(part.index, 0)
+        happened = Happened(part.index, rewards, value, failed, part.greedy_reward)
         if part.how.needs_known and not part.how.needs_all:
             happened = replace(happened, known=self._to_know(part, chances))
         used = part.how.needs_known
+        # Without samples the known plans are all there are; beside samples they are some that would be met in them.
+        shares = tuple(chances) if part.how.needs_all else (0.0,) * len(part.known)
         return Weighed(
             (*((episode for episode, _ in part.known) if used else ()), *part.samples),
             (*(weights.known if used else ()), *weights.sampled),
+            (*(shares if used else ()), *((1.0,) * len(part.samples))),
             happened,
         )
 

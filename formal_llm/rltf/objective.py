@@ -92,26 +92,27 @@ class Objective:
     _objects: dict[int, _Asked] = field(default_factory=dict)
     _seen: list[Question] = field(default_factory=list)
 
-    def add(self, episodes: Sequence[Episode], weights: Sequence[float], *, met: bool = True) -> None:
+    def add(self, episodes: Sequence[Episode], weights: Sequence[float], shares: Sequence[float] | None = None) -> None:
         """Add the episodes of one task.
 
         Args:
             episodes: the episodes.
             weights: for each the factor of its log-probability.
-            met: whether their questions count for entropy and distance.
+            shares: how much each episode counts for entropy and distance, in any unit; all alike where left out.
 
         Raises:
             TrainingError: a weight is no finite number.
         """
-        many = sum(len(episode.decisions) for episode in episodes)
-        for episode, weight in zip(episodes, weights, strict=True):
+        counts = shares if shares is not None else (1.0,) * len(episodes)
+        whole = math.fsum(count * len(e.decisions) for count, e in zip(counts, episodes, strict=True))
+        for episode, weight, count in zip(episodes, weights, counts, strict=True):
             if not math.isfinite(weight):
                 raise _failed("the weight of a plan", weight, episode)
             for decision in episode.decisions:
                 asked = self._of(decision.question, episode)
                 asked.coefficients[decision.number - 1] += weight * self.scale
-                if met:
-                    asked.visits += self.scale / many
+                if whole:
+                    asked.visits += self.scale * count / whole
 
     def _of(self, question: Question, episode: Episode) -> _Asked:
         """The distinct question; samples of one task share their question objects, which is told at once."""

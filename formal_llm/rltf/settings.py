@@ -41,12 +41,8 @@ class Settings(BaseModel):
     targets: tuple[str, ...] = Field(default=(), description="The modules with adapters; none: queries and values.")
     adapter: str = Field(default="", description="A folder with trained adapters to begin with.")
     temperature: float = Field(default=1.0, gt=0, description="The temperature of the policy.")
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
-        default="auto", description="The numbers of the weights."
-    )
-    autocast: Literal["", "bfloat16", "float16"] = Field(
-        default="", description="The numbers of products: mixed precision."
-    )
+    dtype: Literal["auto", "float32", "bfloat16"] = Field(default="auto", description="The numbers of the weights.")
+    autocast: Literal["", "bfloat16"] = Field(default="", description="The numbers of products: mixed precision.")
     device: str = Field(default="auto", description="Where the model runs, as torch names it.")
     gradient_checkpointing: bool = Field(default=False, description="Compute activations twice, to save memory.")
 

@@ -271,7 +271,7 @@ class Trainer:
             mine = self._imitation(own) if warm else self._grouping.groups(step, own, self.memory)
             objective = Objective(self.policy, 1 / len(places))
             for group in mine:
-                objective.add(group.episodes, group.weights)
+                objective.add(group.episodes, group.weights, group.shares)
             with self.policy.training():
                 measured = objective.backward(self._terms(warm))
         except (FormalLLMError, RuntimeError, MemoryError, ValueError) as error:
@@ -316,7 +316,7 @@ class Trainer:
         for _, index in places:
             episodes = tuple(self._imitated[index])
             share = (1 / len(episodes),) * len(episodes)
-            found.append(Weighed(episodes, share, Happened(index, (), 0.0)))
+            found.append(Weighed(episodes, share, share, Happened(index, (), 0.0)))
         return found
 
     def _clipped(self, step: int, mine: Sequence[Weighed]) -> float:

@@ -95,6 +95,19 @@ def test_entropy_and_distance(build: Build, planner: Planner, tasks: list[Task])
     assert measured.kl > 0
 
 
+def test_episodes_count_for_the_entropy_by_their_shares(build: Build, planner: Planner, tasks: list[Task]) -> None:
+    policy = moved(Policy(build(), temperature=2))
+    leaves = enumerate_episodes(planner, tasks[0], 0, 100)
+    chances = [math.exp(log) for log in log_probabilities_of(policy, leaves)]
+    whole = Objective(policy)
+    whole.add(leaves, [0.0] * len(leaves), chances)
+    told = whole.backward(Terms()).entropy
+    # The entropy of a plan is that of all its choices; here it is told for one choice, the mean.
+    entropy = -math.fsum(chance * math.log(chance) for chance in chances)
+    length = math.fsum(chance * len(leaf.decisions) for chance, leaf in zip(chances, leaves, strict=True))
+    assert told == pytest.approx(entropy / length, rel=1e-3)
+
+
 def test_summed_over_all_plans_it_is_the_gradient_of_the_expected_reward(
     build: Build, planner: Planner, tasks: list[Task]
 ) -> None:

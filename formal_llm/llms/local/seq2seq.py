@@ -87,7 +87,7 @@ class Seq2SeqScorer(Scorer):
             [prompts[number].tree.tokens[node] for node in path] for number, path in zip(owners, paths, strict=True)
         ]
         tokens = torch.tensor([row + [start] * (length - len(row)) for row in written])
-        tokens, owner = tokens.to(device), torch.tensor(owners, device=device)
+        tokens, owner = tokens.to(device), torch.tensor(owners)  # on the CPU, whence it finds rows on any device
         if checkpoints(self.model):  # it keeps no keys and values
             rows = torch.cat([starts[owner], tokens], dim=1)
             logits = self._decode(rows, encoded[0][owner], mask[owner]).logits
