@@ -9,6 +9,9 @@ TASK ?= Given blurry grayscale image, how to return the object names in German s
 # Models and BLAS on a small machine: one thread each, or they get in each other's way.
 export OMP_NUM_THREADS ?= 1
 
+# The demonstration of training has the machine to itself.
+THREADS ?= 2
+
 .PHONY: help demo demo-run train-demo test lint types imports docs wheel check bench bench-training llamacpp pictures clean
 
 help:            ## show the targets
@@ -38,7 +41,7 @@ demo-run: $(VENV)/.installed-dev   ## restore a damaged photograph offline: plan
 	@$(BIN)/python benchmarks/demo_run.py build/demo-run
 
 train-demo: $(VENV)/.installed-dev   ## train a pretrained scorer on the paper's tasks for some minutes, offline
-	@$(BIN)/python benchmarks/train_demo.py build/train-demo
+	@OMP_NUM_THREADS=$(THREADS) $(BIN)/python benchmarks/train_demo.py build/train-demo
 
 test: $(VENV)/.installed-dev   ## install and run the whole test suite
 	$(BIN)/python -m pytest -n auto
