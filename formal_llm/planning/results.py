@@ -19,6 +19,7 @@ from typing import Any, Self
 
 from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan, ResultsError
 from formal_llm.planning.batch import Outcome
+from formal_llm.planning.line_file import open_alone, write_line
 from formal_llm.planning.plan import Plan, Usage
 from formal_llm.planning.planner import Planner
 
@@ -122,10 +123,7 @@ class Results:
         if data is None:
             return False
         line = {"format": _FORMAT, **self._run, **data}
-        # One write for a line: whatever happens in between, a line is there or it is not.
-        written = json.dumps(line, ensure_ascii=False, default=str).encode() + b"\n"
-        if self._file.write(written) != len(written):
-            raise ResultsError(f"{self.path}: the line of task {outcome.index} could not be written whole: disk full?")
+        write_line(self._file, self.path, line, f"the line of task {outcome.index}")
         self.done[outcome.index] = line
         return True
 
@@ -145,19 +143,7 @@ class Results:
     # -- opening ------------------------------------------------------------------------------------------------
 
     def _open(self) -> FileIO:
-        try:
-            # Unbuffered: what has been written is the system's, and survives the end of this process.
-            file = self.path.open("ab+", buffering=0)
-        except OSError as error:
-            raise ResultsError(f"{self.path}: the file cannot be written: {error.strerror}") from None
-        try:
-            _lock(file)
-        except OSError:
-            file.close()
-            raise ResultsError(
-                f"{self.path}: another run is writing this file; wait for it, or give another file"
-            ) from None
-        return file
+        return open_alone(self.path, busy="another run is writing this file; wait for it, or give another file")
 
     def _load(self) -> None:
         self._file.seek(0)
@@ -204,19 +190,3 @@ class Results:
             return None
         known = isinstance(data, dict) and data.get("format") == _FORMAT
         return data if known and isinstance(data.get("index"), int) and "usage" in data else None
-
-
-try:
-    import fcntl
-
-    def _lock(file: Any) -> None:
-        """Lock the file for this process, or raise ``OSError``; the system frees it however the process ends."""
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-except ImportError:  # Windows
-    import msvcrt
-
-    def _lock(file: Any) -> None:
-        """Lock the file for this process, or raise ``OSError``; the system frees it however the process ends."""
-        file.seek(0)
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]

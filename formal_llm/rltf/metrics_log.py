@@ -35,7 +35,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from formal_llm.errors import MissingDependency, ResourceNotFound, ResultsError
-from formal_llm.planning.results import _lock  # the lock of a results file: the same thing
+from formal_llm.planning.line_file import open_alone, write_line
 
 #: The name of the file in the folder of a run.
 LOG = "log.jsonl"
@@ -177,10 +177,7 @@ class RunLog:
         line: dict[str, Any] = {"kind": kind, "step": step, "time": now, "elapsed": elapsed, **data}
         if figures is not None:
             line["figures"] = {name: _told(value) for name, value in figures.items()}
-        # One write for a line: whatever happens in between, a line is there or it is not.
-        written = json.dumps(line, default=str, allow_nan=False).encode() + b"\n"
-        if self._file.write(written) != len(written):
-            raise ResultsError(f"{self.path}: a line could not be written whole: disk full?")
+        write_line(self._file, self.path, line, "a line", allow_nan=False)
         if self._board is not None and figures:
             room = "train" if kind == "update" else str(data["split"])
             for name, value in figures.items():
@@ -195,16 +192,9 @@ class RunLog:
     def _open(self) -> FileIO:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            # Unbuffered: what has been written is the system's, and survives the end of this process.
-            file = self.path.open("ab+", buffering=0)
         except OSError as error:
             raise ResultsError(f"{self.path}: the log cannot be written: {error.strerror}") from None
-        try:
-            _lock(file)
-        except OSError:
-            file.close()
-            raise ResultsError(f"{self.path}: another run is writing this log; give another folder") from None
-        return file
+        return open_alone(self.path, what="log", busy="another run is writing this log; give another folder")
 
     def _kept(self, resume: int | None) -> list[dict[str, Any]]:
         """The lines that stay; the others are taken out of the file."""

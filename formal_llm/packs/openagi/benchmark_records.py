@@ -15,7 +15,6 @@ A line is written at once and whole; what is left of a half-written one is taken
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from io import FileIO
 from pathlib import Path
@@ -24,9 +23,11 @@ from typing import Any, NamedTuple, Self
 
 from formal_llm.errors import ResultsError
 from formal_llm.packs.openagi.judging import Judgement
+from formal_llm.planning.line_file import open_alone, write_line
 from formal_llm.tools import Result
 
 _FORMAT = "formal_llm.bench/1"
+_BUSY = "another benchmark is writing here; wait for it, or give another folder"
 _PLANS, _SCORES, _SETTING = "plans.jsonl", "scores.jsonl", "setting.json"
 
 
@@ -65,9 +66,9 @@ class Records:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self._check_setting(json.loads(json.dumps({"format": _FORMAT, **setting}, default=str)))
-        self._plans = _open(self.folder / _PLANS)
+        self._plans = open_alone(self.folder / _PLANS, busy=_BUSY)
         try:
-            self._scores = _open(self.folder / _SCORES)
+            self._scores = open_alone(self.folder / _SCORES, busy=_BUSY)
         except BaseException:
             self._plans.close()
             raise
@@ -94,7 +95,7 @@ class Records:
     def add_plan(self, key: PlanKey, **facts: Any) -> None:
         """Write the line of a plan."""
         row = {**key._asdict(), **facts}
-        _write(self._plans, self.folder / _PLANS, row)
+        write_line(self._plans, self.folder / _PLANS, row, "a line")
         self.plans[key] = row
 
     def add_score(self, key: ScoreKey, judged: Judgement) -> None:
@@ -110,7 +111,7 @@ class Records:
                 for value, error, result in zip(judged.scores, judged.errors, judged.results, strict=False)
             ],
         }
-        _write(self._scores, self.folder / _SCORES, row)
+        write_line(self._scores, self.folder / _SCORES, row, "a line")
         self.scores[key] = row
 
     def joined(self) -> list[dict[str, Any]]:
@@ -168,19 +169,6 @@ def _score_key(row: Mapping[str, Any]) -> ScoreKey:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-def _open(path: Path) -> FileIO:
-    try:
-        file = path.open("ab+", buffering=0)
-    except OSError as error:
-        raise ResultsError(f"{path}: the file cannot be written: {error.strerror}") from None
-    try:
-        _lock(file)
-    except OSError:
-        file.close()
-        raise ResultsError(f"{path}: another benchmark is writing here; wait for it, or give another folder") from None
-    return file
-
-
 def _rows(file: FileIO, path: Path, key: Any) -> Iterable[dict[str, Any]]:
     """The lines of a file; a half-written last one is taken off."""
     file.seek(0)
@@ -198,25 +186,3 @@ def _rows(file: FileIO, path: Path, key: Any) -> Iterable[dict[str, Any]]:
             raise ResultsError(f"{path}: this is no file of a benchmark; give another folder")
         file.truncate(len(whole + newline))
     return rows
-
-
-def _write(file: FileIO, path: Path, row: Mapping[str, Any]) -> None:
-    # One write for a line: whatever happens in between, a line is there or it is not.
-    line = json.dumps(row, ensure_ascii=False, default=str).encode() + b"\n"
-    written = file.write(line)
-    if written != len(line):
-        file.truncate(os.fstat(file.fileno()).st_size - (written or 0))
-        raise ResultsError(f"{path}: a line could not be written whole: disk full?")
-
-
-try:
-    import fcntl
-
-    def _lock(file: Any) -> None:
-        """Lock the file for this process, or raise ``OSError``; the system frees it however the process ends."""
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-except ImportError:  # Windows
-
-    def _lock(file: Any) -> None:
-        """Nothing: two benchmarks in one folder at once are not told apart here."""

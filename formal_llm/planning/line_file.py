@@ -1,0 +1,77 @@
+"""Files of JSON lines that grow while work is under way: one writer, and a line is there whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+from formal_llm.errors import ResultsError
+
+
+def open_alone(path: Path, *, what: str = "file", busy: str) -> FileIO:
+    """Open a file to append to and read, made if it is not there; nobody else can do so in the meantime.
+
+    Args:
+        path: the file.
+        what: what it is called in an error.
+        busy: what is said where another process has it, with the way out.
+
+    Raises:
+        ResultsError: it cannot be written to, or another process has it.
+    """
+    try:
+        # Unbuffered: what has been written is the system's, and survives the end of this process.
+        file = path.open("ab+", buffering=0)
+    except OSError as error:
+        raise ResultsError(f"{path}: the {what} cannot be written: {error.strerror}") from None
+    try:
+        _lock(file)
+    except OSError:
+        file.close()
+        raise ResultsError(f"{path}: {busy}") from None
+    return file
+
+
+def write_line(file: FileIO, path: Path, data: Mapping[str, Any], what: str, *, allow_nan: bool = True) -> None:
+    """Append a line; one that does not fit on the disk is taken back.
+
+    Args:
+        file: what :func:`open_alone` returned.
+        path: its path.
+        data: the line, as JSON data; what JSON does not know is written as text.
+        what: what the line is called in an error.
+        allow_nan: whether numbers may be infinite or none; JSON itself has no such numbers.
+
+    Raises:
+        ValueError: such a number that may not be.
+        ResultsError: the line could not be written whole; the file is as it was.
+    """
+    try:
+        line = json.dumps(data, ensure_ascii=False, default=str, allow_nan=allow_nan).encode() + b"\n"
+    except UnicodeEncodeError:  # half of a surrogate pair, as a cut-off answer or a path may have it
+        line = json.dumps(data, default=str, allow_nan=allow_nan).encode() + b"\n"
+    # One write for a line: whatever happens in between, a line is there or it is not.
+    written = file.write(line) or 0
+    if written != len(line):
+        file.truncate(os.fstat(file.fileno()).st_size - written)
+        raise ResultsError(f"{path}: {what} could not be written whole: disk full?")
+
+
+try:
+    import fcntl
+
+    def _lock(file: FileIO) -> None:
+        """Lock the file for this process, or raise ``OSError``; the system frees it however the process ends."""
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+except ImportError:  # Windows
+    import msvcrt
+
+    def _lock(file: FileIO) -> None:
+        """Lock the file for this process, or raise ``OSError``; the system frees it however the process ends."""
+        file.seek(0)
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]

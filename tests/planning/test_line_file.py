@@ -1,0 +1,54 @@
+"""Files of lines: one writer, and a line is whole or not there."""
+
+from __future__ import annotations
+
+import json
+from io import FileIO
+from pathlib import Path
+
+import pytest
+
+from formal_llm.errors import ResultsError
+from formal_llm.planning.line_file import open_alone, write_line
+
+
+def test_one_writer_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    first = open_alone(path, busy="taken")
+    with pytest.raises(ResultsError, match=r"lines\.jsonl: taken"):
+        open_alone(path, busy="taken")
+    first.close()
+    open_alone(path, busy="taken").close()
+    with pytest.raises(ResultsError, match="the log cannot be written"):
+        open_alone(tmp_path, what="log", busy="taken")
+
+
+def test_lines_are_appended_and_odd_texts_kept(tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    rows = [{"text": "ä\n"}, {"text": "half \ud800"}]
+    for row in rows:
+        file = open_alone(path, busy="taken")
+        write_line(file, path, row, "a line")
+        file.close()
+    assert [json.loads(line) for line in path.read_bytes().splitlines()] == rows
+
+
+def test_a_line_that_does_not_fit_is_taken_back(tmp_path: Path) -> None:
+    class Small(FileIO):
+        """A file on a disk with room for a few more bytes."""
+
+        def write(self, data: bytes) -> int:  # type: ignore[override]
+            return super().write(data[:5])
+
+    path = tmp_path / "lines.jsonl"
+    path.write_bytes(b'{"a": 1}\n')
+    with Small(str(path), "ab+") as file, pytest.raises(ResultsError, match="the line of task 3 could not be written"):
+        write_line(file, path, {"a": 2}, "the line of task 3")
+    assert path.read_bytes() == b'{"a": 1}\n'
+
+
+def test_numbers_that_json_has_not(tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    with open_alone(path, busy="taken") as file, pytest.raises(ValueError, match="not JSON compliant"):
+        write_line(file, path, {"a": float("nan")}, "a line", allow_nan=False)
+    assert path.read_bytes() == b""
