@@ -32,7 +32,8 @@ from rich.table import Table
 
 from formal_llm import Limits, TaskPack
 from formal_llm.packs.openagi.references import tools_called_for
-from formal_llm.rltf.advantages import ADVANTAGES, Baseline, Known, estimate
+from formal_llm.rltf.advantages import ADVANTAGES, Known, estimate
+from formal_llm.rltf.baselines import Baseline
 from formal_llm.rltf.plan_tree import PlanTree
 from formal_llm.rltf.rewards import f1, tools_of
 

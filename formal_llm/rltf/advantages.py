@@ -35,117 +35,17 @@ sampled outside).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from formal_llm.errors import InputError, ResourceNotFound
+from formal_llm.errors import ResourceNotFound
+from formal_llm.rltf.baselines import Baseline, checked, finite, mean_of
 
-#: How much of the old value a moving-average baseline keeps at each group (the paper's).
-DECAY = 0.8
 #: What ``grpo`` adds to the standard deviation, in the unit of the rewards; as TRL does.
 EPSILON = 1e-4
 #: By how much the probabilities of plans may miss 1; models that compute in bf16 are not exact.
 TOLERANCE = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """The moving average of a task's rewards.
-
-    Attributes:
-        value: the average, in the unit of the rewards.
-        groups: how many groups of samples it has seen.
-    """
-
-    value: float
-    groups: int = 0
-
-    @classmethod
-    def start(cls, reward: float) -> Baseline:
-        """The baseline before the first sample.
-
-        Args:
-            reward: of the greedy plan.
-
-        Raises:
-            ValueError: it is not finite.
-        """
-        return cls(_finite(reward, "the reward of the greedy plan"))
-
-    def updated(self, rewards: Sequence[float], decay: float = DECAY) -> Baseline:
-        """The baseline after a group: decay * old + (1 - decay) * mean of the rewards.
-
-        It must be used for the *next* group only: a baseline that holds the rewards that it is subtracted from is not
-        independent of them.
-
-        Args:
-            rewards: of the samples of one group; their order does not matter. Without any, nothing changes.
-            decay: how much of the old value stays, from 0 to 1.
-
-        Raises:
-            ValueError: a reward is not finite, or the decay is not between 0 and 1.
-        """
-        if not 0 <= decay <= 1:
-            raise ValueError(f"the decay of a baseline is between 0 and 1, not {decay}")
-        if not rewards:
-            return self
-        return Baseline(decay * self.value + (1 - decay) * _mean(_checked(rewards)), self.groups + 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Baselines:
-    """The baselines of many tasks; a value, so that updating it makes a new one.
-
-    Attributes:
-        values: for each task key its baseline.
-        decay: of all of them.
-    """
-
-    values: Mapping[str, Baseline] = field(default_factory=dict)
-    decay: float = DECAY
-
-    def get(self, key: str) -> Baseline | None:
-        """The baseline of a task; None before it was started."""
-        return self.values.get(key)
-
-    def started(self, key: str, reward: float) -> Baselines:
-        """With a baseline for a task that begins at the reward of its greedy plan; a task that has one keeps it."""
-        return self if key in self.values else self._with(key, Baseline.start(reward))
-
-    def updated(self, key: str, rewards: Sequence[float]) -> Baselines:
-        """After a group of samples of a task (see :meth:`Baseline.updated`).
-
-        Raises:
-            ResourceNotFound: the task's baseline was not started.
-            ValueError: a reward is not finite.
-        """
-        if key not in self.values:
-            raise ResourceNotFound("started baseline of task", key, self.values)
-        return self._with(key, self.values[key].updated(rewards, self.decay))
-
-    def _with(self, key: str, baseline: Baseline) -> Baselines:
-        return replace(self, values={**self.values, key: baseline})
-
-    def to_data(self) -> dict[str, Any]:
-        """As JSON data."""
-        return {"decay": self.decay, "values": {key: [b.value, b.groups] for key, b in self.values.items()}}
-
-    @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Baselines:
-        """What :meth:`to_data` made, after JSON.
-
-        Raises:
-            InputError: it is something else.
-        """
-        try:
-            values = {
-                str(key): Baseline(_finite(float(value), f"the baseline of task {key!r}"), int(groups))
-                for key, (value, groups) in data["values"].items()
-            }
-            return cls(values, float(data["decay"]))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InputError(f"these are no baselines of tasks: {type(error).__name__}: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,14 +207,14 @@ def reinforce(group: Group) -> Weights:
 @advantage("rloo", unbiased=True, least_samples=2)
 def rloo(group: Group) -> Weights:
     """Less the mean of the other samples' rewards: unbiased, since they are independent of the sample."""
-    count, mean = len(group.rewards), _mean(group.rewards)
+    count, mean = len(group.rewards), mean_of(group.rewards)
     return _shares([(reward - mean) * count / (count - 1) for reward in group.rewards])
 
 
 @advantage("grpo_unscaled", unbiased=False, least_samples=2)
 def grpo_unscaled(group: Group) -> Weights:
     """Less the group's mean ("Dr. GRPO"): the right direction, too short by the factor (n - 1) / n."""
-    mean = _mean(group.rewards)
+    mean = mean_of(group.rewards)
     return _shares([reward - mean for reward in group.rewards])
 
 
@@ -324,7 +224,7 @@ def grpo(group: Group) -> Weights:
 
     Groups with nearly equal rewards count as much as others, so the expected direction is not that of the gradient.
     """
-    mean = _mean(group.rewards)
+    mean = mean_of(group.rewards)
     centred = [reward - mean for reward in group.rewards]
     deviation = math.sqrt(math.fsum(c * c for c in centred) / (len(centred) - 1))
     return _shares([c / (deviation + EPSILON) for c in centred])
@@ -366,25 +266,10 @@ def _shares(advantages: Sequence[float]) -> Weights:
     return Weights(sampled=tuple(value / len(advantages) for value in advantages))
 
 
-def _mean(rewards: Sequence[float]) -> float:
-    return math.fsum(rewards) / len(rewards)
-
-
-def _finite(value: float, what: str) -> float:
-    if not math.isfinite(value):
-        raise ValueError(f"{what} is {value}, not a finite number")
-    return value
-
-
-def _checked(rewards: Sequence[float], of: str = "sample") -> tuple[float, ...]:
-    """Finite rewards as they are."""
-    return tuple(_finite(r, f"the reward of {of} {n} of {len(rewards)}") for n, r in enumerate(rewards, 1))
-
-
 def _check(needs: Estimator, group: Group) -> None:
     """Raise for what cannot be, before any weight is made of it."""
     known, count = group.known, len(group.rewards)
-    _checked(group.rewards)
+    checked(group.rewards)
     if count < needs.least_samples:
         least = f"{needs.least_samples} sample{'s' * (needs.least_samples > 1)}"
         raise ValueError(f"the advantage {needs.name!r} needs at least {least} of a task, there are {count}")
@@ -393,10 +278,10 @@ def _check(needs: Estimator, group: Group) -> None:
             f"the advantage {needs.name!r} needs the task's baseline; begin with Baseline.start(greedy reward)"
         )
     if group.baseline is not None:
-        _finite(group.baseline.value, "the baseline")
+        finite(group.baseline.value, "the baseline")
     if not needs.needs_known:
         return
-    _checked(known.rewards, "known plan")
+    checked(known.rewards, "known plan")
     if len(known.probabilities) != len(known.rewards):
         raise ValueError(f"{len(known.rewards)} rewards for {len(known.probabilities)} known plans")
     for number, probability in enumerate(known.probabilities, 1):

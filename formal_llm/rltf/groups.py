@@ -13,7 +13,8 @@ from typing import Any
 from formal_llm.errors import TooManyPlans
 from formal_llm.planning.planner import Planner
 from formal_llm.planning.task import Task
-from formal_llm.rltf.advantages import Baseline, Baselines, Estimator, Group, Known, estimator
+from formal_llm.rltf.advantages import Estimator, Group, Known, estimator
+from formal_llm.rltf.baselines import Baseline, Baselines
 from formal_llm.rltf.episode import Episode
 from formal_llm.rltf.objective import log_probabilities_of
 from formal_llm.rltf.plan_tree import enumerate_episodes, path

@@ -21,7 +21,7 @@ from pathlib import Path
 from formal_llm.errors import FormalLLMError, TrainingError
 from formal_llm.planning.planner import Planner
 from formal_llm.planning.task import Task
-from formal_llm.rltf.advantages import Baselines
+from formal_llm.rltf.baselines import Baselines
 from formal_llm.rltf.checkpoint import BEST, FINAL, Checkpoints, State
 from formal_llm.rltf.distributed import World
 from formal_llm.rltf.episode import Episode

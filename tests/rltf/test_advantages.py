@@ -18,8 +18,6 @@ from hypothesis import strategies as st
 from formal_llm import CFG, InputError, Planner, ResourceNotFound, Task
 from formal_llm.rltf.advantages import (
     ADVANTAGES,
-    Baseline,
-    Baselines,
     Group,
     Known,
     Weights,
@@ -27,6 +25,7 @@ from formal_llm.rltf.advantages import (
     estimate,
     estimator,
 )
+from formal_llm.rltf.baselines import Baseline, Baselines
 from formal_llm.rltf.plan_tree import PlanTree
 
 rewards_of = st.floats(-2, 2)

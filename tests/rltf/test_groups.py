@@ -10,7 +10,7 @@ import pytest
 import training_runs as runs
 
 from formal_llm import Planner
-from formal_llm.rltf.advantages import Baselines
+from formal_llm.rltf.baselines import Baselines
 from formal_llm.rltf.groups import Grouping, Happened, Memory
 from formal_llm.rltf.objective import log_probabilities_of
 from formal_llm.rltf.plan_tree import enumerate_episodes, path

@@ -1,0 +1,129 @@
+"""Moving averages of the rewards of tasks: the baseline of the paper's REINFORCE (Li et al. 2024, arXiv 2402.00798)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from formal_llm.errors import InputError, ResourceNotFound
+
+#: How much of the old value a moving-average baseline keeps at each group (the paper's).
+DECAY = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The moving average of a task's rewards.
+
+    Attributes:
+        value: the average, in the unit of the rewards.
+        groups: how many groups of samples it has seen.
+    """
+
+    value: float
+    groups: int = 0
+
+    @classmethod
+    def start(cls, reward: float) -> Baseline:
+        """The baseline before the first sample.
+
+        Args:
+            reward: of the greedy plan.
+
+        Raises:
+            ValueError: it is not finite.
+        """
+        return cls(finite(reward, "the reward of the greedy plan"))
+
+    def updated(self, rewards: Sequence[float], decay: float = DECAY) -> Baseline:
+        """The baseline after a group: decay * old + (1 - decay) * mean of the rewards.
+
+        It must be used for the *next* group only: a baseline that holds the rewards that it is subtracted from is not
+        independent of them.
+
+        Args:
+            rewards: of the samples of one group; their order does not matter. Without any, nothing changes.
+            decay: how much of the old value stays, from 0 to 1.
+
+        Raises:
+            ValueError: a reward is not finite, or the decay is not between 0 and 1.
+        """
+        if not 0 <= decay <= 1:
+            raise ValueError(f"the decay of a baseline is between 0 and 1, not {decay}")
+        if not rewards:
+            return self
+        return Baseline(decay * self.value + (1 - decay) * mean_of(checked(rewards)), self.groups + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Baselines:
+    """The baselines of many tasks; a value, so that updating it makes a new one.
+
+    Attributes:
+        values: for each task key its baseline.
+        decay: of all of them.
+    """
+
+    values: Mapping[str, Baseline] = field(default_factory=dict)
+    decay: float = DECAY
+
+    def get(self, key: str) -> Baseline | None:
+        """The baseline of a task; None before it was started."""
+        return self.values.get(key)
+
+    def started(self, key: str, reward: float) -> Baselines:
+        """With a baseline for a task that begins at the reward of its greedy plan; a task that has one keeps it."""
+        return self if key in self.values else self._with(key, Baseline.start(reward))
+
+    def updated(self, key: str, rewards: Sequence[float]) -> Baselines:
+        """After a group of samples of a task (see :meth:`Baseline.updated`).
+
+        Raises:
+            ResourceNotFound: the task's baseline was not started.
+            ValueError: a reward is not finite.
+        """
+        if key not in self.values:
+            raise ResourceNotFound("started baseline of task", key, self.values)
+        return self._with(key, self.values[key].updated(rewards, self.decay))
+
+    def _with(self, key: str, baseline: Baseline) -> Baselines:
+        return replace(self, values={**self.values, key: baseline})
+
+    def to_data(self) -> dict[str, Any]:
+        """As JSON data."""
+        return {"decay": self.decay, "values": {key: [b.value, b.groups] for key, b in self.values.items()}}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Baselines:
+        """What :meth:`to_data` made, after JSON.
+
+        Raises:
+            InputError: it is something else.
+        """
+        try:
+            values = {
+                str(key): Baseline(finite(float(value), f"the baseline of task {key!r}"), int(groups))
+                for key, (value, groups) in data["values"].items()
+            }
+            return cls(values, float(data["decay"]))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"these are no baselines of tasks: {type(error).__name__}: {error}") from None
+
+
+def mean_of(rewards: Sequence[float]) -> float:
+    """The mean, summed exactly."""
+    return math.fsum(rewards) / len(rewards)
+
+
+def finite(value: float, what: str) -> float:
+    """A finite number as it is; ``what`` names it in the error."""
+    if not math.isfinite(value):
+        raise ValueError(f"{what} is {value}, not a finite number")
+    return value
+
+
+def checked(rewards: Sequence[float], of: str = "sample") -> tuple[float, ...]:
+    """Finite rewards as they are."""
+    return tuple(finite(r, f"the reward of {of} {n} of {len(rewards)}") for n, r in enumerate(rewards, 1))
