@@ -38,7 +38,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from formal_llm import Limits, authored
+from benchmarks import few_tools
+from formal_llm import authored
 from formal_llm.llms.local.model import EncoderLLM, LocalLLM, TransformersLLM
 from formal_llm.packs.training import Ingredients
 from formal_llm.rltf.metrics_log import Entry, read_log
@@ -66,8 +67,6 @@ RECIPES: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
 }
-#: The tools that make an image of an image: with them a task has 65 plans.
-MENDING = ("colorization", "super_resolution", "denoising", "deblurring", "input_image")
 WINDOW = 5
 
 
@@ -100,13 +99,10 @@ def model(name: str, seed: int) -> LocalLLM:
     return TransformersLLM.of(build(vocabulary=len(spoken), width=64, seed=seed), spoken, name=f"{name} {seed}")
 
 
-def run(name: str, settings: Settings, *, tools: Sequence[str] | None = None) -> Outcome:
-    """Train one model; with ``tools`` only with these, each at most once."""
+def run(name: str, settings: Settings, *, few: bool = False) -> Outcome:
+    """Train one model; with few tools or all."""
     parts = Ingredients.of(settings)
-    planner = parts.planner
-    if tools is not None:
-        few = {symbol: int(symbol in tools) for symbol in parts.pack.cfg.terminals}
-        planner = parts.pack.planner(limits=Limits(at_most=few))
+    planner = few_tools.planner(parts.pack) if few else parts.planner
     lora = LoRA(settings.rank, settings.alpha, settings.dropout, settings.targets)
     policy = Policy(model(name, settings.seed), lora, temperature=settings.temperature, seed=settings.seed)
     begin = time.monotonic()
@@ -180,27 +176,22 @@ def estimators(
         **RECIPES[name][1], "samples": 1, "schedule": "constant", "warmup": 0, "known_plans": 16,
         "checkpoint_every": 0, "evaluate_every": 0, "updates": updates,
     }  # fmt: skip
-    rooms: dict[str, tuple[dict[str, Any], tuple[str, ...] | None]] = {
-        "exact": (
-            {"train": "5,7,9,11", "held_out": "13", "tasks_per_update": 4, "warm_start": 0}, MENDING,
-        ),
-        "stratified": (
-            {"train": "training", "held_out": "2", "tasks_per_update": 13}, None,
-        ),
-    }  # fmt: skip
+    rooms: dict[str, dict[str, Any]] = {
+        "exact": {"train": few_tools.TASKS, "held_out": "13", "tasks_per_update": 4, "warm_start": 0},
+        "stratified": {"train": "training", "held_out": "2", "tasks_per_update": 13},
+    }
     path = authored.find("training", RECIPES[name][0], (".toml",))
     titles = {
         "exact": "image to image, 65 plans each: exact", "stratified": "training tasks: exact falls back to stratified",
     }  # fmt: skip
     for room in room_names:
-        more, tools = rooms[room]
         best: dict[str, tuple[float, float, list[float], list[float]]] = {}
         for advantage in ("reinforce", "exact"):
             for rate in rates:
                 counts, ends = [], []
                 for seed in range(seeds):
-                    changes = {**common, **more, "advantage": advantage, "seed": seed, "learning_rate": rate}
-                    curve = windows(run(name, Settings.read(path, changes), tools=tools).rewards)
+                    changes = {**common, **rooms[room], "advantage": advantage, "seed": seed, "learning_rate": rate}
+                    curve = windows(run(name, Settings.read(path, changes), few=room == "exact").rewards)
                     goal = curve[0] + 0.8 * (1 - curve[0])
                     counts.append(next((number for number, value in enumerate(curve, 1) if value >= goal), math.inf))
                     ends.append(curve[-1])

@@ -1,10 +1,10 @@
 """Samples per second in training: the library's trainer against TRL's GRPO and RLOO trainers, on one small model.
 
-Run: python -m benchmarks.rltf [--width 64 --layers 2] [--taught 40]
+Run: python -m benchmarks.rltf [--width 64 --layers 2] [--taught 40] [--room few]
 
 A sample is a plan with its reward, the update included. All contenders run in one side environment (``build/trl``,
 made by the first run: TRL is not needed by the library), in processes of their own, with the same number of threads:
-the same weights from one folder, the 13 OpenAGI training tasks, the same samples of each task in an update, the same
+the same weights from one folder, the same tasks of OpenAGI, the same samples of each task in an update, the same
 reward, LoRA of rank 8 on ``q_proj`` and ``v_proj``, float32 on the CPU. The first updates are not measured. Rounds are
 interleaved; the best update time of all rounds counts, for every contender alike. The last column compares CPU time,
 which other work on the machine disturbs less.
@@ -13,6 +13,8 @@ How sure the policy is of itself decides how often two samples are asked the sam
 once. So the model has imitated plans with the right tools for ``--taught`` steps before: with 0 its weights are random
 and hardly a question comes twice, the worst case; in training it comes ever nearer to the other end, where all samples
 of a task get the same reward and nothing is left to learn. The learning rate is so small that it stays where it is.
+How many plans there are decides it too: ``--room all`` has the 13 training tasks with all tools and up to 10^11 plans
+each, ``--room few`` four of the image tasks with the four tools that mend images and 65 plans each.
 
 The library asks a question at a time and scores the legal answers. TRL's trainers generate text, in three ways:
 
@@ -45,7 +47,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import tiny_decoder
-from formal_llm import Planner, RandomLLM, Task, TaskPack
+from benchmarks.rltf_workers import asked
+from formal_llm import Planner, Task, TaskPack
 from formal_llm.rltf.export import INSTRUCTION, write_tasks
 from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.rollout import Start, rollout
@@ -106,7 +109,7 @@ class Walked:
     digits: int
 
 
-def teach(model: Any, tokenizer: Any, pack: TaskPack, tasks: tuple[Task, ...], steps: int) -> None:
+def teach(model: Any, tokenizer: Any, pack: TaskPack, planner: Planner, tasks: tuple[Task, ...], steps: int) -> None:
     """Have a model imitate plans with just the right tools; all its weights are trained."""
     import torch
 
@@ -114,7 +117,6 @@ def teach(model: Any, tokenizer: Any, pack: TaskPack, tasks: tuple[Task, ...], s
     from formal_llm.packs.training_rewards import exact_tools
 
     scorer = TransformersLLM.of(model, tokenizer, cache_bytes=0).scorer
-    planner = pack.planner()
     plans = reference_plans(planner, tasks, 2, references=exact_tools(pack))
     decisions = [decision for both in plans for episode in both for decision in episode.decisions]
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
@@ -171,7 +173,9 @@ def run(python: Path, contender: Contender, out: Path, arguments: argparse.Names
     out.unlink(missing_ok=True)
     threads = str(arguments.threads)
     many = (
-        part for name in ("warm", "updates", "samples", "threads") for part in (f"--{name}", str(vars(arguments)[name]))
+        part
+        for name in ("room", "warm", "updates", "samples", "threads")
+        for part in (f"--{name}", str(vars(arguments)[name]))
     )
     finished = subprocess.run(
         [python, "-m", "benchmarks.rltf_workers", *contender.arguments, *many, "--out", out],
@@ -192,7 +196,8 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=64, help="the size of the model's hidden states")
     parser.add_argument("--layers", type=int, default=2, help="the model's layers")
     parser.add_argument("--taught", type=int, default=40, help="steps of imitation before")
-    parser.add_argument("--samples", type=int, default=8, help="of each task in an update")
+    parser.add_argument("--room", default="all", choices=("all", "few"), help="13 tasks with all tools, or 4 with few")
+    parser.add_argument("--samples", type=int, help="of each task in an update; 104 in all where left out")
     parser.add_argument("--warm", type=int, default=1, help="updates that are not measured")
     parser.add_argument("--updates", type=int, default=2, help="updates that are measured, in each round")
     parser.add_argument("--rounds", type=int, default=2, help="processes of each contender")
@@ -209,13 +214,12 @@ def main() -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
 
-    pack = TaskPack.load("openagi")
-    planner = Planner(pack.cfg, RandomLLM(0), wording=pack.wording)
-    tasks = pack.split("training")
-    tokenizer = tiny_decoder.tokenizer(tiny_decoder.questions(planner, pack.tasks))
+    pack, planner, tasks = asked(arguments.room)
+    arguments.samples = arguments.samples or 104 // len(tasks)
+    tokenizer = tiny_decoder.tokenizer(tiny_decoder.questions(pack.planner(), pack.tasks))
     model = tiny_decoder.decoder(arguments.width, arguments.layers)
     tiny_decoder.quiet()
-    teach(model, tokenizer, pack, tasks, arguments.taught)
+    teach(model, tokenizer, pack, planner, tasks, arguments.taught)
     model.save_pretrained(folder / "model")
     tokenizer.save_pretrained(folder / "model")
     walks = walked(planner, tasks, tokenizer, folder / "model", arguments.walks)
@@ -253,7 +257,8 @@ def main() -> None:
         f"questions had a gradient, of {len(tasks) * arguments.samples * walks.choices:.0f} choices in an update",
         highlight=False,
     )
-    title = f"{len(tasks)} tasks x {arguments.samples} samples in an update, {arguments.threads} thread(s)"
+    many = f"{len(tasks)} tasks x {arguments.samples} samples in an update"
+    title = f"Room {arguments.room}, {many}, {arguments.threads} thread(s)"
     table = Table(title=title)
     columns = ("trainer", "new tokens", "valid", "samples/s", "samples per CPU second", "formal_llm is faster by")
     for column in columns:

@@ -20,13 +20,22 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from benchmarks import tiny_decoder
-from formal_llm import Planner, RandomLLM, Task, TaskPack
+from benchmarks import few_tools, tiny_decoder
+from formal_llm import Planner, Task, TaskPack
 from formal_llm.packs.openagi.references import openagi_reward
+from formal_llm.packs.training import selected
 
 #: The reward of a TRL completion that leads to no plan; a plan's own reward is never below 0.
 INVALID = -1.0
 RATE = 1e-6
+
+
+def asked(room: str) -> tuple[TaskPack, Planner, tuple[Task, ...]]:
+    """The pack, a planner of all or few tools, and the tasks that are trained on."""
+    pack = TaskPack.load("openagi")
+    if room == "few":
+        return pack, few_tools.planner(pack, "test:random"), tuple(selected(pack, few_tools.TASKS))
+    return pack, pack.planner("test:random"), pack.split("training")
 
 
 @dataclass(frozen=True)
@@ -228,15 +237,14 @@ def main() -> None:
     parser.add_argument("--prompts", default="")
     parser.add_argument("--tokens", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--room", default="all")
     for name in ("warm", "updates", "samples"):
         parser.add_argument(f"--{name}", type=int, required=True)
     arguments = parser.parse_args()
     import torch
 
     torch.set_num_threads(arguments.threads)
-    pack = TaskPack.load("openagi")
-    planner = Planner(pack.cfg, RandomLLM(0), wording=pack.wording)
-    tasks = pack.split("training")
+    _, planner, tasks = asked(arguments.room)
     work = Work(arguments.folder, planner, tasks, arguments.warm, arguments.updates, arguments.samples)
     if arguments.contender == "ours":
         measured = ours(work, arguments.method)

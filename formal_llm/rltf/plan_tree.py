@@ -27,7 +27,8 @@ from formal_llm.planning.journal import shares
 from formal_llm.planning.planner import Planner
 from formal_llm.planning.task import Task
 from formal_llm.planning.walk import Walk
-from formal_llm.rltf.episode import Decision, Episode
+from formal_llm.rltf.episode import Episode
+from formal_llm.rltf.rollout import Place, Start
 
 if TYPE_CHECKING:
     import numpy as np
@@ -111,37 +112,31 @@ def walk_episodes(planner: Planner, task: Task, index: int = 0, *, limit: int | 
     Raises:
         TooManyPlans: there are more than ``limit``.
         NoValidPlan: there is none.
-        ValueError: the planner does not look ahead, or a question takes several answers (a selection).
+        ValueError: the planner does not look ahead.
         Undecided: a branch that the lookahead could not decide led nowhere. Raise ``max_states`` of the planner.
     """
     if planner.lookahead != "on":
         raise ValueError("plans are listed with lookahead='on' only: else branches lead to dead ends, not to plans")
     # Of the budget only the steps decide what the plans are. Nobody is told of these walks.
     start = Walk(planner.table(task), task, wording=planner.wording, budget=Budget(steps=planner.budget.steps))
-    todo: list[tuple[Walk, int, tuple[Decision, ...]]] = [(start, 0, ())]
+    todo: list[tuple[Place, int]] = [(Place.root(start), 0)]
     found = 0
     while todo:
         if limit is not None and found + len(todo) > limit:
             raise TooManyPlans(task.description, limit)
-        walk, number, decisions = todo.pop()
+        place, number = todo.pop()
         if number:
-            question = walk.question
-            assert question is not None
-            walk, decisions = walk.fork(), (*decisions, Decision(question, number))
-            walk.answer(number)
-            if walk.usage.backtracks:
+            question = place.question
+            after = place.after(number)
+            place.next.clear()  # each branch is walked once: what it led to need not be kept
+            place = after
+            if place.walk.usage.backtracks:
                 raise Undecided(f"an option of {question!r} led to a dead end; raise max_states of the planner")
-        question = walk.question
-        if question is None:
+        if place.question is None:
             found += 1
-            yield Episode(index, task, walk.plan, decisions)
+            yield place.finished(Start(index, task))
             continue
-        if question.several:
-            raise ValueError(
-                f"plans with selections are not listed: {question!r} takes several answers at once; "
-                "write the rule with single options, or train with an estimator that samples"
-            )
-        todo += ((walk, number, decisions) for number in range(len(question.options), 0, -1))
+        todo += ((place, number) for number in range(len(place.question.options), 0, -1))
 
 
 # -- the tree ----------------------------------------------------------------------------------------------------------

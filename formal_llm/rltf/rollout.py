@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from formal_llm.errors import TrainingError
-from formal_llm.llms.local.selections import one_by_one
+from formal_llm.llms.local.selections import Selecting
 from formal_llm.llms.question import Answer, Question
 from formal_llm.planning.planner import Planner
 from formal_llm.planning.task import Task
@@ -43,13 +43,13 @@ class Start:
 
 
 @dataclass(eq=False, slots=True)
-class _Place:
+class Place:
     """A place in the tree of a task: where all walks stand that made the same choices.
 
     Attributes:
         walk: stands here; before the question that is under way, where that is a selection.
         parent, number: the place before it, and what was chosen there; None and 0 at the root.
-        selecting: of a selection that is under way, the numbers chosen in its own questions so far.
+        selecting: the selection that is under way, where there is one.
         question: the question here, of exactly one option; None where the plan is finished.
         logs: the logarithms of the options' probabilities, once they are known.
         next: the places after it, by number.
@@ -57,44 +57,43 @@ class _Place:
     """
 
     walk: Walk
-    parent: _Place | None = None
+    parent: Place | None = None
     number: int = 0
-    selecting: tuple[int, ...] = ()
+    selecting: Selecting | None = None
     question: Question | None = None
     logs: list[float] | None = None
-    next: dict[int, _Place] = field(default_factory=dict)
+    next: dict[int, Place] = field(default_factory=dict)
     episode: Episode | None = None
 
     @classmethod
-    def root(cls, walk: Walk) -> _Place:
+    def root(cls, walk: Walk) -> Place:
         """The first place of a walk."""
         return cls(walk)._settled()
 
-    def after(self, number: int) -> _Place:
+    def after(self, number: int) -> Place:
         """The place where a choice leads."""
         if number not in self.next:
-            asked = self.walk.question
-            assert asked is not None
-            if asked.several:
-                selecting = (*self.selecting, number)
-                following, chosen = _selected(asked, selecting)
-                if following is not None:
-                    self.next[number] = _Place(self.walk, self, number, selecting, following)
-                    return self.next[number]
+            if self.selecting is None:
+                chosen: tuple[int, ...] = (number,)
             else:
-                chosen = (number,)
+                selecting = self.selecting.after(number)
+                if selecting.asked is not None:
+                    self.next[number] = Place(self.walk, self, number, selecting, selecting.asked)
+                    return self.next[number]
+                chosen = selecting.chosen
             walk = self.walk.fork()
             walk.answer(Answer(chosen))
-            self.next[number] = _Place(walk, self, number)._settled()
+            self.next[number] = Place(walk, self, number)._settled()
         return self.next[number]
 
-    def _settled(self) -> _Place:
+    def _settled(self) -> Place:
         """With the question that the walk asks here; a selection of which there is only one is made."""
         while (asked := self.walk.question) is not None and asked.several:
-            self.question, chosen = _selected(asked, ())
-            if self.question is not None:
+            selecting = Selecting.of(asked)
+            if selecting.asked is not None:
+                self.selecting, self.question = selecting, selecting.asked
                 return self
-            self.walk.answer(Answer(chosen))
+            self.walk.answer(Answer(selecting.chosen))
         self.question = asked
         return self
 
@@ -115,18 +114,6 @@ class _Place:
                 place = before
             self.episode = Episode(start.index, start.task, self.walk.plan, tuple(reversed(decisions)), math.fsum(logs))
         return self.episode
-
-
-def _selected(asked: Question, numbers: Sequence[int]) -> tuple[Question | None, tuple[int, ...]]:
-    """The next question of a selection after some numbers; None and what is selected, where that was all."""
-    steps = one_by_one(asked)
-    try:
-        question = next(steps)
-        for number in numbers:
-            question = steps.send(number)
-    except StopIteration as end:
-        return None, end.value
-    return question, ()
 
 
 def rollout(
@@ -153,16 +140,16 @@ def rollout(
         TrainingError: the model gives a probability that is no number; names the task and what was chosen by then.
     """
     found: dict[int, Episode] = {}
-    roots: dict[Hashable, _Place] = {}
+    roots: dict[Hashable, Place] = {}
     coming = enumerate(starts)
-    rolling: dict[int, tuple[Start, _Place, random.Random | None]] = {}
+    rolling: dict[int, tuple[Start, Place, random.Random | None]] = {}
     while True:
         room = together - len(rolling)
         fresh = list(islice(coming, room))
         for number, start in fresh:
             root = roots.get((start.index, start.task))
             if root is None:
-                root = roots[start.index, start.task] = _Place.root(planner.start(start.task, name=str(start.index)))
+                root = roots[start.index, start.task] = Place.root(planner.start(start.task, name=str(start.index)))
             rolling[number] = (start, root, None if start.seed is None else random.Random(start.seed))
         for number, (start, place, _) in list(rolling.items()):
             if place.question is None:
@@ -186,7 +173,7 @@ def replay(planner: Planner, start: Start, numbers: Sequence[int]) -> Episode:
     Raises:
         ValueError: the numbers do not lead to a plan of the task.
     """
-    place = _Place.root(planner.start(start.task))
+    place = Place.root(planner.start(start.task))
     for number in numbers:
         if place.question is None or not 1 <= number <= len(place.question.options):
             raise ValueError(f"the numbers {numbers} lead to no plan of {start.task.description!r}")
@@ -196,7 +183,7 @@ def replay(planner: Planner, start: Start, numbers: Sequence[int]) -> Episode:
     return place.finished(start)
 
 
-def _answer(policy: Policy, places: Sequence[_Place]) -> None:
+def _answer(policy: Policy, places: Sequence[Place]) -> None:
     """Have the policy answer the questions of some places; several samples may stand at one."""
     import torch
 
@@ -216,7 +203,7 @@ def _answer(policy: Policy, places: Sequence[_Place]) -> None:
             )
 
 
-def _drawn(place: _Place, rng: random.Random | None) -> int:
+def _drawn(place: Place, rng: random.Random | None) -> int:
     """The number of the most probable option, or of one that is drawn."""
     logs = place.logs
     assert logs is not None

@@ -8,15 +8,15 @@ tools a plan should use, from the plans with just these.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from formal_llm.automata import Limits
-from formal_llm.errors import NoValidPlan, TrainingError
-from formal_llm.llms.question import Answer
+from formal_llm.automata.lookahead import Lookahead
+from formal_llm.errors import NoValidPlan, TrainingError, Undecided
 from formal_llm.planning.planner import Planner
 from formal_llm.planning.task import Task
-from formal_llm.planning.walk import Walk
-from formal_llm.rltf.episode import Decision, Episode
+from formal_llm.rltf.episode import Episode
+from formal_llm.rltf.rollout import Place, Start
 
 #: Which plans of a task are references: limits besides those of its rules.
 References = Callable[[Task], Limits]
@@ -28,41 +28,68 @@ def retrace(planner: Planner, task: Task, word: Sequence[str], index: int = 0) -
     Args:
         planner: whose rules and wording.
         task: the task.
-        word: the word of the plan. Where the automaton is ambiguous, the first sequence of answers counts.
+        word: the word of the plan. Where the automaton is ambiguous, a short sequence of answers counts, and of those
+            the first.
         index: the place of the task among the tasks of the run.
 
+    Returns:
+        The episode; a selection is in it option by option, as a policy is asked for it.
+
     Raises:
-        ValueError: no plan of the task has this word, or it takes a selection.
+        ValueError: no plan of the task has this word.
     """
     target = tuple(word)
-    for walk, decisions in _paths(planner.start(task), (), target):
-        if walk.done and walk.word == target:
-            return Episode(index, task, walk.plan, decisions)
+    root = Place.root(planner.start(task))
+    if planner.table(task).automaton.accepts(target):
+        answers = 2 * len(target) + 8
+        while True:  # rules that may read nothing for ever have no longest sequence of answers
+            if (end := _end(root, target, answers)) is not None:
+                return end.finished(Start(index, task))
+            answers *= 2
     raise ValueError(f"no plan of {task.description!r} has the word {' '.join(target) or 'ε'}")
 
 
-def _paths(
-    walk: Walk, made: tuple[Decision, ...], target: tuple[str, ...]
-) -> Iterator[tuple[Walk, tuple[Decision, ...]]]:
-    """The walks whose terminals are a beginning of the word, to their ends."""
-    if walk.word != target[: len(walk.word)]:
-        return
-    question = walk.question
-    if question is None:
-        yield walk, made
-        return
-    if question.several:
-        raise ValueError("a plan with selections cannot be retraced")
-    for option in question.options:
-        branch = walk.fork()
-        branch.answer(Answer((option.number,)))
-        yield from _paths(branch, (*made, Decision(question, option.number)), target)
+def _end(root: Place, target: tuple[str, ...], answers: int) -> Place | None:
+    """Where a walk ends that reads a word, with at most so many answers."""
+    todo = [(root, 0)]
+    while todo:
+        place, made = todo.pop()
+        read = (*place.walk.word, *_selected(place))
+        if read != target[: len(read)]:
+            continue
+        if place.question is None:
+            if place.walk.done and read == target:
+                return place
+        elif made < answers:
+            todo += [(place.after(number), made + 1) for number in reversed(_fitting(place, len(target) - len(read)))]
+    return None
+
+
+def _fitting(place: Place, left: int) -> list[int]:
+    """The numbers of the options after which a plan can end with at most so many terminals more."""
+    assert place.question is not None
+    outlook = None if place.selecting else place.question.outlook
+    if outlook is None:
+        return [option.number for option in place.question.options]
+    return [n for n, one in enumerate(outlook.prospects, 1) if one.length + len(one.uses) <= left]
+
+
+def _selected(place: Place) -> tuple[str, ...]:
+    """What a selection that is under way will read, as far as it has come."""
+    if place.selecting is None or not place.selecting.chosen:
+        return ()
+    outlook = place.selecting.question.outlook
+    assert outlook is not None
+    return tuple(outlook.prospects[number - 1].uses[0].name for number in place.selecting.chosen)
 
 
 def reference_plans(
     planner: Planner, tasks: Sequence[Task], count: int, *, references: References | None = None, seed: int = 0
 ) -> list[list[Episode]]:
     """For each task plans to imitate, drawn evenly; with fewer plans than asked for, some twice.
+
+    Of rules with so many ambiguous plans that equal words cannot be told from one another, derivations are drawn
+    evenly instead.
 
     Args:
         planner: whose rules and wording.
@@ -73,6 +100,7 @@ def reference_plans(
 
     Raises:
         TrainingError: a task has no such plan.
+        InfiniteLanguage: a task has plans without end; limits or a budget have to bound them.
         Undecided: a language is too large to be counted.
     """
     found = []
@@ -82,7 +110,7 @@ def reference_plans(
         narrow = Task(task.description, goal=task.goal, limits=limits, inputs=task.inputs, group=task.group)
         try:
             lookahead = planner.table(narrow).lookahead
-            words = [lookahead.sample(rng) for _ in range(count)]
+            words = _words(lookahead, rng, count)
         except NoValidPlan as error:
             raise TrainingError(f"there is no reference plan for {task.description!r}: {error}") from None
         if any(word is None for word in words):
@@ -90,3 +118,12 @@ def reference_plans(
         # Retraced under the task's own rules: the questions are those that the policy will be asked.
         found.append([retrace(planner, task, word, index) for word in words if word is not None])
     return found
+
+
+def _words(lookahead: Lookahead, rng: random.Random, count: int) -> list[tuple[str, ...] | None]:
+    state = rng.getstate()
+    try:
+        return [lookahead.sample(rng) for _ in range(count)]
+    except Undecided:
+        rng.setstate(state)
+        return [lookahead.sample(rng, of="derivations") for _ in range(count)]

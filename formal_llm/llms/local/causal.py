@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from formal_llm.llms.local.answer_tree import ROOT, AnswerTree
-from formal_llm.llms.local.packing import Row, Sequenced, common, sorted_rows, write_row
+from formal_llm.llms.local.packing import Row, Sequenced, packed_tokens, slots_along, sorted_rows, write_row
 from formal_llm.llms.local.prefix_cache import PrefixCache
 from formal_llm.llms.local.rendering import Prompted, Renderer
-from formal_llm.llms.local.scorer import Scorer, fitting_tokens, tree_log_probabilities
+from formal_llm.llms.local.scorer import Scorer, checkpoints, fitting_tokens, tree_log_probabilities
+from formal_llm.llms.local.trunk import Trunk, shared_beginnings
 from formal_llm.llms.question import Question
 
+if TYPE_CHECKING:
+    from formal_llm.llms.local.packing import Ids
+
 Packing = Literal["auto", "on", "off"]
+#: The tokens that are left to read with a trunk, of those in rows without it, up to which it is worth its passes.
+_WORTH = 0.85
+_NO_ANSWERS = AnswerTree((), (), (), (), ())
+_NOTHING = np.zeros(0, dtype=np.int64)
 #: What some models do with the logits behind their last layer, by the names in their configs.
 _SCALINGS = ("logit_scale", "logits_scaling", "final_logit_softcapping")
 
@@ -109,9 +117,13 @@ class CausalScorer(Scorer):
 
     def _packed(self, prompts: Sequence[Prompted], cache: PrefixCache | None) -> Iterator[tuple[list[int], Any]]:
         """For each pass the prompts in it, and the logits where their trees are looked at."""
-        nothing = np.zeros(0, dtype=np.int64)
+        import torch
+
         tokens = [np.asarray(prompt.tokens, dtype=np.int64) for prompt in prompts]
-        plain = [Sequenced(ids, prompt.tree, 0, nothing) for ids, prompt in zip(tokens, prompts, strict=True)]
+        plain = [Sequenced(ids, prompt.tree, 0, _NOTHING) for ids, prompt in zip(tokens, prompts, strict=True)]
+        past: PrefixCache | Trunk | None = cache
+        if torch.is_grad_enabled() and not checkpoints(self.model):
+            past, plain = self._with_trunk(plain)
         lengths = [len(p.tokens) + len(p.tree.tokens) for p in plain]
         rows = sorted_rows(plain, self.row_tokens)
         rows.sort(key=lambda row: sum(lengths[index] for index in row))  # like lengths together: less padding
@@ -122,18 +134,52 @@ class CausalScorer(Scorer):
                     slots = cache.find(tokens[index])[: len(tokens[index]) - 1]  # the last token has to be looked at
                     plain[index] = Sequenced(tokens[index], prompts[index].tree, len(slots), slots)
             written = [write_row([plain[index] for index in row]) for row in batch]
-            logits, layers = self._read(written, cache)
-            if cache is not None and layers is not None:
+            hidden, layers = self._read(written, past, keep=cache is not None)
+            if cache is not None:
                 _keep(cache, written, [[plain[index] for index in row] for row in batch], layers)
-            yield [index for row in batch for index in row], logits
+            width = hidden.shape[1]
+            looks = np.concatenate([look + number * width for number, row in enumerate(written) for look in row.looks])
+            states = hidden.flatten(0, 1)[torch.from_numpy(looks).to(hidden.device)]
+            yield [index for row in batch for index in row], self._logits(states)
 
-    def _read(self, rows: Sequence[Row], cache: PrefixCache | None) -> tuple[Any, Any]:
-        """One pass: the logits where the rows are looked at; and each layer's keys and values of what was read."""
+    def _with_trunk(self, prompts: Sequence[Sequenced]) -> tuple[Trunk | None, list[Sequenced]]:
+        """Read what prompts share, where that saves enough; the prompts then know where it lies."""
+        shared = shared_beginnings([prompt.tokens for prompt in prompts])
+        paths = [Sequenced(path, _NO_ANSWERS, 0, _NOTHING) for path in shared.paths if len(path)]
+        rows = sorted_rows(paths, self.row_tokens)
+        left = sum(len(one.tokens) + len(one.tree.tokens) for one in prompts) - sum(shared.known)
+        whole = packed_tokens(prompts, sorted_rows(prompts, self.row_tokens))
+        if left + packed_tokens(paths, rows) > _WORTH * whole:
+            return None, list(prompts)
+        trunk = Trunk()
+        slots: list[Ids] = [_NOTHING] * len(paths)
+        rows.sort(key=lambda row: sum(len(paths[index].tokens) for index in row))
+        for batch in _batches(rows, [len(path.tokens) for path in paths], self.batch_tokens):
+            written = [write_row([paths[index] for index in row]) for row in batch]
+            hidden, layers = self._read(written, None, keep=True)
+            first, width = trunk.add(layers), hidden.shape[1]
+            for line, (row, places) in enumerate(zip(batch, written, strict=True)):
+                fresh = [own + first + line * width for own in places.own]
+                for index, path in zip(row, slots_along([paths[index] for index in row], fresh), strict=True):
+                    slots[index] = path
+        return trunk, [
+            Sequenced(one.tokens, one.tree, known, slots[path][:known])
+            for one, path, known in zip(prompts, shared.of, shared.known, strict=True)
+        ]
+
+    def _read(self, rows: Sequence[Row], past: PrefixCache | Trunk | None, *, keep: bool) -> tuple[Any, Any]:
+        """One pass: the last hidden states ``[rows, tokens, width]``; and each layer's keys and values, where wanted.
+
+        Args:
+            rows: what is read.
+            past: where their past tokens lie.
+            keep: whether keys and values of what was read are wanted.
+        """
         import torch
         from transformers import DynamicCache
 
         device = self.model.get_input_embeddings().weight.device
-        past = max(len(row.past_slots) for row in rows)
+        before = max(len(row.past_slots) for row in rows)
         read = max(len(row.ids) for row in rows)
 
         def padded(parts: list[Any], length: int, fill: int) -> Any:
@@ -145,8 +191,11 @@ class CausalScorer(Scorer):
         # What is padding has no descendant (it ends before it begins), so that nothing attends to it; and it attends to
         # the root, since attention to nothing has no value.
         order = padded([row.order for row in rows], read, 0)
-        past_order, new_order = padded([r.past_order for r in rows], past, 1), padded([r.order for r in rows], read, 1)
-        past_ends, new_ends = padded([r.past_ends for r in rows], past, 0), padded([r.ends for r in rows], read, 0)
+        past_order, new_order = (
+            padded([r.past_order for r in rows], before, 1),
+            padded([r.order for r in rows], read, 1),
+        )
+        past_ends, new_ends = padded([r.past_ends for r in rows], before, 0), padded([r.ends for r in rows], read, 0)
         key_order, key_ends = torch.cat([past_order, new_order], 1), torch.cat([past_ends, new_ends], 1)
         seen = (key_order[:, None, :] <= order[:, :, None]) & (order[:, :, None] < key_ends[:, None, :])
         mask = seen[:, None]
@@ -155,13 +204,11 @@ class CausalScorer(Scorer):
             mask = torch.zeros(mask.shape, dtype=self.model.dtype, device=device).masked_fill_(
                 ~mask, torch.finfo(self.model.dtype).min
             )
-        kept = None
-        if cache is not None:
-            kept = DynamicCache()
-            if past:
-                slots = padded([row.past_slots for row in rows], past, 0)
-                for layer in range(cache.layers):
-                    kept.update(*cache.gather(layer, slots), layer)
+        kept = DynamicCache() if keep or past is not None else None
+        if kept is not None and past is not None and before:
+            slots = padded([row.past_slots for row in rows], before, 0)
+            for layer in range(past.layers):
+                kept.update(*past.gather(layer, slots), layer)
         hidden = self._hidden(
             input_ids=padded([row.ids for row in rows], read, 0),
             position_ids=padded([row.positions for row in rows], read, 0),
@@ -169,12 +216,9 @@ class CausalScorer(Scorer):
             past_key_values=kept,
             use_cache=kept is not None,
         )
-        looks = np.concatenate([look + number * read for number, row in enumerate(rows) for look in row.looks])
-        states = hidden.flatten(0, 1)[torch.from_numpy(looks).to(hidden.device)]
-        layers = (
-            None if kept is None else [(layer.keys[:, :, past:], layer.values[:, :, past:]) for layer in kept.layers]
-        )
-        return self._logits(states), layers
+        if kept is None or not keep:
+            return hidden, None
+        return hidden, [(layer.keys[:, :, before:], layer.values[:, :, before:]) for layer in kept.layers]
 
     def _hidden(self, **inputs: Any) -> Any:
         """The last hidden states ``[rows, tokens, width]``."""
@@ -300,13 +344,7 @@ def _keep(
         cache.fill(layer, torch.from_numpy(slots), keys[line, :, column], values[line, :, column])
     begin = 0
     for row, members, count in zip(rows, prompts, many, strict=True):
-        fresh = iter(np.split(slots[begin : begin + count], np.cumsum([len(own) for own in row.own])[:-1]))
-        path = np.zeros(0, dtype=np.int64)
-        before = np.zeros(0, dtype=np.int64)
-        for member in members:
-            shared = common(before, member.tokens)
-            known = max(min(member.known, len(member.tokens)), shared)
-            path = np.concatenate([path[:shared], member.slots[shared:known], next(fresh)])
-            before = member.tokens
+        fresh = np.split(slots[begin : begin + count], np.cumsum([len(own) for own in row.own])[:-1])
+        for member, path in zip(members, slots_along(members, fresh), strict=True):
             cache.add(member.tokens, path)
         begin += count

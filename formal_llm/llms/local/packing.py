@@ -12,7 +12,7 @@ the number after the last descendant of ``a``: that makes the attention mask two
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -95,6 +95,34 @@ def sorted_rows(prompts: Sequence[Sequenced], row_tokens: int) -> list[list[int]
             rows.append([index])
             taken = len(prompt.tokens) + answers
     return rows
+
+
+def packed_tokens(prompts: Sequence[Sequenced], rows: Sequence[Sequence[int]]) -> int:
+    """How many tokens rows have, answers and past ones included."""
+    count = 0
+    for row in rows:
+        before = np.zeros(0, dtype=np.int64)
+        for index in row:
+            prompt = prompts[index]
+            count += len(prompt.tokens) - common(before, prompt.tokens) + len(prompt.tree.tokens)
+            before = prompt.tokens
+    return count
+
+
+def slots_along(prompts: Sequence[Sequenced], fresh: Sequence[Ids]) -> Iterator[Ids]:
+    """For each prompt of a row the slots of all its tokens.
+
+    Args:
+        prompts: of one row, sorted as it is.
+        fresh: for each the slots of those of its tokens that it was the first of the row to read (:attr:`Row.own`).
+    """
+    path = before = np.zeros(0, dtype=np.int64)
+    for prompt, own in zip(prompts, fresh, strict=True):
+        shared = common(before, prompt.tokens)
+        known = max(min(prompt.known, len(prompt.tokens)), shared)
+        path = np.concatenate([path[:shared], prompt.slots[shared:known], own])
+        before = prompt.tokens
+        yield path
 
 
 class _Writer:

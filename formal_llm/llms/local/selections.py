@@ -8,6 +8,7 @@ of such questions, so the probability of a set is the product of theirs.
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import dataclass
 
 from formal_llm.llms.question import Question
 
@@ -15,26 +16,70 @@ from formal_llm.llms.question import Question
 NO_MORE = "nothing more"
 
 
+@dataclass(frozen=True)
+class Selecting:
+    """A selection that is under way.
+
+    Attributes:
+        question: the question that takes several options.
+        chosen: the numbers chosen so far.
+        left: the numbers of what is offered next.
+        asked: the next question, of exactly one option; None where the selection is complete.
+    """
+
+    question: Question
+    chosen: tuple[int, ...]
+    left: tuple[int, ...]
+    asked: Question | None
+
+    @classmethod
+    def of(cls, question: Question, chosen: tuple[int, ...] = ()) -> Selecting:
+        """Where a selection stands. What is the only way to go on is taken without asking.
+
+        Args:
+            question: a question that takes several options.
+            chosen: the numbers chosen so far, in their order; there is an allowed selection that begins with them.
+        """
+        while True:
+            later = range(max(chosen, default=0) + 1, len(question.options) + 1)
+            left = tuple(number for number in later if _leads_on(question, (*chosen, number)))
+            may_end = bool(chosen) and not question.problem(chosen)
+            if len(left) + may_end > 1:
+                texts = [question.options[number - 1].text for number in left] + [NO_MORE] * may_end
+                return cls(question, chosen, left, _next(question, chosen, texts))
+            if not left:
+                return cls(question, chosen, (), None)
+            chosen = (*chosen, *left)
+
+    def after(self, number: int) -> Selecting:
+        """Where it stands after an answer to :attr:`asked`: the number of an option of that question."""
+        if number > len(self.left):
+            return Selecting(self.question, self.chosen, (), None)
+        return Selecting.of(self.question, (*self.chosen, self.left[number - 1]))
+
+
 def one_by_one(question: Question) -> Generator[Question, int, tuple[int, ...]]:
     """The questions of exactly one option that make up a selection.
 
-    Yields a question, is sent the number of the chosen option, and returns the numbers of the selection. The selection
-    may be one that the question objects to; it has to be checked as any answer.
+    Yields a question, is sent the number of the chosen option, and returns the numbers of the selection. Offered is
+    only what leads to a selection that the question does not object to; where that is a single option, it is taken
+    without asking. Of a question that objects to every selection nothing is returned.
 
     Args:
         question: a question that takes several options.
     """
-    chosen: list[int] = []
-    while True:
-        left = [option for option in question.options if not chosen or option.number > chosen[-1]]
-        may_end = bool(chosen) and (not left or not question.problem(tuple(chosen)))
-        if not left or (len(left) == 1 and not may_end):
-            return tuple(chosen) if not left else (*chosen, left[0].number)
-        texts = [option.text for option in left] + ([NO_MORE] if may_end else [])
-        number = yield _next(question, tuple(chosen), texts)
-        if number > len(left):
-            return tuple(chosen)
-        chosen.append(left[number - 1].number)
+    state = Selecting.of(question)
+    while state.asked is not None:
+        number = yield state.asked
+        state = state.after(number)
+    return state.chosen
+
+
+def _leads_on(question: Question, chosen: tuple[int, ...]) -> bool:
+    """Whether there is no objection to a selection, or to one that goes on from it."""
+    if not question.problem(chosen):
+        return True
+    return any(_leads_on(question, (*chosen, number)) for number in range(chosen[-1] + 1, len(question.options) + 1))
 
 
 def _next(question: Question, chosen: tuple[int, ...], texts: list[str]) -> Question:
