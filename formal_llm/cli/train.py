@@ -109,11 +109,21 @@ def _run(settings: Settings, folder: Path, resume: bool) -> Trained:
     with world(settings.processes) as processes:
         parts = Ingredients.of(settings, folder)
         if processes.first:
-            for note in parts.notes:
+            for note in (*parts.notes, *_idle(settings, processes.size)):
                 err().print(f"note: {note}", style="yellow", markup=False)
         views = [RunView(parts.updates, console=err())] if processes.first else []
         with trainer_of(settings, folder, world=processes, views=views, ingredients=parts) as trainer:
             return trainer.run(resume=resume)
+
+
+def _idle(settings: Settings, processes: int) -> Iterator[str]:
+    """That there are more processes than work."""
+    if processes > settings.tasks_per_update:
+        spare = processes - settings.tasks_per_update
+        yield (
+            f"an update has {_counted(settings.tasks_per_update, 'task')}, and each is one process's: {spare} of "
+            f"{processes} processes wait; raise --tasks-per-update"
+        )
 
 
 # -- what is said ------------------------------------------------------------------------------------------------------
@@ -162,8 +172,12 @@ def _told(trained: Trained) -> Iterator[str]:
 
 
 def _command(recipe: str, to: Path, changes: Mapping[str, Any]) -> str:
-    """The command that goes on."""
+    """The command that goes on, in as many processes as there are."""
     words = ["formal-llm", "train", recipe]
+    if (size := os.environ.get("WORLD_SIZE", "1")) != "1":
+        here = os.environ.get("LOCAL_WORLD_SIZE", size)
+        launcher = ["torchrun", *(["--standalone"] if here == size else []), "--nproc-per-node", here]
+        words = [*launcher, "-m", "formal_llm", "train", recipe]
     for name, value in changes.items():
         option = name.replace("_", "-")
         if isinstance(value, bool):

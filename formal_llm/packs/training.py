@@ -248,15 +248,17 @@ def model_of(settings: Settings) -> LocalLLM:
 
     name = settings.model
     provider, colon, rest = name.partition(":")
-    where: dict[str, Any] = {"device": settings.device, "dtype": settings.dtype}
+    where: dict[str, Any] = {
+        "device": settings.device, "dtype": settings.dtype, "batch_tokens": settings.batch_tokens,
+    }  # fmt: skip
     if name == "minilm":
         return EncoderLLM(**where)
     if provider == "transformers" and rest:
-        return TransformersLLM(rest, **where)
+        return TransformersLLM(rest, cache_bytes=settings.cache_bytes, **where)
     if provider == "encoder" and rest:
         return EncoderLLM(rest, **where)
     if Path(name).is_dir():
-        return TransformersLLM(name, **where)
+        return TransformersLLM(name, cache_bytes=settings.cache_bytes, **where)
     if not colon and ("/" in name or name.startswith((".", "~"))):
         raise ModelError(f"there is no folder {name!r}; a model of the hub by that name is written transformers:{name}")
     from formal_llm.rltf.policy import local_model

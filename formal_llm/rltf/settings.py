@@ -45,6 +45,10 @@ class Settings(BaseModel):
     autocast: Literal["", "bfloat16"] = Field(default="", description="The numbers of products: mixed precision.")
     device: str = Field(default="auto", description="Where the model runs, as torch names it.")
     gradient_checkpointing: bool = Field(default=False, description="Compute activations twice, to save memory.")
+    batch_tokens: int | None = Field(
+        default=None, ge=1, description="Tokens read in one pass: bounds memory; none: as many as suit the device."
+    )
+    cache_bytes: int = Field(default=1 << 30, ge=0, description="Memory for what is kept of read tokens in rollouts.")
 
     # -- the update
     advantage: str = Field(default="reinforce", description=f"The estimator: {', '.join(ADVANTAGES)}.")

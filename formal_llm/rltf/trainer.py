@@ -38,7 +38,8 @@ from formal_llm.rltf.warm_start import References, reference_plans
 #: Settings that may change when a run goes on: they do not change what it computes.
 _MAY_CHANGE = frozenset({
     "model", "updates", "epochs", "evaluate_every", "checkpoint_every", "keep_checkpoints", "processes", "tensorboard",
-    "device", "reward_workers", "data", "questions_per_pass",
+    "device", "reward_workers", "data", "questions_per_pass", "batch_tokens",
+    "cache_bytes",
 })  # fmt: skip
 
 
@@ -353,8 +354,9 @@ class Trainer:
         on_cpu = "DefaultCPUAllocator" in str(error)  # a plain RuntimeError, other than on a GPU
         if on_cpu or isinstance(error, (MemoryError, torch.OutOfMemoryError)):
             told = TrainingError(
-                f"memory ran out in step {step}: a lower questions_per_pass (now {self.settings.questions_per_pass}), "
-                "fewer samples or gradient_checkpointing take less. The last checkpoint is whole"
+                f"memory ran out in step {step}: a lower questions_per_pass (now {self.settings.questions_per_pass}) "
+                "and gradient_checkpointing take less in gradients, a lower batch_tokens and cache_bytes in rollouts. "
+                "The last checkpoint is whole"
             )
             told.__cause__ = error
             return told

@@ -16,7 +16,7 @@ import pytest
 
 from formal_llm import Plan, Task
 from formal_llm.cli.main import app
-from formal_llm.cli.train import PANELS, read_settings
+from formal_llm.cli.train import PANELS, _command, _idle, read_settings
 from formal_llm.errors import NotationError
 from formal_llm.rltf.metrics_log import read_log
 from formal_llm.rltf.settings import Settings
@@ -185,6 +185,24 @@ def test_ctrl_c_ends_with_a_checkpoint_and_says_how_to_go_on(recipe: str, tmp_pa
     assert "going on after update 1" in said
     assert printed.splitlines()[0] == str(out / "final")
     assert [entry.step for entry in read_log(out) if entry.kind == "update"] == [1, 2, 3]
+
+
+def test_the_command_that_goes_on_starts_as_many_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = {"updates": 3, "tensorboard": True, "targets": ["q", "v"]}
+    options = "train tiny --updates 3 --tensorboard --targets q --targets v --out runs/one --resume"
+    assert _command("tiny", Path("runs/one"), changes) == f"formal-llm {options}"
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    started = "torchrun --standalone --nproc-per-node 4 -m formal_llm"
+    assert _command("tiny", Path("runs/one"), changes) == f"{started} {options}"
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")  # on two machines
+    assert _command("tiny", Path("runs/one"), changes) == f"torchrun --nproc-per-node 2 -m formal_llm {options}"
+
+
+def test_idle_processes_are_told() -> None:
+    assert not list(_idle(Settings(tasks_per_update=2), 2))
+    assert list(_idle(Settings(tasks_per_update=2), 4)) == [
+        "an update has 2 tasks, and each is one process's: 2 of 4 processes wait; raise --tasks-per-update"
+    ]
 
 
 def failing(task: Task, plan: Plan) -> float:

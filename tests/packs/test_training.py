@@ -215,7 +215,10 @@ def test_models_by_folder_and_by_provider(causal: str, tmp_path: Path) -> None:
     assert str(bf16.scorer.model.dtype) == "torch.bfloat16"
     spoken = tiny_models.tokenizer()
     place = tiny_models.save(tmp_path, tiny_models.encoder(len(spoken)), spoken)
+    small = model_of(Settings(model=causal, batch_tokens=100, cache_bytes=0)).scorer
+    assert isinstance(small, CausalScorer) and (small.batch_tokens, small.cache) == (100, None)
     assert isinstance(model_of(Settings(model=f"encoder:{place}")).scorer, BiEncoderScorer)
+    assert model_of(Settings(model=f"encoder:{place}", batch_tokens=64)).scorer.batch_tokens == 64
 
 
 @pytest.mark.parametrize(

@@ -277,7 +277,7 @@ class EncoderLLM(LocalLLM):
             network.
         together: whether question and option are read together, by a classifier with one label, or each alone.
         temperature: by what similarities are divided, where each is read alone.
-        device, dtype, local_files_only: as of :class:`TransformersLLM`.
+        device, dtype, local_files_only, batch_tokens: as of :class:`TransformersLLM`.
         describe: whether the descriptions of tools are read with the options.
 
     Raises:
@@ -297,6 +297,7 @@ class EncoderLLM(LocalLLM):
         dtype: str = "auto",
         local_files_only: bool = False,
         describe: bool = True,
+        batch_tokens: int | None = None,
     ) -> None:
         name = model or "minilm"
         if model is None:
@@ -305,7 +306,9 @@ class EncoderLLM(LocalLLM):
             model, local_files_only = str(find_minilm()), True
         placement = Placement(device, dtype, None, local_files_only)
         network, tokenizer = load(model, "cross-encoder" if together else "encoder", placement)
-        scorer = encoder_scorer(network, tokenizer, together=together, temperature=temperature, describe=describe)
+        scorer = encoder_scorer(
+            network, tokenizer, together=together, temperature=temperature, describe=describe, batch_tokens=batch_tokens
+        )
         settings = {"together": together, "temperature": temperature, "describe": describe}
         super().__init__(scorer, name, {**settings, "dtype": str(network.dtype)})
 
@@ -335,13 +338,19 @@ def text_scorer(
 
 
 def encoder_scorer(
-    model: Any, tokenizer: Any, *, together: bool = False, temperature: float = 0.05, describe: bool = True
+    model: Any,
+    tokenizer: Any,
+    *,
+    together: bool = False,
+    temperature: float = 0.05,
+    describe: bool = True,
+    batch_tokens: int | None = None,
 ) -> BiEncoderScorer | CrossEncoderScorer:
     """The scorer of an encoder. The settings are as of the LLM."""
     check_vocabulary(model, tokenizer)
     if together:
-        return CrossEncoderScorer(model, tokenizer, describe=describe)
-    return BiEncoderScorer(model, tokenizer, temperature=temperature, describe=describe)
+        return CrossEncoderScorer(model, tokenizer, describe=describe, batch_tokens=batch_tokens)
+    return BiEncoderScorer(model, tokenizer, temperature=temperature, describe=describe, batch_tokens=batch_tokens)
 
 
 def _answered_by(scorer: CausalScorer | Seq2SeqScorer, template_settings: Any) -> dict[str, object]:
