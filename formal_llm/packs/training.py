@@ -6,7 +6,6 @@ writing a file. :func:`trainer_of` adds the model and the folder.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from formal_llm.packs.training_rewards import (
 from formal_llm.planning import Planner, Task, TaskPack
 from formal_llm.rltf.reward_cache import CachedReward
 from formal_llm.rltf.rewards import Reward
+from formal_llm.rltf.schedule import count_updates
 from formal_llm.rltf.settings import Settings
 
 if TYPE_CHECKING:
@@ -116,10 +116,7 @@ class Ingredients:
     @property
     def updates(self) -> int:
         """How many updates the run has, those of the warm start included (as :attr:`Trainer.updates`)."""
-        settings, wanted = self.settings, self.settings.updates
-        if wanted is None:
-            wanted = math.ceil(settings.epochs * len(self.tasks) / settings.tasks_per_update)
-        return settings.warm_start + wanted
+        return count_updates(self.settings, len(self.tasks))
 
     def counts(self) -> list[float | None]:
         """How many plans each task has that is trained on (:func:`~formal_llm.rltf.plan_tree.count_plans`).

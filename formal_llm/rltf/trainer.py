@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import random
 import signal
 import threading
 import time
@@ -32,6 +31,7 @@ from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.report import write_report
 from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.rollout import Start, rollout
+from formal_llm.rltf.schedule import count_updates, learning_rate, tasks_of
 from formal_llm.rltf.settings import Settings
 from formal_llm.rltf.warm_start import References, reference_plans
 
@@ -139,10 +139,7 @@ class Trainer:
     @property
     def updates(self) -> int:
         """How many updates the run has, those of the warm start included."""
-        wanted = self.settings.updates
-        if wanted is None:
-            wanted = math.ceil(self.settings.epochs * len(self.tasks) / self.settings.tasks_per_update)
-        return self.settings.warm_start + wanted
+        return count_updates(self.settings, len(self.tasks))
 
     def stop(self) -> None:
         """End the run after the update that is under way, with a checkpoint; it can go on later."""
@@ -262,7 +259,9 @@ class Trainer:
         self.policy.changed()  # what an evaluation left behind would show in the last bits, and a resumed run has none
         # Dropout draws from torch's own random numbers; all other draws have seeds of their own.
         torch.manual_seed(int(_digest([self.settings.seed, step, self.world.rank]), 16) % 2**63)
-        places = list(enumerate(range(len(self.tasks)) if warm else self._tasks_of(step - self.settings.warm_start)))
+        many = len(self.tasks)
+        chosen = range(many) if warm else tasks_of(self.settings, many, step - self.settings.warm_start)
+        places = list(enumerate(chosen))
         self.optimizer.zero_grad(set_to_none=True)
         mine: list[Weighed] = []
         measured = Measured()
@@ -281,7 +280,7 @@ class Trainer:
         self.world.sum_gradients(self.policy.parameters)
         norm = self._clipped(step, mine)
         for group in self.optimizer.param_groups:
-            group["lr"] = self._rate(step)
+            group["lr"] = learning_rate(self.settings, step, self.updates)
         self._whole = False
         self.optimizer.step()
         self.step = step
@@ -295,17 +294,6 @@ class Trainer:
         if warm:
             return Terms(questions_per_pass=settings.questions_per_pass)
         return Terms(settings.entropy, settings.kl, settings.questions_per_pass)
-
-    def _tasks_of(self, update: int) -> list[int]:
-        """The tasks of an update, from 1: all tasks in a new order each epoch, one after the other."""
-        many, size = len(self.tasks), self.settings.tasks_per_update
-        found = []
-        for number in range((update - 1) * size, update * size):
-            epoch, place = divmod(number, many)
-            order = list(range(many))
-            random.Random(f"{self.settings.seed} epoch {epoch}").shuffle(order)
-            found.append(order[place])
-        return found
 
     def _imitation(self, places: Sequence[tuple[int, int]]) -> list[Weighed]:
         """Reference plans, all with the same weight."""
@@ -334,18 +322,6 @@ class Trainer:
                 "learning_rate, or use float32"
             )
         return norm
-
-    def _rate(self, step: int) -> float:
-        """The learning rate of an update."""
-        settings = self.settings
-        if step <= settings.warm_start:
-            return settings.warm_learning_rate or settings.learning_rate
-        number, total = step - settings.warm_start, self.updates - settings.warm_start
-        if number <= settings.warmup:
-            return settings.learning_rate * number / settings.warmup
-        done = (number - settings.warmup - 1) / max(total - settings.warmup, 1)
-        falls = {"constant": 1.0, "linear": 1 - done, "cosine": (1 + math.cos(math.pi * done)) / 2}
-        return settings.learning_rate * falls[settings.schedule]
 
     def _explained(self, error: Exception, step: int) -> Exception:
         """An error of an update; that memory is out, with what helps."""
@@ -385,7 +361,7 @@ class Trainer:
             "loss": math.fsum(one.loss for one in sums.values()),
             "entropy": math.fsum(one.entropy for one in sums.values()),
             "gradient_norm": norm,
-            "learning_rate": self._rate(self.step),
+            "learning_rate": learning_rate(self.settings, self.step, self.updates),
             "questions": float(sum(one.questions for one in sums.values())),
             "gradients": float(sum(one.gradients for one in sums.values())),
         }

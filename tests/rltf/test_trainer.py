@@ -295,26 +295,6 @@ def test_tasks_that_cannot_be(tmp_path: Path, planner: Planner) -> None:
         Trainer(planner, runs.tiny_policy(), Reward(runs.wanted_tool), runs.TASKS, tmp_path, held_out=runs.TASKS[:1])
 
 
-def test_schedules(tmp_path: Path) -> None:
-    def rates(**terms: Any) -> list[float]:
-        trainer = runs.small_trainer(tmp_path, updates=6, learning_rate=1.0, **terms)
-        return [round(trainer._rate(step), 3) for step in range(1, trainer.updates + 1)]
-
-    assert rates() == [1.0] * 6
-    assert rates(warmup=2) == [0.5, 1.0, 1.0, 1.0, 1.0, 1.0]
-    assert rates(schedule="linear") == [1.0, 0.833, 0.667, 0.5, 0.333, 0.167]
-    assert rates(schedule="cosine", warmup=2) == [0.5, 1.0, 1.0, 0.854, 0.5, 0.146]
-    assert rates(schedule="linear", warm_start=2)[:3] == [1.0, 1.0, 1.0]
-
-
-def test_each_epoch_has_every_task_once(tmp_path: Path) -> None:
-    trainer = runs.small_trainer(tmp_path, tasks_per_update=2, updates=None, epochs=4)
-    assert trainer.updates == 6
-    order = [index for update in range(1, 7) for index in trainer._tasks_of(update)]
-    assert [sorted(order[begin : begin + 3]) for begin in (0, 3, 6, 9)] == [[0, 1, 2]] * 4
-    assert len({tuple(order[begin : begin + 3]) for begin in (0, 3, 6, 9)}) > 1
-
-
 def test_a_warm_start_imitates_reference_plans(tmp_path: Path) -> None:
     trainer = runs.small_trainer(tmp_path, warm_start=25, updates=0, learning_rate=1e-2)
     from formal_llm import Limits
