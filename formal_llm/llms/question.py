@@ -170,10 +170,14 @@ class Question:
         outlook: what the options mean for the rest of the plan, or a function that tells it; None where nobody knows.
         objection: for options that may be chosen one by one but not all together: what is wrong with a set of numbers,
             or an empty text.
+        begins: with ``objection``: whether a set without objection begins with some numbers, all others being higher
+            than theirs. Where it is left out, this is found by trying sets.
         walk: the name of the walk that asks, where several are under way.
     """
 
-    __slots__ = ("_messages", "_outlook", "_prompt", "complaint", "objection", "options", "several", "task", "walk")
+    __slots__ = (
+        "_messages", "_outlook", "_prompt", "begins", "complaint", "objection", "options", "several", "task", "walk",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -185,6 +189,7 @@ class Question:
         messages: Sequence[Message] | Callable[[], Sequence[Message]] = (),
         outlook: Outlook | Callable[[], Outlook] | None = None,
         objection: Callable[[tuple[int, ...]], str] | None = None,
+        begins: Callable[[tuple[int, ...]], bool] | None = None,
         walk: str = "",
     ) -> None:
         self._prompt = prompt
@@ -200,6 +205,7 @@ class Question:
         self._messages = messages
         self._outlook = outlook
         self.objection = objection
+        self.begins = begins
         self.walk = walk
         self.complaint = ""
 
@@ -298,6 +304,13 @@ class Question:
                 return f"{number} is not one of the numbers from 1 to {last}"
         return self.objection(numbers) if self.objection is not None else ""
 
+    def leads_on(self, numbers: tuple[int, ...]) -> bool:
+        """Whether some numbers, lowest first, are a selection without objection, or become one with higher numbers."""
+        if self.begins is not None:
+            return self.begins(numbers)
+        higher = range(numbers[-1] + 1, len(self.options) + 1)
+        return not self.problem(numbers) or any(self.leads_on((*numbers, number)) for number in higher)
+
     def again(self, problem: str) -> Question:
         """The same question with a line that says what was wrong with the last answer."""
         question = Question(
@@ -308,6 +321,7 @@ class Question:
             messages=self._messages,
             outlook=self._outlook,
             objection=self.objection,
+            begins=self.begins,
             walk=self.walk,
         )
         if self.several:

@@ -75,6 +75,10 @@ class Asker:
             messages=messages,
             outlook=lambda: self._outlook(entry, before),
             objection=(lambda numbers: self._objection(entry, numbers, left)) if entry.fork.several else None,
+            # Sets that are ruled out one by one say nothing of those around them: then sets are tried.
+            begins=(lambda numbers: self._begins(entry, numbers, left))
+            if entry.fork.several and not entry.excluded
+            else None,
             walk=self._walk,
         )
 
@@ -85,6 +89,13 @@ class Asker:
             return "this selection is ruled out"
         possible = self._table.subset(entry.configuration, names, left) is not None
         return "" if possible else "these cannot be chosen together under the rules"
+
+    def _begins(self, entry: Entry, numbers: tuple[int, ...], left: float) -> bool:
+        """Whether members of a selection can be chosen together with some of those after them."""
+        names = [choice.reads[0] for choice in entry.fork.choices]
+        must = frozenset(names[number - 1] for number in numbers)
+        may = must | frozenset(names[max(numbers) :])
+        return self._table.some_subset(entry.configuration, must, may, left)
 
     def texts(self, fork: Fork) -> tuple[str, ...]:
         """The texts of all choices of a fork."""

@@ -354,6 +354,11 @@ class ChoiceTable:
         found = self._select(configuration, members, names, names, steps)
         return None if found is None else Choice(-1, found[0], tuple(name for name in members if name in names))
 
+    def some_subset(self, configuration: Any, must: frozenset[str], may: frozenset[str], steps: float) -> bool:
+        """Whether a choice is allowed of all of ``must`` and some of ``may``; arguments as of :meth:`subset`."""
+        members = self.automaton.selection(configuration)
+        return self._select(configuration, members, must, may, steps) is not None
+
     def _select(
         self, configuration: Any, members: tuple[str, ...], must: frozenset[str], may: frozenset[str], steps: float
     ) -> tuple[tuple[Any, ...], Any] | None:

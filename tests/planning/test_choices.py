@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import random
+from itertools import combinations
 
 import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Budget, BudgetExceeded, Limits, Lookahead, NoValidPlan, Planner, RandomLLM
+from formal_llm import (
+    CFG,
+    PDA,
+    Budget,
+    BudgetExceeded,
+    Limits,
+    Lookahead,
+    NoValidPlan,
+    Planner,
+    RandomLLM,
+    Task,
+    Undecided,
+)  # fmt: skip
 from formal_llm.automata.exploration import Exploration
 from formal_llm.planning import ChoiceTable
 
@@ -112,3 +125,27 @@ def test_plans_of_automata_by_hand_keep_their_limits(made: tuple[PDA, Limits], l
     assert lookahead.automaton.accepts(plan.word)
     if look == "on":
         assert plan.usage.backtracks == 0
+
+
+@strategies.examples(150)
+@given(strategies.limited_grammars(), st.integers(0, 1 << 16))
+def test_how_a_selection_may_begin_is_what_trying_all_sets_finds(cfg: CFG, seed: int) -> None:
+    rng = random.Random(seed)
+    try:
+        walk = Planner(cfg, "test:first").start(Task("t"))
+    except (NoValidPlan, Undecided):
+        return
+    for _ in range(12):
+        question = walk.question
+        if question is None:
+            return
+        if not question.several:
+            walk.answer(rng.randint(1, len(question.options)))
+            continue
+        numbers = range(1, len(question.options) + 1)
+        sets = [some for size in numbers for some in combinations(numbers, size)]
+        allowed = [some for some in sets if not question.problem(some)]
+        for some in sets:
+            begun = any(one[: len(some)] == some for one in allowed)
+            assert question.leads_on(some) == begun
+        walk.answer(rng.choice(allowed))

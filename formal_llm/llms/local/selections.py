@@ -42,7 +42,7 @@ class Selecting:
         """
         while True:
             later = range(max(chosen, default=0) + 1, len(question.options) + 1)
-            left = tuple(number for number in later if _leads_on(question, (*chosen, number)))
+            left = tuple(number for number in later if question.leads_on((*chosen, number)))
             may_end = bool(chosen) and not question.problem(chosen)
             if len(left) + may_end > 1:
                 texts = [question.options[number - 1].text for number in left] + [NO_MORE] * may_end
@@ -73,13 +73,6 @@ def one_by_one(question: Question) -> Generator[Question, int, tuple[int, ...]]:
         number = yield state.asked
         state = state.after(number)
     return state.chosen
-
-
-def _leads_on(question: Question, chosen: tuple[int, ...]) -> bool:
-    """Whether there is no objection to a selection, or to one that goes on from it."""
-    if not question.problem(chosen):
-        return True
-    return any(_leads_on(question, (*chosen, number)) for number in range(chosen[-1] + 1, len(question.options) + 1))
 
 
 def _next(question: Question, chosen: tuple[int, ...], texts: list[str]) -> Question:
