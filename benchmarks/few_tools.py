@@ -1,4 +1,4 @@
-"""A small room of OpenAGI: tasks that make an image of an image, with the tools that mend images; 65 plans each."""
+"""A small room of OpenAGI: tasks that make an image of an image, with the tools that mend images; 64 plans each."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ A seed stands for the adapters' first weights, the draws, and the weights of the
 The second table compares estimators: ``reinforce`` with one sample of each task in an update (the paper's) and
 ``exact``, with the same first weights, each with the learning rate of ``--rates`` with which it is fastest. OpenAGI's
 tasks have too many plans to be listed, so ``exact`` falls back to ``stratified`` on them. To see the real one as well,
-four of the image-to-image tasks are trained on with the four tools that mend images, 65 plans each. Counted are the
+four of the image-to-image tasks are trained on with the four tools that mend images, 64 plans each. Counted are the
 updates until the mean reward of the plans in an update, over a window of five, has made four fifths of the way from
 where it began to 1, the best there is.
 
@@ -182,7 +182,7 @@ def estimators(
     }
     path = authored.find("training", RECIPES[name][0], (".toml",))
     titles = {
-        "exact": "image to image, 65 plans each: exact", "stratified": "training tasks: exact falls back to stratified",
+        "exact": "image to image, 64 plans each: exact", "stratified": "training tasks: exact falls back to stratified",
     }  # fmt: skip
     for room in room_names:
         best: dict[str, tuple[float, float, list[float], list[float]]] = {}

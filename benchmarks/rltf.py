@@ -13,8 +13,8 @@ How sure the policy is of itself decides how often two samples are asked the sam
 once. So the model has imitated plans with the right tools for ``--taught`` steps before: with 0 its weights are random
 and hardly a question comes twice, the worst case; in training it comes ever nearer to the other end, where all samples
 of a task get the same reward and nothing is left to learn. The learning rate is so small that it stays where it is.
-How many plans there are decides it too: ``--room all`` has the 13 training tasks with all tools and up to 10^11 plans
-each, ``--room few`` four of the image tasks with the four tools that mend images and 65 plans each.
+How many plans there are decides it too: ``--room all`` has the 13 training tasks with all tools and up to 10^10 plans
+each, ``--room few`` four of the image tasks with the four tools that mend images and 64 plans each.
 
 The library asks a question at a time and scores the legal answers. TRL's trainers generate text, in three ways:
 
