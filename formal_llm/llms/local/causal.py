@@ -145,7 +145,7 @@ class CausalScorer(Scorer):
     def _with_trunk(self, prompts: Sequence[Sequenced]) -> tuple[Trunk | None, list[Sequenced]]:
         """Read what prompts share, where that saves enough; the prompts then know where it lies."""
         shared = shared_beginnings([prompt.tokens for prompt in prompts])
-        paths = [Sequenced(path, _NO_ANSWERS, 0, _NOTHING) for path in shared.paths if len(path)]
+        paths = [Sequenced(path, _NO_ANSWERS, 0, _NOTHING) for path in shared.paths]
         rows = sorted_rows(paths, self.row_tokens)
         left = sum(len(one.tokens) + len(one.tree.tokens) for one in prompts) - sum(shared.known)
         whole = packed_tokens(prompts, sorted_rows(prompts, self.row_tokens))
