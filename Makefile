@@ -82,6 +82,7 @@ bench: $(VENV)/.installed-dev   ## the benchmarks' tables
 	$(BIN)/formal-llm bench openagi --llm test:random --llm builtin --out build/bench-openagi
 	$(BIN)/python benchmarks/estimators.py
 	$(BIN)/python benchmarks/local_choice.py
+	$(BIN)/python benchmarks/gradient_pass.py
 	$(BIN)/python benchmarks/learning.py --quick
 
 bench-training: $(VENV)/.installed-dev   ## how training compares (TRL in an environment of its own), and what is learned: hours
