@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks import tiny_decoder
+from benchmarks.gpu import counted
 from formal_llm import TaskPack
 from formal_llm.llms.local import causal
 from formal_llm.llms.local.model import TransformersLLM
@@ -31,24 +31,16 @@ SAMPLES = {64: 8, 256: 3}
 
 def measured(policy: Policy, episodes: list[Episode], worth: float) -> tuple[int, float]:
     """The tokens that a gradient pass read, and its CPU seconds; without a trunk where ``worth`` is 0."""
-    read: list[int] = []
-    plain = causal.CausalScorer._read
-
-    def counting(self: Any, rows: Any, past: Any, *, keep: bool) -> Any:
-        read.append(sum(len(row.ids) for row in rows))
-        return plain(self, rows, past, keep=keep)
-
+    objective = Objective(policy)
+    objective.add(episodes, [1.0] * len(episodes))
     causal._WORTH, before = worth, causal._WORTH
-    causal.CausalScorer._read = counting  # type: ignore[method-assign]
     try:
-        objective = Objective(policy)
-        objective.add(episodes, [1.0] * len(episodes))
-        begin = time.process_time()
-        objective.backward(Terms())
-        return sum(read), time.process_time() - begin
+        with counted() as (_, read):
+            begin = time.process_time()
+            objective.backward(Terms())
+            return read.tokens, time.process_time() - begin
     finally:
         causal._WORTH = before
-        causal.CausalScorer._read = plain  # type: ignore[method-assign]
 
 
 def main() -> None:

@@ -31,7 +31,8 @@ from pathlib import Path
 from typing import Any
 
 from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan
-from formal_llm.llms.question import Message
+from formal_llm.llms.local.selections import Selecting
+from formal_llm.llms.question import Answer, Message
 from formal_llm.planning.plan import Plan
 from formal_llm.planning.planner import Planner
 from formal_llm.planning.task import Task
@@ -129,19 +130,40 @@ def write_completions(
         The path.
 
     Raises:
-        ValueError: not as many rewards as episodes.
+        ValueError: not as many rewards as episodes, or an episode of other rules.
     """
     prompts: dict[Task, str | list[dict[str, str]]] = {}
 
     def row(episode: Episode, worth: Judged) -> dict[str, Any]:
         if episode.task not in prompts:
             prompts[episode.task] = _prompt(planner, episode.task, conversational)
-        text = " ".join(str(decision.number) for decision in episode.decisions)
+        text = _numbers(planner, episode)
         completion = [{"role": "assistant", "content": text}] if conversational else text
         data = {"task": episode.index, "prompt": prompts[episode.task], "completion": completion}
         return {**data, "reward": worth.value, "failed": worth.failed}
 
     return _write_lines(path, (row(episode, worth) for episode, worth in zip(episodes, judged, strict=True)))
+
+
+def _numbers(planner: Planner, episode: Episode) -> str:
+    """The answers of an episode as a completion; a selection, which it has option by option, is one of them."""
+    walk = planner.start(episode.task)
+    numbers = [decision.number for decision in episode.decisions]
+    left, words = iter(numbers), []
+    try:
+        while (question := walk.question) is not None:
+            if question.several:
+                selecting = Selecting.of(question)
+                while selecting.asked is not None:
+                    selecting = selecting.after(next(left))
+                chosen = selecting.chosen
+            else:
+                chosen = (next(left),)
+            walk.answer(Answer(chosen))
+            words.append("+".join(map(str, chosen)))
+    except (StopIteration, InvalidAnswer):
+        raise ValueError(f"the numbers {numbers} lead to no plan of {episode.task.description!r}") from None
+    return " ".join(words)
 
 
 # -- completions ------------------------------------------------------------------------------------------------------

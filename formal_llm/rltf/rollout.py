@@ -50,7 +50,6 @@ class Place:
         walk: stands here; before the question that is under way, where that is a selection.
         parent, number: the place before it, and what was chosen there; None and 0 at the root.
         selecting: the selection that is under way, where there is one.
-        question: the question here, of exactly one option; None where the plan is finished.
         logs: the logarithms of the options' probabilities, once they are known.
         next: the places after it, by number.
         episode: at the end, the episode that leads here, once it has been made.
@@ -60,7 +59,6 @@ class Place:
     parent: Place | None = None
     number: int = 0
     selecting: Selecting | None = None
-    question: Question | None = None
     logs: list[float] | None = None
     next: dict[int, Place] = field(default_factory=dict)
     episode: Episode | None = None
@@ -70,6 +68,11 @@ class Place:
         """The first place of a walk."""
         return cls(walk)._settled()
 
+    @property
+    def question(self) -> Question | None:
+        """The question here, of exactly one option; None where the plan is finished."""
+        return self.walk.question if self.selecting is None else self.selecting.asked
+
     def after(self, number: int) -> Place:
         """The place where a choice leads."""
         if number not in self.next:
@@ -78,7 +81,7 @@ class Place:
             else:
                 selecting = self.selecting.after(number)
                 if selecting.asked is not None:
-                    self.next[number] = Place(self.walk, self, number, selecting, selecting.asked)
+                    self.next[number] = Place(self.walk, self, number, selecting)
                     return self.next[number]
                 chosen = selecting.chosen
             walk = self.walk.fork()
@@ -91,10 +94,9 @@ class Place:
         while (asked := self.walk.question) is not None and asked.several:
             selecting = Selecting.of(asked)
             if selecting.asked is not None:
-                self.selecting, self.question = selecting, selecting.asked
-                return self
+                self.selecting = selecting
+                break
             self.walk.answer(Answer(selecting.chosen))
-        self.question = asked
         return self
 
     def finished(self, start: Start) -> Episode:

@@ -38,8 +38,7 @@ from formal_llm.rltf.warm_start import References, reference_plans
 #: Settings that may change when a run goes on: they do not change what it computes.
 _MAY_CHANGE = frozenset({
     "model", "updates", "epochs", "evaluate_every", "checkpoint_every", "keep_checkpoints", "processes", "tensorboard",
-    "device", "reward_workers", "data", "questions_per_pass", "batch_tokens",
-    "cache_bytes",
+    "device", "reward_workers", "data", "questions_per_pass", "batch_tokens", "cache_bytes",
 })  # fmt: skip
 
 

@@ -40,18 +40,18 @@ def retrace(planner: Planner, task: Task, word: Sequence[str], index: int = 0) -
     """
     target = tuple(word)
     root = Place.root(planner.start(task))
-    if planner.table(task).automaton.accepts(target):
-        answers = 2 * len(target) + 8
-        while True:  # rules that may read nothing for ever have no longest sequence of answers
-            if (end := _end(root, target, answers)) is not None:
-                return end.finished(Start(index, task))
-            answers *= 2
+    answers, more = 2 * len(target) + 8, planner.table(task).automaton.accepts(target)
+    while more:  # rules that may read nothing for ever have no longest sequence of answers
+        end, more = _end(root, target, answers)
+        if end is not None:
+            return end.finished(Start(index, task))
+        answers *= 2
     raise ValueError(f"no plan of {task.description!r} has the word {' '.join(target) or 'ε'}")
 
 
-def _end(root: Place, target: tuple[str, ...], answers: int) -> Place | None:
-    """Where a walk ends that reads a word, with at most so many answers."""
-    todo = [(root, 0)]
+def _end(root: Place, target: tuple[str, ...], answers: int) -> tuple[Place | None, bool]:
+    """Where a walk ends that reads a word, with at most so many answers; and whether more might."""
+    todo, more = [(root, 0)], False
     while todo:
         place, made = todo.pop()
         read = (*place.walk.word, *_selected(place))
@@ -59,10 +59,12 @@ def _end(root: Place, target: tuple[str, ...], answers: int) -> Place | None:
             continue
         if place.question is None:
             if place.walk.done and read == target:
-                return place
+                return place, False
         elif made < answers:
             todo += [(place.after(number), made + 1) for number in reversed(_fitting(place, len(target) - len(read)))]
-    return None
+        else:
+            more = True
+    return None, more
 
 
 def _fitting(place: Place, left: int) -> list[int]:

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
-import io
 import json
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from formal_llm.cli.main import app
 from formal_llm.packs.openagi.data import make_data
+from tests.cli.inside import runner
 
 SMALL = ("--tasks", "7,116,106", "--repeats", "2", "--samples", "1", "--text-score", "chrf")
 
-
-def run(*arguments: str) -> tuple[int, str, str]:
-    printed, said = io.StringIO(), io.StringIO()
-    with redirect_stdout(printed), redirect_stderr(said), pytest.raises(SystemExit) as end:
-        app(("bench", *arguments))
-    return int(end.value.code or 0), printed.getvalue(), said.getvalue()
+run = runner("bench")
 
 
 @pytest.fixture(scope="module")

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import importlib.util
-import io
 import signal
 import subprocess
 import sys
 import time
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from formal_llm.cli.main import app
 from formal_llm.packs.openagi.degradation import Degradation
 from formal_llm.packs.openagi.scores import SSIM
 from formal_llm.packs.openagi.sources import pictures
+from tests.cli.inside import runner
 
-
-def run(*arguments: str) -> tuple[int, str, str]:
-    printed, said = io.StringIO(), io.StringIO()
-    with redirect_stdout(printed), redirect_stderr(said), pytest.raises(SystemExit) as end:
-        app(("run", *arguments))
-    return int(end.value.code or 0), printed.getvalue(), said.getvalue()
+run = runner("run")
 
 
 def test_a_photograph_is_restored(tmp_path: Path) -> None:
@@ -114,6 +107,7 @@ from pathlib import Path
 from formal_llm.cli.main import main
 from formal_llm.packs.openagi import toolkits
 from formal_llm.tools import Toolkit, tool
+from tests.cli.inside import runner
 
 @tool
 def summarization(text: str) -> str:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import shlex
 import signal
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 
 from formal_llm import Plan, Task
-from formal_llm.cli.main import app
 from formal_llm.cli.train import PANELS, _command, _idle, read_settings
 from formal_llm.errors import NotationError
 from formal_llm.rltf.metrics_log import read_log
 from formal_llm.rltf.settings import Settings
 from tests import tiny_models
+from tests.cli.inside import runner
 
 RECIPE = """
 [what]
@@ -34,12 +32,7 @@ updates = 3
 rank = 2
 """
 
-
-def run(*arguments: str) -> tuple[int, str, str]:
-    printed, said = io.StringIO(), io.StringIO()
-    with redirect_stdout(printed), redirect_stderr(said), pytest.raises(SystemExit) as end:
-        app(("train", *arguments))
-    return int(end.value.code or 0), printed.getvalue(), said.getvalue()
+run = runner("train")
 
 
 @pytest.fixture(scope="module")

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import math
 import random
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given
+import strategies
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from formal_llm import CFG, Limits, NoValidPlan, Planner, Question, RandomLLM, Task, TaskPack
-from formal_llm.errors import InvalidAnswer, RewardError
+from formal_llm import CFG, Limits, NoValidPlan, Planner, Question, RandomLLM, Task, TaskPack, Undecided
+from formal_llm.errors import InvalidAnswer, RewardError, TooManyPlans
 from formal_llm.packs.openagi.references import openagi_reward
 from formal_llm.planning import Plan, Wording
 from formal_llm.rltf.episode import Decision, Episode
@@ -26,6 +29,7 @@ from formal_llm.rltf.export import (
     write_completions,
     write_tasks,
 )
+from formal_llm.rltf.plan_tree import enumerate_episodes
 from formal_llm.rltf.reward_cache import CachedReward
 from formal_llm.rltf.rewards import Judged
 
@@ -149,6 +153,31 @@ def test_completions_that_lead_to_no_plan(change: Any, match: str) -> None:
         read_completion(PLANNER, episode.task, said)
     function = completion_reward(PLANNER, REWARD, TASKS, invalid=-1.0)
     assert function(prompts=["?"], completions=[said], task=[0]) == [-1.0]
+
+
+@given(strategies.limited_grammars() | strategies.tool_grammars())
+@settings(max_examples=40)
+def test_what_is_written_leads_to_the_plan_again(cfg: CFG) -> None:
+    planner = Planner(cfg, RandomLLM(0))
+    try:
+        episodes = enumerate_episodes(planner, Task("t"), 0, 40)
+    except (NoValidPlan, TooManyPlans, Undecided):
+        assume(False)
+    with TemporaryDirectory() as folder:
+        file = write_completions(Path(folder) / "plans.jsonl", planner, episodes, [Judged(1.0)] * len(episodes))
+        rows = [json.loads(line) for line in file.read_text().splitlines()]
+    for row, episode in zip(rows, episodes, strict=True):
+        assert read_completion(planner, "t", row["completion"]).word == episode.key
+
+
+def test_an_episode_of_other_rules_is_told(tmp_path: Path) -> None:
+    other = enumerate_episodes(Planner(CFG.from_string("S -> a | b")), Task("t"), 0, 9)[0]
+    for rules in ("S -> a a | b T\nT -> c | d", "S -> some(a, b, c) some(a, b)"):
+        planner = Planner(CFG.from_string(rules))
+        with pytest.raises(ValueError, match="lead to no plan of 't'"):
+            write_completions(
+                tmp_path / "x.jsonl", planner, [replace(other, decisions=other.decisions[:0])], [Judged(1.0)]
+            )
 
 
 def test_selections_are_joined_with_a_plus_sign() -> None:

@@ -9,7 +9,7 @@ import pytest
 import strategies
 from hypothesis import assume, given, settings
 
-from formal_llm import CFG, Limits, NoValidPlan, Planner, RandomLLM, Task, TaskPack, Undecided
+from formal_llm import CFG, Budget, Limits, NoValidPlan, Planner, RandomLLM, Task, TaskPack, Undecided
 from formal_llm.errors import TooManyPlans, TrainingError
 from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.rltf.plan_tree import enumerate_episodes, path
@@ -67,6 +67,13 @@ def test_rules_that_may_read_nothing_for_ever_are_retraced(rules: str) -> None:
     assert retrace(planner, Task("t"), word).key == word
     with pytest.raises(ValueError, match="has the word"):
         retrace(planner, Task("t"), ("b", "a"))
+
+
+def test_a_word_beyond_the_budget_is_none_of_the_planner_s() -> None:
+    planner = Planner(CFG.from_string("S -> a S | b"), "test:first", budget=Budget(steps=8))
+    assert retrace(planner, Task("t"), ("a", "b")).key == ("a", "b")
+    with pytest.raises(ValueError, match="has the word"):
+        retrace(planner, Task("t"), ("a",) * 20 + ("b",))
 
 
 def test_a_selection_is_retraced_option_by_option() -> None:

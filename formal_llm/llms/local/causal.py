@@ -124,10 +124,7 @@ class CausalScorer(Scorer):
         past: PrefixCache | Trunk | None = cache
         if torch.is_grad_enabled() and not checkpoints(self.model):
             past, plain = self._with_trunk(plain)
-        lengths = [len(p.tokens) + len(p.tree.tokens) for p in plain]
-        rows = sorted_rows(plain, self.row_tokens)
-        rows.sort(key=lambda row: sum(lengths[index] for index in row))  # like lengths together: less padding
-        for batch in _batches(rows, lengths, self.batch_tokens):
+        for batch in self._passes(plain):
             if cache is not None:  # looked up for each pass: making room moves things
                 cache.make_room(sum(len(tokens[index]) for row in batch for index in row))
                 for index in (index for row in batch for index in row):
@@ -146,15 +143,12 @@ class CausalScorer(Scorer):
         """Read what prompts share, where that saves enough; the prompts then know where it lies."""
         shared = shared_beginnings([prompt.tokens for prompt in prompts])
         paths = [Sequenced(path, _NO_ANSWERS, 0, _NOTHING) for path in shared.paths]
-        rows = sorted_rows(paths, self.row_tokens)
         left = sum(len(one.tokens) + len(one.tree.tokens) for one in prompts) - sum(shared.known)
-        whole = packed_tokens(prompts, sorted_rows(prompts, self.row_tokens))
-        if left + packed_tokens(paths, rows) > _WORTH * whole:
+        if left + packed_tokens(paths, self.row_tokens) > _WORTH * packed_tokens(prompts, self.row_tokens):
             return None, list(prompts)
         trunk = Trunk()
         slots: list[Ids] = [_NOTHING] * len(paths)
-        rows.sort(key=lambda row: sum(len(paths[index].tokens) for index in row))
-        for batch in _batches(rows, [len(path.tokens) for path in paths], self.batch_tokens):
+        for batch in self._passes(paths):
             written = [write_row([paths[index] for index in row]) for row in batch]
             hidden, layers = self._read(written, None, keep=True)
             first, width = trunk.add(layers), hidden.shape[1]
@@ -166,6 +160,13 @@ class CausalScorer(Scorer):
             Sequenced(one.tokens, one.tree, known, slots[path][:known])
             for one, path, known in zip(prompts, shared.of, shared.known, strict=True)
         ]
+
+    def _passes(self, prompts: Sequence[Sequenced]) -> Iterator[list[list[int]]]:
+        """Which prompts are read in which row of which pass."""
+        lengths = [len(prompt.tokens) + len(prompt.tree.tokens) for prompt in prompts]
+        rows = sorted_rows(prompts, self.row_tokens)
+        rows.sort(key=lambda row: sum(lengths[index] for index in row))  # like lengths together: less padding
+        return _batches(rows, lengths, self.batch_tokens)
 
     def _read(self, rows: Sequence[Row], past: PrefixCache | Trunk | None, *, keep: bool) -> tuple[Any, Any]:
         """One pass: the last hidden states ``[rows, tokens, width]``; and each layer's keys and values, where wanted.

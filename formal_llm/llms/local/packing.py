@@ -75,12 +75,17 @@ def common(one: Ids, other: Ids) -> int:
     return int(differ.argmax()) if differ.any() else length
 
 
+def sortable(tokens: Ids) -> bytes:
+    """Bytes that sort as the tokens do."""
+    return tokens.astype(">i8").tobytes()
+
+
 def sorted_rows(prompts: Sequence[Sequenced], row_tokens: int) -> list[list[int]]:
     """Which prompts go into which row: neighbours in their order, as long as a row has at most ``row_tokens`` tokens.
 
     A prompt that alone has more gets a row of its own. What is in the cache counts too, since it is attended to.
     """
-    by_text = sorted(range(len(prompts)), key=lambda index: prompts[index].tokens.astype(">i8").tobytes())
+    by_text = sorted(range(len(prompts)), key=lambda index: sortable(prompts[index].tokens))
     rows: list[list[int]] = []
     taken = 0
     for index in by_text:
@@ -97,10 +102,10 @@ def sorted_rows(prompts: Sequence[Sequenced], row_tokens: int) -> list[list[int]
     return rows
 
 
-def packed_tokens(prompts: Sequence[Sequenced], rows: Sequence[Sequence[int]]) -> int:
-    """How many tokens rows have, answers and past ones included."""
+def packed_tokens(prompts: Sequence[Sequenced], row_tokens: int) -> int:
+    """How many tokens the rows of some prompts have, answers and past ones included."""
     count = 0
-    for row in rows:
+    for row in sorted_rows(prompts, row_tokens):
         before = np.zeros(0, dtype=np.int64)
         for index in row:
             prompt = prompts[index]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from formal_llm.llms.local.packing import common
+from formal_llm.llms.local.packing import common, sortable
 
 if TYPE_CHECKING:
     from formal_llm.llms.local.packing import Ids
@@ -61,7 +61,7 @@ class PrefixCache:
 
     def find(self, tokens: Ids) -> Ids:
         """The slots of the longest beginning of ``tokens`` that is kept."""
-        text = _sortable(tokens)
+        text = sortable(tokens)
         place = bisect_left(self._texts, text)
         best, found = 0, None
         for neighbour in self._texts[max(place - 1, 0) : place + 1]:
@@ -127,7 +127,7 @@ class PrefixCache:
 
     def add(self, tokens: Ids, slots: Ids) -> None:
         """Remember a prompt whose tokens all have their slots."""
-        text = _sortable(tokens)
+        text = sortable(tokens)
         if text not in self._slots:
             insort(self._texts, text)
         self._slots[text] = slots
@@ -168,8 +168,3 @@ def _enlarged(table: Any, size: int, taken: int) -> Any:
 def _compacted(table: Any, slots: Any) -> Any:
     table[: len(slots)] = table[slots]
     return table
-
-
-def _sortable(tokens: Ids) -> bytes:
-    """Bytes that sort as the tokens do."""
-    return tokens.astype(">i8").tobytes()

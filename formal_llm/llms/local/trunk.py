@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from formal_llm.llms.local.packing import common
+from formal_llm.llms.local.packing import common, sortable
 
 if TYPE_CHECKING:
     from formal_llm.llms.local.packing import Ids
@@ -42,7 +42,7 @@ def shared_beginnings(prompts: Sequence[Ids]) -> Shared:
     Args:
         prompts: the tokens of distinct prompts, at least one each.
     """
-    order = sorted(range(len(prompts)), key=lambda index: prompts[index].astype(">i8").tobytes())
+    order = sorted(range(len(prompts)), key=lambda index: sortable(prompts[index]))
     alike = [0, *(common(prompts[a], prompts[b]) for a, b in pairwise(order)), 0]
     paths: list[Ids] = []
     of, known = [0] * len(prompts), [0] * len(prompts)
