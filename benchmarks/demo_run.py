@@ -14,8 +14,8 @@ from rich.table import Table
 
 from benchmarks.restoration import TRIALS, scaled
 from formal_llm import TaskPack
-from formal_llm.packs.openagi.scores import PSNR, SSIM
-from formal_llm.packs.openagi.sources import pictures
+from formal_llm.packs.openagi.data.sources import pictures
+from formal_llm.packs.openagi.scores.scores import PSNR, SSIM
 from formal_llm.packs.openagi.toolkits import classical
 
 TASKS = {

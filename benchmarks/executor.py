@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from formal_llm import Plan, Planner, RandomLLM, TaskPack
-from formal_llm.planning.tree import Call
+from formal_llm.planning.plans.tree import Call
 from formal_llm.tools import IMAGE, TEXT, Executor, Tool, Toolkit
 from formal_llm.tools.store import step_key
 from formal_llm.tools.values import Value

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from formal_llm import CFG, Limits, Lookahead
-from formal_llm.automata import completion, solver
+from formal_llm.automata.lookahead import integer_program, search
 
 PER_GRAMMAR = 15
 
@@ -91,10 +91,10 @@ def main() -> None:
     parser.add_argument("--states", type=int, default=20_000, help="the budget of the search that checks")
     parser.add_argument("--patience", type=int, help="states that are searched before the integer program is asked")
     arguments = parser.parse_args()
-    if not solver.installed():
+    if not integer_program.installed():
         raise SystemExit('the extra is not installed: pip install "formal-llm[solver]"')
     if arguments.patience is not None:
-        completion.PATIENCE = arguments.patience
+        search.PATIENCE = arguments.patience
     warm = Lookahead(CFG.from_string("%limit 1\nS -> A A\nA -> a b | a c | d"), max_states=0)
     begin = perf_counter()
     warm.completable()  # loads OR-Tools

@@ -13,10 +13,10 @@ from PIL import Image
 from rich.console import Console
 from rich.table import Table
 
-from formal_llm.packs.openagi.classical import CLASSICAL
-from formal_llm.packs.openagi.degradation import Degradation
-from formal_llm.packs.openagi.scores import PSNR, SSIM
-from formal_llm.packs.openagi.sources import pictures
+from formal_llm.packs.openagi.classical.toolkit import CLASSICAL
+from formal_llm.packs.openagi.data.degradation import Degradation
+from formal_llm.packs.openagi.data.sources import pictures
+from formal_llm.packs.openagi.scores.scores import PSNR, SSIM
 
 #: For each tool: what is done to a picture first.
 TRIALS = {

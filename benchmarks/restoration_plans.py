@@ -18,10 +18,10 @@ from rich.table import Table
 
 from formal_llm import TaskPack
 from formal_llm.automata import Lookahead
-from formal_llm.packs.openagi.data import make_data
-from formal_llm.packs.openagi.judging import PlanJudge, Scores
-from formal_llm.packs.openagi.samples import read_data
-from formal_llm.packs.openagi.scores import SSIM, ChrF
+from formal_llm.packs.openagi.data.making import make_data
+from formal_llm.packs.openagi.data.samples import read_data
+from formal_llm.packs.openagi.scores.judging import PlanJudge, Scores
+from formal_llm.packs.openagi.scores.scores import SSIM, ChrF
 from formal_llm.packs.openagi.toolkits import classical
 from formal_llm.tools import Executor
 

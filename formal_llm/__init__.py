@@ -27,7 +27,7 @@ from formal_llm.automata import (
     constraint,
     selection,
 )
-from formal_llm.automata.edits import Edit, EditWeights
+from formal_llm.automata.languages.edits import Edit, EditWeights
 from formal_llm.errors import (
     AnswerFileError,
     AutomatonError,
@@ -81,9 +81,9 @@ from formal_llm.llms import (
     WeightedLLM,
 )
 from formal_llm.planning import Budget, Call, Plan, Planner, Step, Task, TaskPack, Usage, Walk, Wording
-from formal_llm.planning.plan_text import read_plan_text
-from formal_llm.planning.solving import Solution
-from formal_llm.planning.verify import Verification, Verifier, verify
+from formal_llm.planning.checking.verify import Verification, Verifier, verify
+from formal_llm.planning.drivers.solving import Solution
+from formal_llm.planning.plans.reading import read_plan_text
 
 __version__ = "0.1.0"
 

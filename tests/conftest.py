@@ -1,4 +1,4 @@
-"""Settings for the whole test suite. This folder is on ``sys.path``: tests import ``strategies`` and ``oracles``."""
+"""Settings for the whole test suite. Helpers are imported by their full names: ``tests.strategies``."""
 
 import os
 

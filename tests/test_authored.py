@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from formal_llm import CFG, ResourceNotFound, authored
-from formal_llm.automata.rules import ENDINGS, read_rules
+from formal_llm.automata.notation.files import ENDINGS, read_rules
 
 
 def test_names_and_paths(tmp_path: Path) -> None:

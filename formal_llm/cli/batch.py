@@ -18,8 +18,8 @@ from formal_llm.cli.console import err
 from formal_llm.cli.sources import Source
 from formal_llm.errors import FormalLLMError, NotationError, ResourceNotFound
 from formal_llm.planning import Budget, Planner, Task
-from formal_llm.planning.batch import Outcome
-from formal_llm.planning.results import Results, run_of
+from formal_llm.planning.drivers.batch import Outcome
+from formal_llm.planning.drivers.results import Results, run_of
 
 #: After so many failures in a row that nobody's plan is to blame for, a run ends: the provider cannot be reached.
 _IN_A_ROW = 10

@@ -24,9 +24,9 @@ from formal_llm.planning import TaskPack
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from formal_llm.packs.openagi.benchmark import Benchmark, Skipped, Step
-    from formal_llm.packs.openagi.judging import Scores
-    from formal_llm.packs.openagi.samples import TaskData
+    from formal_llm.packs.openagi.benchmark.benchmark import Benchmark, Skipped, Step
+    from formal_llm.packs.openagi.data.samples import TaskData
+    from formal_llm.packs.openagi.scores.judging import Scores
 
 HELP = f"""Compare LLMs and ways of planning on the tasks of a pack: how many plans are valid, and what they are worth.
 
@@ -116,10 +116,10 @@ def bench(
     pack = TaskPack.load(source)
     numbers = read_numbers(tasks, pack)
     try:
-        from formal_llm.packs.openagi.benchmark import Benchmark
-        from formal_llm.packs.openagi.benchmark_methods import why_not
-        from formal_llm.packs.openagi.benchmark_records import Records
-        from formal_llm.packs.openagi.judging import PlanJudge
+        from formal_llm.packs.openagi.benchmark.benchmark import Benchmark
+        from formal_llm.packs.openagi.benchmark.methods import why_not
+        from formal_llm.packs.openagi.benchmark.records import Records
+        from formal_llm.packs.openagi.scores.judging import PlanJudge
         from formal_llm.tools import Executor
     except ImportError as error:
         raise MissingDependency(
@@ -176,8 +176,8 @@ def task_data(folder: Path | None, to: Path, numbers: list[int], samples: int) -
         ResourceNotFound: there are none.
         InputError: those in the folder of ``--out`` were made for other tasks, or some cannot be used.
     """
-    from formal_llm.packs.openagi.data import INDEX, make_data
-    from formal_llm.packs.openagi.samples import read_data
+    from formal_llm.packs.openagi.data.making import INDEX, make_data
+    from formal_llm.packs.openagi.data.samples import read_data
 
     if folder is not None:
         return read_data(folder)
@@ -203,9 +203,9 @@ def read_scores(options: ScoreOptions) -> Scores:
         ResourceNotFound, CheckpointError: there is no such checkpoint, or it cannot be had.
         FormalLLMError: the options contradict each other.
     """
-    from formal_llm.packs.openagi.judging import Scores
-    from formal_llm.packs.openagi.neural_scores import CLIPScore, ViTSimilarity
-    from formal_llm.packs.openagi.scores import SSIM, BERTScore, ChrF
+    from formal_llm.packs.openagi.scores.judging import Scores
+    from formal_llm.packs.openagi.scores.neural import CLIPScore, ViTSimilarity
+    from formal_llm.packs.openagi.scores.scores import SSIM, BERTScore, ChrF
 
     if options.bert is not None and options.text is not TextScore.bertscore:
         raise FormalLLMError("--bert is for --text-score bertscore")
@@ -234,7 +234,7 @@ def read_scores(options: ScoreOptions) -> Scores:
 
 def _only_here(checkpoint: str) -> bool:
     """Whether only this machine is to be asked for a checkpoint: it is a folder, or the hub does not answer."""
-    from formal_llm.packs.openagi.expert_loading import hub_answers
+    from formal_llm.packs.openagi.experts.loading import hub_answers
 
     return Path(checkpoint).is_dir() or not hub_answers()
 
@@ -268,7 +268,7 @@ def _tell(
     run: Benchmark, rows: list[dict[str, Any]], skipped: list[Skipped], folder: Path, form: Form, published: bool
 ) -> None:
     """Write the table of the tasks and repeats of this run in all forms, and print it in one."""
-    from formal_llm.packs.openagi import benchmark_tables as tables
+    from formal_llm.packs.openagi.benchmark import tables
 
     columns = tables.columns_of(rows, run.unscored)
     scores = run.score_names

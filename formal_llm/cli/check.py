@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 from formal_llm.automata import CFG, PDA, Limits, Lookahead
-from formal_llm.automata.behaviour import Behaviour
-from formal_llm.automata.explain import why_empty
-from formal_llm.automata.flowchart import Flowchart
+from formal_llm.automata.languages.why_empty import why_empty
+from formal_llm.automata.models.behaviour import Behaviour
+from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.cli.console import EXIT_CODES_HELP, command, err, print_text, said_of
 from formal_llm.cli.options import ConstraintOption, JsonOption, MaxStatesOption, SetOption, SourceArgument
 from formal_llm.cli.sources import Source, load

@@ -40,7 +40,7 @@ def data(
     loaded.split(split)
     tasks = None if split == "all" else loaded.splits[split]
     try:
-        from formal_llm.packs.openagi.data import make_data
+        from formal_llm.packs.openagi.data.making import make_data
 
         made = make_data(to, tasks=tasks, samples=samples, seed=seed)
     except ImportError as error:

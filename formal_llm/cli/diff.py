@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from formal_llm.automata.differences import Differences, differences
+from formal_llm.automata.languages.differences import Differences, differences
 from formal_llm.cli.console import EXIT_CODES_HELP, command, print_text
 from formal_llm.cli.options import JsonOption
 from formal_llm.cli.sources import load

@@ -14,18 +14,18 @@ from rich.table import Table
 
 from formal_llm import authored
 from formal_llm.automata import PDA
-from formal_llm.automata.behaviour import Behaviour
-from formal_llm.automata.limited import split
-from formal_llm.automata.lookahead import as_automaton
-from formal_llm.automata.source import read_file
+from formal_llm.automata.lookahead.lookahead import as_automaton
+from formal_llm.automata.models.behaviour import Behaviour
+from formal_llm.automata.models.limited import split
+from formal_llm.automata.notation.source import read_file
 from formal_llm.cli.console import EXIT_CODES_HELP, command, out, print_text
 from formal_llm.cli.options import JsonOption, SetOption, SourceArgument
 from formal_llm.cli.sources import load
 from formal_llm.errors import FormalLLMError
 from formal_llm.llms import PROVIDERS
 from formal_llm.planning import TaskPack
-from formal_llm.planning.overlay import Overlay
-from formal_llm.planning.plan_text import read_plan_text
+from formal_llm.planning.plans.overlay import Overlay
+from formal_llm.planning.plans.reading import read_plan_text
 
 
 class What(StrEnum):

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from formal_llm.cli.console import out, print_text
 from formal_llm.planning import Plan
-from formal_llm.planning.events import Answered, Asked, Backtracked, Event, Failed, Finished, Forced, Started
+from formal_llm.planning.walks.events import Answered, Asked, Backtracked, Event, Failed, Finished, Forced, Started
 
 
 class Show(StrEnum):

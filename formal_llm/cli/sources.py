@@ -10,13 +10,13 @@ from warnings import catch_warnings
 
 from formal_llm import authored
 from formal_llm.automata import CFG, PDA, Limits
-from formal_llm.automata.flowchart import Flowchart
-from formal_llm.automata.formula_notation import constraint
-from formal_llm.automata.rules import ENDINGS, Rules, automaton_of, read_rules
+from formal_llm.automata.models.flowchart import Flowchart
+from formal_llm.automata.notation.files import ENDINGS, Rules, automaton_of, read_rules
+from formal_llm.automata.notation.formula import constraint
 from formal_llm.errors import FormalLLMError, ResourceNotFound
 from formal_llm.planning import Task, TaskPack, Wording
-from formal_llm.planning.plan import Order
-from formal_llm.planning.wording import read_toml
+from formal_llm.planning.plans.plan import Order
+from formal_llm.planning.walks.wording import read_toml
 
 
 @dataclass(frozen=True)

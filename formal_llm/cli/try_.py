@@ -24,8 +24,8 @@ from formal_llm.cli.sources import load, read_limits
 from formal_llm.errors import FormalLLMError, InfiniteLanguage, InvalidAnswer, NoValidPlan, Undecided
 from formal_llm.llms import Answer
 from formal_llm.planning import Planner, Walk
-from formal_llm.planning.events import Backtracked, Event, Forced
-from formal_llm.planning.reasons import Reasons
+from formal_llm.planning.checking.reasons import Reasons
+from formal_llm.planning.walks.events import Backtracked, Event, Forced
 
 HELP = f"""Try rules: answer the questions yourself, as the LLM would.
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from formal_llm.automata.source import read_file
+from formal_llm.automata.notation.source import read_file
 from formal_llm.cli.console import command, print_text
 from formal_llm.cli.options import (
     ConstraintOption,
@@ -24,8 +24,8 @@ from formal_llm.cli.options import (
     TaskArgument,
 )
 from formal_llm.cli.sources import load
-from formal_llm.planning.plan_text import read_plan_text
-from formal_llm.planning.verify import Verifier
+from formal_llm.planning.checking.verify import Verifier
+from formal_llm.planning.plans.reading import read_plan_text
 
 HELP = """Verify a plan that anybody wrote: is it valid, where does it go wrong, what is the nearest valid plan?
 

@@ -72,13 +72,13 @@ PROVIDERS: dict[str, str] = {
 
 #: Where the class is that a ``provider:rest`` string makes; imported when it is asked for.
 _CLASSES: dict[str, tuple[str, str]] = {
-    "openai": ("openai", "OpenAILLM"),
-    "anthropic": ("anthropic", "AnthropicLLM"),
-    "vllm": ("vllm", "VLLM"),
-    "llamacpp": ("llamacpp", "LlamaCppLLM"),
-    "ollama": ("ollama", "OllamaLLM"),
-    "systemone": ("systemone", "SystemOneLLM"),
-    "replay": ("transcript", "ReplayLLM"),
+    "openai": ("hosted.openai", "OpenAILLM"),
+    "anthropic": ("hosted.anthropic", "AnthropicLLM"),
+    "vllm": ("hosted.vllm", "VLLM"),
+    "llamacpp": ("hosted.llamacpp", "LlamaCppLLM"),
+    "ollama": ("hosted.ollama", "OllamaLLM"),
+    "systemone": ("hosted.systemone", "SystemOneLLM"),
+    "replay": ("recorded.transcript", "ReplayLLM"),
     "transformers": ("local.model", "TransformersLLM"),
     "encoder": ("local.model", "EncoderLLM"),
 }

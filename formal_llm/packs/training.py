@@ -31,7 +31,7 @@ from formal_llm.rltf.settings import Settings
 
 if TYPE_CHECKING:
     from formal_llm.llms.local.model import LocalLLM
-    from formal_llm.packs.openagi.judging import PlanJudge
+    from formal_llm.packs.openagi.scores.judging import PlanJudge
     from formal_llm.rltf.distributed import World
     from formal_llm.rltf.metrics_log import View
     from formal_llm.rltf.policy import Policy

@@ -14,7 +14,7 @@ from formal_llm.rltf.rewards import ExecutedReward, Judged, Reward, reward_of
 from formal_llm.rltf.settings import Settings
 
 if TYPE_CHECKING:
-    from formal_llm.packs.openagi.judging import PlanJudge
+    from formal_llm.packs.openagi.scores.judging import PlanJudge
     from formal_llm.rltf.warm_start import References
 
 #: The pack of which it is known which tools a task calls for, and how what its plans put out is scored.
@@ -126,7 +126,7 @@ def judge_of(pack: TaskPack, settings: Settings, folder: str | Path | None) -> P
             "folder as the setting data"
         )
     try:
-        from formal_llm.packs.openagi.judging import PlanJudge
+        from formal_llm.packs.openagi.scores.judging import PlanJudge
         from formal_llm.packs.openagi.toolkits import TOOLKITS
         from formal_llm.tools import Executor
     except ImportError as error:

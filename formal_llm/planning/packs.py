@@ -17,12 +17,12 @@ from typing import Any
 
 from formal_llm import authored
 from formal_llm.automata import CFG, PDA, Limits
-from formal_llm.automata.formula_notation import constraint
-from formal_llm.automata.rules import ENDINGS, Rules, automaton_of, read_rules
+from formal_llm.automata.notation.files import ENDINGS, Rules, automaton_of, read_rules
+from formal_llm.automata.notation.formula import constraint
 from formal_llm.errors import AutomatonError, NotationError, ResourceNotFound
-from formal_llm.planning.planner import Planner
+from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.task import Task
-from formal_llm.planning.wording import Wording, fill, read_toml
+from formal_llm.planning.walks.wording import Wording, fill, read_toml
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from formal_llm.llms.question import Question
-from formal_llm.planning.plan import Plan
+from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.task import Task
 
 

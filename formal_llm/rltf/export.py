@@ -33,8 +33,8 @@ from typing import Any
 from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan
 from formal_llm.llms.local.selections import Selecting
 from formal_llm.llms.question import Answer, Message
-from formal_llm.planning.plan import Plan
-from formal_llm.planning.planner import Planner
+from formal_llm.planning.drivers.planner import Planner
+from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.task import Task
 from formal_llm.rltf.episode import Episode
 from formal_llm.rltf.rewards import Judged, RewardFunction, reward_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from formal_llm.errors import TooManyPlans
-from formal_llm.planning.planner import Planner
+from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.task import Task
 from formal_llm.rltf.advantages import Estimator, Group, Known, estimator
 from formal_llm.rltf.baselines import Baseline, Baselines

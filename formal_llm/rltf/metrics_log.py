@@ -35,7 +35,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from formal_llm.errors import MissingDependency, ResourceNotFound, ResultsError
-from formal_llm.planning.line_file import open_alone, write_line
+from formal_llm.planning.drivers.json_lines import open_alone, write_line
 
 #: The name of the file in the folder of a run.
 LOG = "log.jsonl"

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 from formal_llm.errors import AutomatonError, InfiniteLanguage, TooManyPlans, Undecided
 from formal_llm.llms.question import Answer, Question
-from formal_llm.planning.budget import Budget
-from formal_llm.planning.journal import shares
-from formal_llm.planning.planner import Planner
+from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.task import Task
-from formal_llm.planning.walk import Walk
+from formal_llm.planning.walks.budget import Budget
+from formal_llm.planning.walks.journal import shares
+from formal_llm.planning.walks.walk import Walk
 from formal_llm.rltf.episode import Episode
 from formal_llm.rltf.rollout import Place, Start
 

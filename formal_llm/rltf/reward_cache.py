@@ -21,8 +21,8 @@ from types import TracebackType
 from typing import Self
 
 from formal_llm.errors import AnswerFileError, RewardError
-from formal_llm.llms.answer_store import AnswerStore
-from formal_llm.planning.plan import Plan
+from formal_llm.llms.recorded.answer_store import AnswerStore
+from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.task import Task
 from formal_llm.rltf.rewards import Judged, Reward, RewardFunction, reward_of
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from formal_llm.errors import Cancelled, ExecutionError, ResourceNotFound, RewardError, ToolError
-from formal_llm.planning.plan import Plan
+from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.task import Task
 
 

@@ -17,9 +17,9 @@ from itertools import islice
 from formal_llm.errors import TrainingError
 from formal_llm.llms.local.selections import Selecting
 from formal_llm.llms.question import Answer, Question
-from formal_llm.planning.planner import Planner
+from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.task import Task
-from formal_llm.planning.walk import Walk
+from formal_llm.planning.walks.walk import Walk
 from formal_llm.rltf.episode import Decision, Episode
 from formal_llm.rltf.policy import Policy
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from formal_llm.errors import FormalLLMError, TrainingError
-from formal_llm.planning.planner import Planner
+from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.task import Task
 from formal_llm.rltf.baselines import Baselines
 from formal_llm.rltf.checkpoint import BEST, FINAL, Checkpoints, State

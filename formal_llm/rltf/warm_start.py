@@ -11,9 +11,9 @@ import random
 from collections.abc import Callable, Sequence
 
 from formal_llm.automata import Limits
-from formal_llm.automata.lookahead import Lookahead
+from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.errors import NoValidPlan, TrainingError, Undecided
-from formal_llm.planning.planner import Planner
+from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.task import Task
 from formal_llm.rltf.episode import Episode
 from formal_llm.rltf.rollout import Place, Start

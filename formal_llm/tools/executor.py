@@ -10,7 +10,7 @@ from typing import Any
 
 from formal_llm.automata import Limits
 from formal_llm.errors import ExecutionError
-from formal_llm.planning.plan import Plan
+from formal_llm.planning.plans.plan import Plan
 from formal_llm.tools.cache import DiskCache
 from formal_llm.tools.calling import Caller, Terms
 from formal_llm.tools.graph import Given, Graph

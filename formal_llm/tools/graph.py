@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from formal_llm.errors import ExecutionError, InputError, ToolkitError
-from formal_llm.planning.plan import Plan
+from formal_llm.planning.plans.plan import Plan
 from formal_llm.tools.kinds import Kind, kind_of
 from formal_llm.tools.result import State
 from formal_llm.tools.tool import Tool

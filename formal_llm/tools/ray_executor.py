@@ -13,7 +13,7 @@ from typing import Any
 
 from formal_llm.automata import Limits
 from formal_llm.errors import Cancelled, MissingDependency
-from formal_llm.planning.plan import Plan
+from formal_llm.planning.plans.plan import Plan
 from formal_llm.tools.calling import POLL
 from formal_llm.tools.executor import Executor, Inputs, rows_of
 from formal_llm.tools.graph import Given, Graph

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from formal_llm.errors import Cancelled, ExecutionError, ToolError
-from formal_llm.planning.plan import Plan
+from formal_llm.planning.plans.plan import Plan
 from formal_llm.tools.kinds import Kind
 from formal_llm.tools.values import Value
 

@@ -8,13 +8,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from formal_llm.automata import CFG, Limits
-from formal_llm.automata.cfg import members
+from formal_llm.automata.models.cfg import members
 from formal_llm.errors import ToolkitError, did_you_mean
 from formal_llm.tools.kinds import Kind
 from formal_llm.tools.tool import Tool
 
 if TYPE_CHECKING:
-    from formal_llm.planning.plan import Plan
+    from formal_llm.planning.plans.plan import Plan
     from formal_llm.tools.executor import Executor
     from formal_llm.tools.result import Result
 

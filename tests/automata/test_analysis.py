@@ -2,13 +2,13 @@ import itertools
 
 import pytest
 from hypothesis import given
-from oracles import all_words, language, rules
-from strategies import automata, examples, grammars
 
 from formal_llm import CFG, PDA, Limits
-from formal_llm.automata import tabulation
-from formal_llm.automata.analysis import ambiguity_witness, difference, words
-from formal_llm.automata.limited import limited
+from formal_llm.automata.languages.lengths import ambiguity_witness, difference, words
+from formal_llm.automata.models import tabulation
+from formal_llm.automata.models.limited import limited
+from tests.oracles import all_words, language, rules
+from tests.strategies import automata, examples, grammars
 
 
 def in_order(found, terminals):

@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Flowchart, MissingDependency, TaskPack, authored
-from formal_llm.automata.automaton_drawing import pda_graph, pda_picture
-from formal_llm.automata.captions import shorten
-from formal_llm.automata.drawable import Arrow, Box, Picture, printable
-from formal_llm.automata.drawing import cfg_graph, cfg_picture
-from formal_llm.automata.limited import split
-from formal_llm.automata.lookahead import as_automaton
+from formal_llm.automata.drawing.cfg import cfg_graph, cfg_picture
+from formal_llm.automata.drawing.pda import pda_graph, pda_picture
+from formal_llm.automata.lookahead.lookahead import as_automaton
+from formal_llm.automata.models.limited import split
 from formal_llm.cli.sources import load
 from formal_llm.errors import FormalLLMError
+from formal_llm.pictures.captions import shorten
+from formal_llm.pictures.picture import Arrow, Box, Picture, printable
 
 needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz (dot) is not installed")
 
@@ -193,7 +193,7 @@ def test_graphviz_fails(tmp_path, monkeypatch: pytest.MonkeyPatch, script: str, 
 
 
 def test_networkx_is_imported_late() -> None:
-    code = "import sys, formal_llm; sys.exit('networkx' in sys.modules or 'formal_llm.automata.drawing' in sys.modules)"
+    code = "import sys, formal_llm; sys.exit('networkx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

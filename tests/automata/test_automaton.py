@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Automaton, Limits
 from formal_llm.automata import EMPTY, Configuration, LimitedAutomaton, Stack
-from formal_llm.automata.automaton import fingerprint
+from formal_llm.automata.models.automaton import fingerprint
 
 symbols = st.lists(st.sampled_from("XYZ") | st.text(max_size=3), max_size=6)
 

@@ -5,9 +5,6 @@ import warnings
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from oracles import all_words
-from strategies import examples, texts
-from test_formula import made, pointed, quiet, trees
 
 from formal_llm import (
     CFG,
@@ -23,7 +20,10 @@ from formal_llm import (
     authored,
     constraint,
 )
-from formal_llm.automata.formula import Atom, always, and_, next_, or_, until
+from formal_llm.automata.models.formula import Atom, always, and_, next_, or_, until
+from tests.automata.test_formula import made, pointed, quiet, trees
+from tests.oracles import all_words
+from tests.strategies import examples, texts
 
 # -- the shipped files -------------------------------------------------------------------------------------------------
 

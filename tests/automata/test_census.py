@@ -6,13 +6,12 @@ import itertools
 import random
 from collections import Counter
 
-import oracles
 import pytest
-import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, InfiniteLanguage, Limits, Lookahead, TaskPack, Undecided, constraint
+from tests import oracles, strategies
 
 LENGTH = 4
 

@@ -3,10 +3,10 @@ import itertools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import all_words, alphabet, language, rules, spelled_out, to_pyformlang
-from strategies import examples, grammars
 
 from formal_llm import CFG, GrammarError, Limits, Production, SumLimit, Symbol, selection
+from tests.oracles import all_words, alphabet, language, rules, spelled_out, to_pyformlang
+from tests.strategies import examples, grammars
 
 
 def nltk_accepts(cfg):

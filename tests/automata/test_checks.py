@@ -1,10 +1,10 @@
 import pytest
 from hypothesis import given
-from oracles import Reference, language, rules
-from strategies import examples, grammars, limited_grammars
 
 from formal_llm import CFG, PDA, GrammarError, GrammarWarning
-from formal_llm.automata.checks import empty_reason
+from formal_llm.automata.languages.cfg_warnings import empty_reason
+from tests.oracles import Reference, language, rules
+from tests.strategies import examples, grammars, limited_grammars
 
 CLEAN = [
     "S -> a S | b",

@@ -3,13 +3,13 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import keeps, language
-from strategies import automata, examples, grammars, limited_automata, limited_grammars
 
 from formal_llm import CFG, PDA, Limits, constraint
-from formal_llm.automata.analysis import words
-from formal_llm.automata.differences import differences
-from formal_llm.automata.lookahead import as_automaton
+from formal_llm.automata.languages.differences import differences
+from formal_llm.automata.languages.lengths import words
+from formal_llm.automata.lookahead.lookahead import as_automaton
+from tests.oracles import keeps, language
+from tests.strategies import automata, examples, grammars, limited_automata, limited_grammars
 
 UP_TO = 5
 
@@ -51,7 +51,7 @@ class TestAgainstAllShortWords:
     @examples(40)
     def test_listed(self, one, other):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("formal_llm.automata.differences._CONFIGURATIONS", 1)
+            patch.setattr("formal_llm.automata.languages.differences._CONFIGURATIONS", 1)
             check(differences(one, other, UP_TO), language(one, UP_TO), language(other, UP_TO), UP_TO)
 
     @given(limited_automata(finite=True), automata(finite=True))

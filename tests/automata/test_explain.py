@@ -3,13 +3,13 @@ from itertools import combinations
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from oracles import Reference
-from strategies import automata, examples, grammars, limited_automata, limited_grammars, limits
 
 from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit
-from formal_llm.automata.explain import clash, remedy, why_empty
-from formal_llm.automata.limited import LimitedAutomaton, limited
-from formal_llm.automata.product import constrained
+from formal_llm.automata.languages.why_empty import clash, remedy, why_empty
+from formal_llm.automata.models.limited import LimitedAutomaton, limited
+from formal_llm.automata.models.product import constrained
+from tests.oracles import Reference
+from tests.strategies import automata, examples, grammars, limited_automata, limited_grammars, limits
 
 
 class Ruled:

@@ -3,10 +3,8 @@
 import pytest
 from automata.fa.dfa import DFA
 from automata.fa.nfa import NFA
-from charts import WILD, flowcharts
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import examples
 
 from formal_llm import (
     CFG,
@@ -23,7 +21,9 @@ from formal_llm import (
     Walk,
     Wording,
 )
-from formal_llm.automata.flowchart import END, one_line
+from formal_llm.automata.models.flowchart import END, one_line
+from tests.automata.charts import WILD, flowcharts
+from tests.strategies import examples
 
 FORWARD = Wording(order="forward")
 RETURNS = Flowchart.from_mermaid("""

@@ -10,8 +10,6 @@ from automata.fa.dfa import DFA as LibraryDFA
 from automata.fa.nfa import NFA
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from oracles import all_words, language
-from strategies import examples, grammars, limited_grammars
 
 from formal_llm import (
     CFG,
@@ -29,8 +27,8 @@ from formal_llm import (
     constraint,
     verify,
 )
-from formal_llm.automata.derivatives import derivative, finite_pda, minimal_dfa
-from formal_llm.automata.formula import (
+from formal_llm.automata.models.dfa import derivative, finite_pda, minimal_dfa
+from formal_llm.automata.models.formula import (
     ANY,
     EMPTY,
     EVERYTHING,
@@ -45,8 +43,10 @@ from formal_llm.automata.formula import (
     or_,
     until,
 )
-from formal_llm.automata.formula_notation import read_formula
-from formal_llm.automata.spans import spans
+from formal_llm.automata.models.formula_matching import spans
+from formal_llm.automata.notation.formula import read_formula
+from tests.oracles import all_words, language
+from tests.strategies import examples, grammars, limited_grammars
 
 # -- random formulas, as plain tuples; and what they mean, said three times over ---------------------------------------
 

@@ -1,12 +1,12 @@
 import pytest
 from hypothesis import given
-from oracles import all_words, keeps, language
-from strategies import automata, choices, examples, limited_automata, limited_grammars, walk
 
 from formal_llm import CFG, PDA, AutomatonError, Limits, Lookahead, SumLimit, Symbol, Transition
 from formal_llm.automata import LimitedAutomaton
-from formal_llm.automata.explain import clash
-from formal_llm.automata.limited import limited, split
+from formal_llm.automata.languages.why_empty import clash
+from formal_llm.automata.models.limited import limited, split
+from tests.oracles import all_words, keeps, language
+from tests.strategies import automata, choices, examples, limited_automata, limited_grammars, walk
 
 ABC = CFG.from_string("S -> a S | b S | c S | ε")
 

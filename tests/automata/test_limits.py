@@ -3,10 +3,10 @@ import warnings
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import all_words, bounds_of, keeps
-from strategies import LETTERS, amounts, examples, limits
 
 from formal_llm import CFG, GrammarWarning, Limits, SumLimit, Symbol
+from tests.oracles import all_words, bounds_of, keeps
+from tests.strategies import LETTERS, amounts, examples, limits
 
 some_limits = limits(LETTERS, ("cost", "time"))
 SYMBOLS = {"a": Symbol(numbers={"cost": 1, "time": 0.5}), "b": Symbol(numbers={"cost": 0.1}), "c": Symbol()}

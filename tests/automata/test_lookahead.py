@@ -4,8 +4,14 @@ from collections import deque
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from oracles import INF, Reference, bounds_of, keeps, language
-from strategies import (
+
+from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit, Symbol, Undecided, Verdict
+from formal_llm.automata.lookahead.flow import LENGTH
+from formal_llm.automata.lookahead.lookahead import as_automaton
+from formal_llm.automata.lookahead.plain_search import Exploration
+from formal_llm.automata.models.limited import LimitedAutomaton, split
+from tests.oracles import INF, Reference, bounds_of, keeps, language
+from tests.strategies import (
     automata,
     choices,
     direct_automata,
@@ -16,12 +22,6 @@ from strategies import (
     tool_grammars,
     walk,
 )
-
-from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit, Symbol, Undecided, Verdict
-from formal_llm.automata.exploration import Exploration
-from formal_llm.automata.flow import LENGTH
-from formal_llm.automata.limited import LimitedAutomaton, split
-from formal_llm.automata.lookahead import as_automaton
 
 
 def parts(configuration):
@@ -453,7 +453,7 @@ class TestReference:
 
     @given(automata(letters=("a", "b")))
     def test_automata(self, pda):
-        from oracles import runs
+        from tests.oracles import runs
 
         words = [w for n in range(4) for w in itertools.product("ab", repeat=n)]
         verdicts = {w: runs(pda, w) for w in words}

@@ -1,11 +1,11 @@
 import pytest
 from hypothesis import given
-from oracles import all_words, alphabet, language
-from strategies import automata, examples, grammars
 
 from formal_llm import CFG, PDA
-from formal_llm.automata import tabulation
-from formal_llm.automata.membership import Recognizer
+from formal_llm.automata.models import tabulation
+from formal_llm.automata.models.membership import Recognizer
+from tests.oracles import all_words, alphabet, language
+from tests.strategies import automata, examples, grammars
 
 
 class TestAccepts:

@@ -1,15 +1,15 @@
 """Reading Mermaid: what the notation covers, and what is said of everything else."""
 
 import pytest
-from charts import NASTY, WILD
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import examples
 
 from formal_llm import Flowchart, NotationError
-from formal_llm.automata.mermaid import parse
-from formal_llm.automata.mermaid_text import BRACKETS, SHAPES, plain, read_text, write_text
-from formal_llm.automata.source import Source
+from formal_llm.automata.notation.mermaid import parse
+from formal_llm.automata.notation.mermaid_text import BRACKETS, SHAPES, plain, read_text, write_text
+from formal_llm.automata.notation.source import Source
+from tests.automata.charts import NASTY, WILD
+from tests.strategies import examples
 
 
 def read(body, header="flowchart TD\n"):

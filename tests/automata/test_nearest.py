@@ -1,15 +1,15 @@
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from oracles import Reference, all_words, keeps, language
-from strategies import LETTERS, examples, limited_automata, limited_grammars, tool_grammars
 
 from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit
-from formal_llm.automata.edits import Edit, EditWeights, apply, edits, weigh
-from formal_llm.automata.nearest import Nearest, nearest
-from formal_llm.automata.prefixes import Prefixes
-from formal_llm.automata.product import product
+from formal_llm.automata.languages.edits import Edit, EditWeights, apply, edits, weigh
+from formal_llm.automata.languages.nearest import Nearest, nearest
+from formal_llm.automata.languages.prefixes import Prefixes
+from formal_llm.automata.models.product import product
 from formal_llm.errors import AutomatonError
+from tests.oracles import Reference, all_words, keeps, language
+from tests.strategies import LETTERS, examples, limited_automata, limited_grammars, tool_grammars
 
 UP_TO = 5
 words = st.lists(st.sampled_from(LETTERS), max_size=4).map(tuple)

@@ -4,10 +4,10 @@ from contextlib import contextmanager
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from oracles import Reference
-from strategies import examples, texts, written_grammars
 
 from formal_llm import CFG, PDA, GrammarError, GrammarWarning, Limits, NotationError, Production, SumLimit, Symbol
+from tests.oracles import Reference
+from tests.strategies import examples, texts, written_grammars
 
 
 @contextmanager

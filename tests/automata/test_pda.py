@@ -1,11 +1,11 @@
 import pytest
 from hypothesis import assume, given
-from oracles import all_words, language, runs
-from strategies import automata, examples, grammars
 
 from formal_llm import CFG, PDA, AutomatonError, Production, Symbol, Transition
 from formal_llm.automata import Configuration, Stack
-from formal_llm.automata.pda import ACCEPT, LOOP, START
+from formal_llm.automata.models.pda import ACCEPT, LOOP, START
+from tests.oracles import all_words, language, runs
+from tests.strategies import automata, examples, grammars
 
 
 def to_pyformlang(pda):

@@ -6,7 +6,6 @@ from itertools import pairwise
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import amounts, examples, texts
 
 from formal_llm import (
     CFG,
@@ -21,7 +20,8 @@ from formal_llm import (
     Transition,
     Wording,
 )
-from formal_llm.automata.product import product
+from formal_llm.automata.models.product import product
+from tests.strategies import amounts, examples, texts
 
 PACKING = """
 # Boxes that are opened are closed again.

@@ -1,11 +1,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import INF, Reference, all_words, language
-from strategies import automata, examples, grammars
 
 from formal_llm import CFG, PDA, AutomatonError, Limits, Lookahead, Symbol
-from formal_llm.automata.product import constrained, product
+from formal_llm.automata.models.product import constrained, product
+from tests.oracles import INF, Reference, all_words, language
+from tests.strategies import automata, examples, grammars
 
 #: a after b is forbidden; c is not read at all.
 NO_A_AFTER_B = PDA([("x", "a", None, "x"), ("x", "b", None, "y"), ("y", "b", None, "y")], start="x", accepting="xy")

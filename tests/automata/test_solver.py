@@ -5,8 +5,13 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import INF, Reference
-from strategies import (
+
+from formal_llm import CFG, PDA, Limits, Lookahead, Production, SumLimit, Symbol
+from formal_llm.automata.lookahead.integer_program import IntegerProgram, installed
+from formal_llm.automata.lookahead.search import SearchState
+from formal_llm.automata.models.limited import split
+from tests.oracles import INF, Reference
+from tests.strategies import (
     HEADS,
     LETTERS,
     automata,
@@ -18,11 +23,6 @@ from strategies import (
     tool_grammars,
     walk,
 )
-
-from formal_llm import CFG, PDA, Limits, Lookahead, Production, SumLimit, Symbol
-from formal_llm.automata.completion import SearchState
-from formal_llm.automata.limited import split
-from formal_llm.automata.solver import IntegerProgram, installed
 
 
 @st.composite
@@ -211,7 +211,7 @@ class TestWithSolver:
 
     def test_without_effort_the_search_goes_on(self, monkeypatch):
         monkeypatch.setattr(IntegerProgram, "decide", lambda self, state: None)
-        monkeypatch.setattr("formal_llm.automata.completion.PATIENCE", 1)
+        monkeypatch.setattr("formal_llm.automata.lookahead.search.PATIENCE", 1)
         assert str(verdict(SHIFTS)) == "yes (search)"
         assert str(verdict(SHIFTS, max_states=2)) == "unknown (state budget)"
 
@@ -246,6 +246,6 @@ class TestWithoutSolver:
         assert str(verdict(SHIFTS, max_states=1)) == "unknown (state budget)"
 
     def test_a_broken_installation_is_none(self, monkeypatch):
-        monkeypatch.setattr("formal_llm.automata.solver.installed", lambda: True)
+        monkeypatch.setattr("formal_llm.automata.lookahead.integer_program.installed", lambda: True)
         assert str(verdict(SHIFTS)) == "yes (search)"
         assert str(verdict(SHIFTS, max_states=1)) == "unknown (state budget)"

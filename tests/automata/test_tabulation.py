@@ -1,12 +1,12 @@
 import itertools
 
 from hypothesis import given
-from oracles import all_words
-from strategies import automata, examples
 
 from formal_llm import CFG, PDA
-from formal_llm.automata.pda import LOOP
-from formal_llm.automata.tabulation import Tabulation, accepts
+from formal_llm.automata.models.pda import LOOP
+from formal_llm.automata.models.tabulation import Tabulation, accepts
+from tests.oracles import all_words
+from tests.strategies import automata, examples
 
 
 def along(pda, word):

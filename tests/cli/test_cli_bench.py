@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from formal_llm.packs.openagi.data import make_data
+from formal_llm.packs.openagi.data.making import make_data
 from tests.cli.inside import runner
 
 SMALL = ("--tasks", "7,116,106", "--repeats", "2", "--samples", "1", "--text-score", "chrf")

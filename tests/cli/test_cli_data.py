@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from formal_llm.cli.main import app
-from formal_llm.packs.openagi.samples import read_data
+from formal_llm.packs.openagi.data.samples import read_data
 
 
 def test_data_are_made_and_read(tmp_path: Path) -> None:

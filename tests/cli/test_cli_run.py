@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from formal_llm.packs.openagi.degradation import Degradation
-from formal_llm.packs.openagi.scores import SSIM
-from formal_llm.packs.openagi.sources import pictures
+from formal_llm.packs.openagi.data.degradation import Degradation
+from formal_llm.packs.openagi.data.sources import pictures
+from formal_llm.packs.openagi.scores.scores import SSIM
 from tests.cli.inside import runner
 
 run = runner("run")

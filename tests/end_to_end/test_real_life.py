@@ -8,7 +8,7 @@ import random
 import pytest
 
 from formal_llm import Limits, Lookahead, NoValidPlan, Planner, RandomLLM, ScriptedLLM, TaskPack, Verifier
-from formal_llm.planning.events import Backtracked, Event
+from formal_llm.planning.walks.events import Backtracked, Event
 
 HOURS = {
     "breakfast": 1, "lunch": 1, "supper": 1, "basketball": 2, "groceries": 1, "house_cleaning": 1, "homework": 3,

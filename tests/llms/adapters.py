@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from protocols import FROM_CACHE, INPUT_TOKENS, INTO_CACHE, OUTPUT_TOKENS
-
-from formal_llm.llms.hosted import HostedLLM
+from formal_llm.llms.hosted.adapter import HostedLLM
 from formal_llm.llms.question import TokenUsage
+from tests.llms.protocols import FROM_CACHE, INPUT_TOKENS, INTO_CACHE, OUTPUT_TOKENS
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Adapter:
 
     @property
     def type(self) -> type[HostedLLM]:
-        return getattr(import_module(f"formal_llm.llms.{self.module}"), self.kind)
+        return getattr(import_module(f"formal_llm.llms.hosted.{self.module}"), self.kind)
 
     @property
     def provider(self) -> str:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adapters import ADAPTERS, Adapter
-from protocol_server import ProtocolServer
 
 from formal_llm.llms.question import Message, Question
+from tests.llms.adapters import ADAPTERS, Adapter
+from tests.llms.protocol_server import ProtocolServer
 
 
 @pytest.fixture(scope="session")

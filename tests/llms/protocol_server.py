@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 
-import protocols
+from tests.llms import protocols
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import anthropic
-import protocol_server as ps
 import pytest
-from adapters import ADAPTERS
 
 from formal_llm.errors import InvalidAnswer, ProviderError
-from formal_llm.llms.anthropic import AnthropicLLM
+from formal_llm.llms.hosted.anthropic import AnthropicLLM
 from formal_llm.llms.question import Message, Question
+from tests.llms import protocol_server as ps
+from tests.llms.adapters import ADAPTERS
 
 MakeQuestion = Callable[..., Question]
 Made = Callable[..., Any]

@@ -36,7 +36,7 @@ from formal_llm import (
     WeightedLLM,
 )
 from formal_llm.llms import Message, TokenUsage, ask
-from formal_llm.llms.answer_data import answer_from_data, answer_to_data, read_json
+from formal_llm.llms.recorded.answer_data import answer_from_data, answer_to_data, read_json
 
 QUESTION = Question("Which?", ["a", "b", "c"])
 COST = TokenUsage(1, 100, 2, 30, 4)
@@ -555,7 +555,7 @@ def test_another_process_that_keeps_the_file_locked_is_waited_for(path: Path) ->
 
 
 def test_a_lock_that_is_never_freed_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("formal_llm.llms.answer_store._PATIENCE", 0.05)
+    monkeypatch.setattr("formal_llm.llms.recorded.answer_store._PATIENCE", 0.05)
     with CachedLLM(Model(), path) as llm:
         locking = sqlite3.connect(path, isolation_level=None)
         locking.execute("BEGIN IMMEDIATE")

@@ -6,9 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import protocol_server as ps
 import pytest
-from adapters import ADAPTERS, Adapter
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +14,8 @@ from formal_llm.errors import ProviderError
 from formal_llm.llms.builtin import BuiltinLLM
 from formal_llm.llms.generation import Generated, TextLLM, chat, cut
 from formal_llm.llms.question import Message
+from tests.llms import protocol_server as ps
+from tests.llms.adapters import ADAPTERS, Adapter
 
 Made = Callable[..., Any]
 

@@ -11,14 +11,14 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import protocol_server as ps
 import pytest
-from adapters import ADAPTERS, Adapter
 
 from formal_llm.errors import MissingKey, ProviderError
-from formal_llm.llms.hosted import checked_address, plain_address
+from formal_llm.llms.hosted.adapter import checked_address, plain_address
 from formal_llm.llms.llm import AsyncLLM, resolve
 from formal_llm.llms.question import Question
+from tests.llms import protocol_server as ps
+from tests.llms.adapters import ADAPTERS, Adapter
 
 MakeQuestion = Callable[..., Question]
 Choose = Callable[[Any, Question], Any]

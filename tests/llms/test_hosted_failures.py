@@ -6,13 +6,13 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-import protocol_server as ps
 import pytest
-from adapters import ADAPTERS, Adapter
 
 from formal_llm.errors import InvalidAnswer, ProviderError
 from formal_llm.llms.llm import ask
 from formal_llm.llms.question import Question
+from tests.llms import protocol_server as ps
+from tests.llms.adapters import ADAPTERS, Adapter
 
 MakeQuestion = Callable[..., Question]
 Choose = Callable[[Any, Question], Any]

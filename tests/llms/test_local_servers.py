@@ -8,13 +8,13 @@ from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
-import protocol_server as ps
 import pytest
-from adapters import ADAPTERS
 
-from formal_llm.llms.llamacpp import grammar
-from formal_llm.llms.ollama import host_address
+from formal_llm.llms.hosted.llamacpp import grammar
+from formal_llm.llms.hosted.ollama import host_address
 from formal_llm.llms.question import Question
+from tests.llms import protocol_server as ps
+from tests.llms.adapters import ADAPTERS
 
 MakeQuestion = Callable[..., Question]
 Made = Callable[..., Any]

@@ -7,13 +7,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import protocol_server as ps
 import pytest
-from adapters import ADAPTERS
 
 from formal_llm.errors import InvalidAnswer, ProviderError
-from formal_llm.llms.openai import DECISION_MODELS, OpenAILLM
+from formal_llm.llms.hosted.openai import DECISION_MODELS, OpenAILLM
 from formal_llm.llms.question import Question
+from tests.llms import protocol_server as ps
+from tests.llms.adapters import ADAPTERS
 
 MakeQuestion = Callable[..., Question]
 Made = Callable[..., Any]

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 from PIL import Image
 
-from formal_llm.packs.openagi.sources import pictures
+from formal_llm.packs.openagi.data.sources import pictures
 
 MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV", "I", "I;16", "F")
 #: One pixel, a line, a column, what is smaller than any window, odd, and so on.

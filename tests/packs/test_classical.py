@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from formal_llm import TaskPack
-from formal_llm.packs.openagi.classical import CLASSICAL, DESCRIPTIONS
+from formal_llm.packs.openagi.classical.toolkit import CLASSICAL, DESCRIPTIONS
 
 #: What cannot be done honestly without weights.
 LEFT_OUT = {"classification", "captioning", "text_to_image", "translation", "visual_question_answering"}

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from any_images import images, photograph
 from hypothesis import given, settings
 from PIL import Image
 
-from formal_llm.packs.openagi import colouring
-from formal_llm.packs.openagi.colouring import colorization, same_picture
-from formal_llm.packs.openagi.data import _view
-from formal_llm.packs.openagi.degradation import Degradation
-from formal_llm.packs.openagi.pixels import Pixels
-from formal_llm.packs.openagi.scores import PSNR, SSIM
-from formal_llm.packs.openagi.sources import pictures
+from formal_llm.packs.openagi.classical import colouring
+from formal_llm.packs.openagi.classical.colouring import colorization, same_picture
+from formal_llm.packs.openagi.classical.pixels import Pixels
+from formal_llm.packs.openagi.data.degradation import Degradation
+from formal_llm.packs.openagi.data.making import _view
+from formal_llm.packs.openagi.data.sources import pictures
+from formal_llm.packs.openagi.scores.scores import PSNR, SSIM
+from tests.packs.any_images import images, photograph
 
 COLOURED = [picture.name for picture in pictures() if picture.colours]
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tiny_experts
 import torch
 from PIL import Image
 
 from formal_llm import CFG, Planner, TaskPack, ToolError
 from formal_llm.cli.main import app
 from formal_llm.errors import CheckpointError, MissingDependency, ToolkitError
-from formal_llm.packs.openagi.experts import ExpertToolkit, experts
+from formal_llm.packs.openagi.experts.toolkit import ExpertToolkit, experts
 from formal_llm.packs.openagi.toolkits import TOOLKITS
 from formal_llm.tools import Executor
+from tests.packs import tiny_experts
 
 PACK = TaskPack.load("openagi")
 KINDS = PACK.data["kinds"]

@@ -14,14 +14,14 @@ from threading import Lock, Thread
 from typing import Any
 
 import pytest
-import tiny_experts
 import torch
 
 from formal_llm import CFG, Planner
 from formal_llm.errors import CheckpointError, MissingDependency, NoPlanWorked
-from formal_llm.packs.openagi.expert_gate import Gate
-from formal_llm.packs.openagi.expert_loading import Parts, Source, hub_answers, pick_device
-from formal_llm.packs.openagi.experts import experts
+from formal_llm.packs.openagi.experts.gate import Gate
+from formal_llm.packs.openagi.experts.loading import Parts, Source, hub_answers, pick_device
+from formal_llm.packs.openagi.experts.toolkit import experts
+from tests.packs import tiny_experts
 
 COMMIT = "a" * 40
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import tiny_experts
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.packs.openagi.experts import ExpertToolkit, experts
-from formal_llm.packs.openagi.ngrams import GAP
-from formal_llm.packs.openagi.reading_experts import ExtractiveAnswer
+from formal_llm.packs.openagi.classical.ngrams import GAP
+from formal_llm.packs.openagi.experts.reading import ExtractiveAnswer
+from formal_llm.packs.openagi.experts.toolkit import ExpertToolkit, experts
+from tests.packs import tiny_experts
 
 NAMES = ["sentiment", "fill_mask", "question_answering", "text_generation", "summarization", "translation"]
 
@@ -196,8 +196,8 @@ def test_each_sentence_is_translated_by_itself(kit: ExpertToolkit) -> None:
 
 
 def test_no_token_type_ids() -> None:
-    from formal_llm.packs.openagi.expert_loading import Parts
-    from formal_llm.packs.openagi.text_experts import longest, read
+    from formal_llm.packs.openagi.experts.loading import Parts
+    from formal_llm.packs.openagi.experts.text import longest, read
 
     class Tokenizer:
         model_max_length = 10**30

@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tiny_experts
 import torch
-from any_images import images
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
 from formal_llm.errors import CheckpointError
-from formal_llm.packs.openagi.expert_loading import Parts, Source
-from formal_llm.packs.openagi.restoration_experts import Restoration, RestormerRestoration, Swin2SR, padded
-from formal_llm.packs.openagi.restormer import Restormer, Shape, convert_restormer, read_restormer
-from formal_llm.packs.openagi.tiling import Tiling
+from formal_llm.packs.openagi.classical.tiling import Tiling
+from formal_llm.packs.openagi.experts.loading import Parts, Source
+from formal_llm.packs.openagi.experts.restoration import Restoration, RestormerRestoration, Swin2SR, padded
+from formal_llm.packs.openagi.experts.restormer import Restormer, Shape, convert_restormer, read_restormer
+from tests.packs import tiny_experts
+from tests.packs.any_images import images
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ import pytest
 
 from formal_llm import TaskPack
 from formal_llm.errors import ResourceNotFound, ToolkitError
-from formal_llm.packs.openagi import expert_settings
-from formal_llm.packs.openagi.expert_settings import COMMON, LOADERS, read_settings
+from formal_llm.packs.openagi.experts import settings as expert_settings
+from formal_llm.packs.openagi.experts.settings import COMMON, LOADERS, read_settings
 
 
 def mine(tmp_path: Path, text: str) -> Path:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from any_images import images, photograph
 from hypothesis import given, settings
 from PIL import Image
 
-from formal_llm.packs.openagi.faces import detection, find_faces
+from formal_llm.packs.openagi.classical.faces import detection, find_faces
+from tests.packs.any_images import images, photograph
 
 
 @pytest.mark.parametrize(

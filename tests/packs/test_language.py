@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.packs.openagi.language import question_answering, sentences, sentiment, summarization
-from formal_llm.packs.openagi.sources import opinions, passages
+from formal_llm.packs.openagi.classical.language import question_answering, sentences, sentiment, summarization
+from formal_llm.packs.openagi.data.sources import opinions, passages
 
 TEXTS = st.text(alphabet=st.sampled_from("abcXYZ é.!?,'\"“”\n\t 019[]_-ß"), max_size=80)
 

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from any_images import photograph
 from PIL import Image
+
+from tests.packs.any_images import photograph
 
 if not all(importlib.util.find_spec(name) for name in ("torch", "transformers")):
     pytest.skip("torch and transformers are not installed", allow_module_level=True)
 
 from formal_llm.errors import CheckpointError, ResourceNotFound
-from formal_llm.packs.openagi.neural_scores import CLIPScore, NeuralScore, ViTSimilarity
+from formal_llm.packs.openagi.scores.neural import CLIPScore, NeuralScore, ViTSimilarity
 
 
 @pytest.fixture(scope="module")

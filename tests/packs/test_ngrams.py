@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formal_llm.packs.openagi.degradation import MASK, cloze
-from formal_llm.packs.openagi.ngrams import GAP, NGrams, fill_mask, text_generation, tokens
-from formal_llm.packs.openagi.sources import passages, prose
+from formal_llm.packs.openagi.classical.ngrams import GAP, NGrams, fill_mask, text_generation, tokens
+from formal_llm.packs.openagi.data.degradation import MASK, cloze
+from formal_llm.packs.openagi.data.sources import passages, prose
 
 TEXTS = st.lists(
     st.sampled_from(["Alice", "the", MASK, "<mask>", "____", "qwx", ".", "?", "é", " ", "\n"]), max_size=12

@@ -15,13 +15,13 @@ from formal_llm.errors import Cancelled, NoValidPlan, ProviderError, ResultsErro
 from formal_llm.llms import RecordingLLM, resolve
 from formal_llm.llms.generation import Generated, Messages
 from formal_llm.llms.question import TokenUsage
-from formal_llm.packs.openagi.benchmark import Benchmark, Step
-from formal_llm.packs.openagi.benchmark_methods import METHODS, ChanceWriter
-from formal_llm.packs.openagi.benchmark_reading import LexicalMatcher, tool_texts
-from formal_llm.packs.openagi.benchmark_records import PlanKey, Records
-from formal_llm.packs.openagi.data import make_data
-from formal_llm.packs.openagi.judging import PlanJudge, Scores
-from formal_llm.packs.openagi.scores import SSIM, ChrF
+from formal_llm.packs.openagi.benchmark.benchmark import Benchmark, Step
+from formal_llm.packs.openagi.benchmark.methods import METHODS, ChanceWriter
+from formal_llm.packs.openagi.benchmark.reading import LexicalMatcher, tool_texts
+from formal_llm.packs.openagi.benchmark.records import PlanKey, Records
+from formal_llm.packs.openagi.data.making import make_data
+from formal_llm.packs.openagi.scores.judging import PlanJudge, Scores
+from formal_llm.packs.openagi.scores.scores import SSIM, ChrF
 from formal_llm.packs.openagi.toolkits import classical
 from formal_llm.tools import Executor
 

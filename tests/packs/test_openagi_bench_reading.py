@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import TaskPack
-from formal_llm.packs.openagi.benchmark import read_examples
-from formal_llm.packs.openagi.benchmark_reading import (
+from formal_llm.packs.openagi.benchmark.benchmark import read_examples
+from formal_llm.packs.openagi.benchmark.reading import (
     LexicalMatcher,
     Matcher,
     SentenceMatcher,

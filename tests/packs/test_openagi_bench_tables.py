@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from formal_llm.packs.openagi.benchmark_tables import (
+from formal_llm.packs.openagi.benchmark.tables import (
     GROUPS,
     Column,
     as_data,

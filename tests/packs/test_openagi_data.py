@@ -10,9 +10,9 @@ import pytest
 from PIL import Image
 
 from formal_llm import ResourceNotFound, TaskPack
-from formal_llm.packs.openagi.data import make_data
-from formal_llm.packs.openagi.samples import TaskData, read_data
-from formal_llm.packs.openagi.sources import opinions, passages, pictures
+from formal_llm.packs.openagi.data.making import make_data
+from formal_llm.packs.openagi.data.samples import TaskData, read_data
+from formal_llm.packs.openagi.data.sources import opinions, passages, pictures
 
 
 @pytest.fixture(scope="module")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from any_images import images
 from hypothesis import given
 from PIL import Image
 
-from formal_llm.packs.openagi import pixels
-from formal_llm.packs.openagi.pixels import Pixels, noise_level, resized
+from formal_llm.packs.openagi.classical import pixels
+from formal_llm.packs.openagi.classical.pixels import Pixels, noise_level, resized
+from tests.packs.any_images import images
 
 
 @given(images())

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from any_images import images, photograph
 from hypothesis import given, settings
 from PIL import Image
 
-from formal_llm.packs.openagi import pixels, restoration
-from formal_llm.packs.openagi.degradation import Degradation
-from formal_llm.packs.openagi.restoration import blur_width, deblurring, denoising, super_resolution
-from formal_llm.packs.openagi.scores import PSNR, SSIM
+from formal_llm.packs.openagi.classical import pixels, restoration
+from formal_llm.packs.openagi.classical.restoration import blur_width, deblurring, denoising, super_resolution
+from formal_llm.packs.openagi.data.degradation import Degradation
+from formal_llm.packs.openagi.scores.scores import PSNR, SSIM
+from tests.packs.any_images import images, photograph
 
 SHARP = ["astronaut", "coffee", "camera"]
 TRIALS = [

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from formal_llm.errors import InputError, ResourceNotFound
-from formal_llm.packs.openagi import pixels
-from formal_llm.packs.openagi.samples import TaskData, read_data, read_picture
+from formal_llm.packs.openagi.classical import pixels
+from formal_llm.packs.openagi.data.samples import TaskData, read_data, read_picture
 
 
 def write(folder: Path, files: dict[str, str | int]) -> Path:

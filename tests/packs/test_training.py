@@ -11,7 +11,7 @@ import pytest
 
 from formal_llm import Plan, Task, TaskPack, authored
 from formal_llm.errors import ModelError, NotationError, ResourceNotFound, ToolError, TrainingError
-from formal_llm.packs.openagi.data import make_data
+from formal_llm.packs.openagi.data.making import make_data
 from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.packs.training import Ingredients, model_of, selected, trainer_of
 from formal_llm.packs.training_rewards import exact_tools

@@ -8,13 +8,13 @@ import time
 from collections.abc import Sequence
 
 import pytest
-from wandering import CHAIN
 
 from formal_llm import Answer, Budget, BudgetExceeded, InvalidAnswer, Limits, NoValidPlan, Planner, Question, Task
 from formal_llm.llms import TokenUsage, WeightedLLM
 from formal_llm.llms.question import Prices
-from formal_llm.planning.batch import Outcome
-from formal_llm.planning.events import Asked, Event, Failed, Finished, Started
+from formal_llm.planning.drivers.batch import Outcome
+from formal_llm.planning.walks.events import Asked, Event, Failed, Finished, Started
+from tests.planning.wandering import CHAIN
 
 TASKS = [f"task {number}" for number in range(40)]
 COST = TokenUsage(1, 100, 10, 40, 20)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from itertools import combinations
 
-import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,8 +21,9 @@ from formal_llm import (
     Task,
     Undecided,
 )  # fmt: skip
-from formal_llm.automata.exploration import Exploration
+from formal_llm.automata.lookahead.plain_search import Exploration
 from formal_llm.planning import ChoiceTable
+from tests import strategies
 
 
 def reads(table: ChoiceTable, configuration: object) -> list[tuple[str, ...]]:

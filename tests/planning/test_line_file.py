@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from formal_llm.errors import ResultsError
-from formal_llm.planning.line_file import open_alone, write_line
+from formal_llm.planning.drivers.json_lines import open_alone, write_line
 
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:

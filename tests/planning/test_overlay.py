@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, AutomatonError, Behaviour, Flowchart, Planner, RandomLLM, TaskPack, Wording
-from formal_llm.automata.drawable import Picture
-from formal_llm.planning.overlay import Overlay
+from formal_llm.pictures.picture import Picture
+from formal_llm.planning.plans.overlay import Overlay
 
 CHART = Flowchart.from_mermaid("""
 flowchart TD

@@ -25,8 +25,8 @@ from formal_llm import (
     TaskPack,
     Wording,
 )
-from formal_llm.planning.drawing import plan_graph, plan_picture, plan_rich
-from formal_llm.planning.tree import Node
+from formal_llm.planning.plans.drawing import plan_graph, plan_picture, plan_rich
+from formal_llm.planning.plans.tree import Node
 
 needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz (dot) is not installed")
 

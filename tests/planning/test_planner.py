@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 import pytest
-from wandering import CHAIN
 
 from formal_llm import (
     CFG,
@@ -28,7 +27,8 @@ from formal_llm import (
     Wording,
 )
 from formal_llm.llms import TokenUsage
-from formal_llm.planning.events import Answered, Asked, Finished, Started
+from formal_llm.planning.walks.events import Answered, Asked, Finished, Started
+from tests.planning.wandering import CHAIN
 
 
 def test_plan_with_each_kind_of_llm() -> None:

@@ -2,11 +2,11 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import LETTERS, examples, limited_grammars
 
 from formal_llm import CFG, Limits, Lookahead, NoValidPlan, Walk, constraint
 from formal_llm.planning import ChoiceTable
-from formal_llm.planning.reasons import Reasons
+from formal_llm.planning.checking.reasons import Reasons
+from tests.strategies import LETTERS, examples, limited_grammars
 
 FORMULAS = ("(until any a)", "(not (eventually (next a b)))", "(eventually (or a c))", "(not (eventually b))")
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from wandering import CHAIN
 
 from formal_llm import Answer, Budget, Limits, Planner, ProviderError, Question, Task, WeightedLLM, Wording
 from formal_llm.errors import ResultsError
-from formal_llm.planning.batch import Outcome
-from formal_llm.planning.plan import Usage
-from formal_llm.planning.results import Results, record, run_of
+from formal_llm.planning.drivers.batch import Outcome
+from formal_llm.planning.drivers.results import Results, record, run_of
+from formal_llm.planning.plans.plan import Usage
+from tests.planning.wandering import CHAIN
 
 TASKS = [f"task {number}" for number in range(12)]
 RUN = run_of(Planner(CHAIN, WeightedLLM(3)))
@@ -90,7 +90,7 @@ def test_a_half_written_last_line_is_repaired(tmp_path_factory: pytest.TempPathF
 
 def test_two_runs_on_one_file_refuse_each_other(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
-    other = f"from formal_llm.planning.results import Results\nResults({str(path)!r}, {RUN!r})"
+    other = f"from formal_llm.planning.drivers.results import Results\nResults({str(path)!r}, {RUN!r})"
     with Results(path, RUN) as results:
         results.add(MADE[0])
         with pytest.raises(ResultsError, match="another run is writing"):

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import examples, told_grammars
 
 from formal_llm import (
     CFG,
@@ -24,8 +23,9 @@ from formal_llm import (
     verify,
 )
 from formal_llm.errors import Undecided
-from formal_llm.planning.plan import Order
-from formal_llm.planning.tree import build_tree
+from formal_llm.planning.plans.plan import Order
+from formal_llm.planning.plans.tree import build_tree
+from tests.strategies import examples, told_grammars
 
 UP_TO = 5
 ORDERS: tuple[Order, ...] = ("backward", "forward")

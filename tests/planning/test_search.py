@@ -12,10 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import pytest
-import strategies
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from wandering import CHAIN, SEASONING, wander
 
 from formal_llm import (
     CFG,
@@ -37,8 +35,10 @@ from formal_llm import (
     Wording,
 )
 from formal_llm.llms import TokenUsage
-from formal_llm.planning.events import Answered, Asked, Finished, Started
-from formal_llm.planning.search import best_first, drive
+from formal_llm.planning.drivers.search import best_first, drive
+from formal_llm.planning.walks.events import Answered, Asked, Finished, Started
+from tests import strategies
+from tests.planning.wandering import CHAIN, SEASONING, wander
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
-from wandering import CHAIN
 
 from formal_llm import Answer, Budget, BudgetExceeded, Limits, MissingDependency, Planner, Question, WeightedLLM
 from formal_llm.llms import TokenUsage
-from formal_llm.planning.tracing import Spans, logged
+from formal_llm.planning.drivers.tracing import Spans, logged
+from tests.planning.wandering import CHAIN
 
 SECRET = "Sell the company to Mallory"
 

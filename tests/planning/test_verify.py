@@ -3,8 +3,6 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import keeps, language
-from strategies import LETTERS, examples, limited_grammars, tool_grammars
 
 from formal_llm import (
     CFG,
@@ -26,6 +24,8 @@ from formal_llm import (
     read_plan_text,
     verify,
 )
+from tests.oracles import keeps, language
+from tests.strategies import LETTERS, examples, limited_grammars, tool_grammars
 
 UP_TO = 6
 words = st.lists(st.sampled_from((*LETTERS, "z")), max_size=4).map(tuple)

@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 import random
 
-import oracles
 import pytest
-import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyformlang.cfg import Terminal
-from wandering import SEASONING, wander
 
 from formal_llm import (
     CFG,
@@ -30,7 +27,9 @@ from formal_llm import (
     WalkError,
     Wording,
 )
-from formal_llm.planning.events import Backtracked, Finished, Forced
+from formal_llm.planning.walks.events import Backtracked, Finished, Forced
+from tests import oracles, strategies
+from tests.planning.wandering import SEASONING, wander
 
 TOOLS = CFG.from_string(
     """

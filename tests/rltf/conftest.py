@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-import tiny_models
 
 from formal_llm import CFG, Limits, Planner, Task
 from formal_llm.llms.local.model import LocalLLM, TransformersLLM, encoder_scorer
+from tests import tiny_models
 
 #: Three tools in any order, each at most once, over an input: 16 plans.
 RULES = CFG.from_string('%limit 1\n%limit * e\nS -> a S | b S | c S | e\na "Alpha"\nb "Beta"\nc "Gamma"\ne "the input"')

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +26,7 @@ from formal_llm.rltf.advantages import (
 )
 from formal_llm.rltf.baselines import Baseline, Baselines
 from formal_llm.rltf.plan_tree import PlanTree
+from tests import strategies
 
 rewards_of = st.floats(-2, 2)
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 import torch
-import training_runs as runs
 
 from formal_llm.errors import ModelError, TrainingError
 from formal_llm.rltf.checkpoint import Checkpoints, State
 from formal_llm.rltf.policy import LoRA, Policy
+from tests.rltf import training_runs as runs
 
 
 def stepped(policy: Policy) -> torch.optim.Optimizer:

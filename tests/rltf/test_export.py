@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-import strategies
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -32,6 +31,7 @@ from formal_llm.rltf.export import (
 from formal_llm.rltf.plan_tree import enumerate_episodes
 from formal_llm.rltf.reward_cache import CachedReward
 from formal_llm.rltf.rewards import Judged
+from tests import strategies
 
 PACK = TaskPack.load("openagi")
 PLANNER = PACK.planner("test:first")

@@ -7,7 +7,6 @@ import math
 from typing import Any
 
 import pytest
-import training_runs as runs
 
 from formal_llm import Planner
 from formal_llm.rltf.baselines import Baselines
@@ -16,6 +15,7 @@ from formal_llm.rltf.objective import log_probabilities_of
 from formal_llm.rltf.plan_tree import enumerate_episodes, path
 from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.settings import Settings
+from tests.rltf import training_runs as runs
 
 
 def grouping(**settings: Any) -> Grouping:

@@ -9,9 +9,7 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
-import oracles
 import pytest
-import strategies
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -33,6 +31,7 @@ from formal_llm import (
 from formal_llm.errors import TooManyPlans
 from formal_llm.rltf.episode import Episode
 from formal_llm.rltf.plan_tree import PlanTree, TreeNode, count_plans, enumerate_episodes, path, walk_episodes
+from tests import oracles, strategies
 
 MOST = 150
 KEPT = ("denoising", "deblurring", "captioning", "detection", "translation", "sentiment", "input_image")

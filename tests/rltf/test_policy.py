@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import tiny_models
 import torch
 from peft import PeftModel
 
@@ -14,6 +13,7 @@ from formal_llm import Question
 from formal_llm.errors import ModelError, ResourceNotFound
 from formal_llm.llms.local.model import LocalLLM, TransformersLLM
 from formal_llm.rltf.policy import LoRA, Policy, default_targets
+from tests import tiny_models
 
 Build = Callable[..., LocalLLM]
 QUESTIONS = [

@@ -340,7 +340,7 @@ WRITER = """
 import sys
 from formal_llm import Task
 from formal_llm.planning import Plan
-from formal_llm.planning.tree import Node
+from formal_llm.planning.plans.tree import Node
 from formal_llm.rltf.reward_cache import CachedReward
 
 path, first, last, size = sys.argv[1], *map(int, sys.argv[2:5])
@@ -355,7 +355,7 @@ with CachedReward(lambda task, plan: len(task.description) / 7, path, name="leng
 
 def stored(path: Path, numbers: range) -> None:
     """Fails where one of these tasks is not in the file."""
-    from formal_llm.planning.tree import Node
+    from formal_llm.planning.plans.tree import Node
 
     plan = Plan("", Node("wash", "wash", terminal=True))
     with CachedReward(refuse, path, name="length") as reward:

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 import torch
-import training_runs as runs
 from peft import PeftModel
 from safetensors.torch import load_file
 
@@ -25,6 +24,7 @@ from formal_llm.planning import Plan
 from formal_llm.rltf.advantages import ADVANTAGES
 from formal_llm.rltf.metrics_log import read_log
 from formal_llm.rltf.trainer import Trainer
+from tests.rltf import training_runs as runs
 
 HERE = Path(__file__).parent
 ENVIRONMENT = {

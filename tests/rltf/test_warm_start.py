@@ -6,7 +6,6 @@ import random
 from collections import Counter
 
 import pytest
-import strategies
 from hypothesis import assume, given, settings
 
 from formal_llm import CFG, Budget, Limits, NoValidPlan, Planner, RandomLLM, Task, TaskPack, Undecided
@@ -15,6 +14,7 @@ from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.rltf.plan_tree import enumerate_episodes, path
 from formal_llm.rltf.rollout import Place
 from formal_llm.rltf.warm_start import reference_plans, retrace
+from tests import strategies
 
 
 @given(strategies.limited_grammars() | strategies.tool_grammars())

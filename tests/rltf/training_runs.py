@@ -9,8 +9,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import tiny_models
-
 from formal_llm import CFG, Limits, Planner, Task
 from formal_llm.llms.local.model import LocalLLM, TransformersLLM, encoder_scorer
 from formal_llm.planning import Plan
@@ -19,6 +17,7 @@ from formal_llm.rltf.policy import LoRA, Policy
 from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.settings import Settings
 from formal_llm.rltf.trainer import Trainer
+from tests import tiny_models
 
 RULES = CFG.from_string('%limit 1\n%limit * e\nS -> a S | b S | c S | e\na "Alpha"\nb "Beta"\nc "Gamma"\ne "the input"')
 TASKS = [Task("make it alpha"), Task("make it beta"), Task("make it gamma", limits=Limits({"b": 0}))]

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from picture_tools import PACK, Log, functions, picture, plan_of, toolkit
 from PIL import Image
 
 from formal_llm import CFG, Plan, Planner, RandomLLM
 from formal_llm.errors import Cancelled, InputError, ToolError, ToolkitError
 from formal_llm.tools import DiskCache, Executor, Kind, Progress, Tool, Toolkit, tool
 from formal_llm.tools.kinds import IMAGE, TEXT
+from tests.tools.picture_tools import PACK, Log, functions, picture, plan_of, toolkit
 
 TEXTS = CFG.from_string("""
     T -> D T | F T T | doc

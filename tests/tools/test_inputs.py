@@ -10,12 +10,12 @@ import zlib
 from pathlib import Path
 
 import pytest
-from picture_tools import picture
 from PIL import Image
 
 from formal_llm import InputError
 from formal_llm.tools import IMAGE, TEXT, read_input
 from formal_llm.tools.images import read_image
+from tests.tools.picture_tools import picture
 
 
 @pytest.fixture

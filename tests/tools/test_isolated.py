@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from isolated_tools import flip as plain_flip
-from picture_tools import picture
 
 from formal_llm import CFG, Planner, ToolError, ToolkitError
 from formal_llm.tools import Executor, Tool, Toolkit
 from formal_llm.tools.isolated import isolated
+from tests.tools.isolated_tools import flip as plain_flip
+from tests.tools.picture_tools import picture
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def made() -> Iterator[Any]:
     tools: list[Tool] = []
 
     def make(name: str, **settings: Any) -> Tool:
-        tools.append(isolated(f"isolated_tools:{name}", **settings))
+        tools.append(isolated(f"tests.tools.isolated_tools:{name}", **settings))
         return tools[-1]
 
     yield make
@@ -47,7 +47,13 @@ def test_what_goes_wrong(made: Any) -> None:
         made("die")("x")
     with pytest.raises(MemoryError):
         made("eat", memory=1_500_000_000)("x")
-    for where in ("isolated_tools:nothing", "no_such_module:x", "isolated_tools:NOT_A_TOOL", "x", ""):
+    for where in (
+        "tests.tools.isolated_tools:nothing",
+        "no_such_module:x",
+        "tests.tools.isolated_tools:NOT_A_TOOL",
+        "x",
+        "",
+    ):
         with pytest.raises(ToolkitError):
             isolated(where)
 

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from picture_tools import picture
 from PIL import Image
 
 from formal_llm import InputError
@@ -22,6 +21,7 @@ from formal_llm.tools import kinds as module
 from formal_llm.tools.images import plain
 from formal_llm.tools.kinds import kind_for, kind_of
 from formal_llm.tools.values import Value
+from tests.tools.picture_tools import picture
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
 from mcp import StdioServerParameters
 from mcp.server import MCPServer
 from mcp.types import ImageContent, TextContent
-from picture_tools import picture
 
 from formal_llm import CFG, Planner, ToolError, ToolkitError
 from formal_llm.tools import IMAGE, TEXT, Executor, Toolkit
 from formal_llm.tools.images import read_image, write_png
 from formal_llm.tools.mcp import mcp_tools
+from tests.tools.picture_tools import picture
 
 CFG_TEXTS = CFG.from_string("T -> shout T | join T T | doc")
 

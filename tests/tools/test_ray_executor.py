@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 pytest.importorskip("ray", reason="the extra 'ray' is not installed")
-from picture_tools import PACK, picture, toolkit
-
 from formal_llm import Cancelled, InputError, Planner, RandomLLM, ToolError
 from formal_llm.tools import TEXT, Executor, Progress, Tool, Toolkit
 from formal_llm.tools.ray_executor import RayExecutor
+from tests.tools.picture_tools import PACK, picture, toolkit
 
 pytestmark = [pytest.mark.slow, pytest.mark.enable_socket, pytest.mark.filterwarnings("default")]
 

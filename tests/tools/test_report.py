@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from picture_tools import PACK, picture, plan_of, toolkit
 
 from formal_llm import CFG, ToolError
 from formal_llm.tools import TEXT, Executor, Kind, Result, Tool, Toolkit
 from formal_llm.tools.report import report
+from tests.tools.picture_tools import PACK, picture, plan_of, toolkit
 
 EVIL = "</p><script>alert(1)</script><img src=http://evil.example/x onerror=alert(2)>\"'&"
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from picture_tools import KINDS, PACK, toolkit
 
 from formal_llm import CFG, PDA, Limits, ToolkitError
 from formal_llm.tools import IMAGE, TEXT, Tool, Toolkit
 from formal_llm.tools.toolkit import applied
+from tests.tools.picture_tools import KINDS, PACK, toolkit
 
 ALL = toolkit()
 

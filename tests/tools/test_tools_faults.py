@@ -7,11 +7,11 @@ import time
 from typing import Any
 
 import pytest
-from picture_tools import PACK, functions, picture
 
 from formal_llm import CFG, Limits, NoPlanWorked, NoValidPlan, Planner, RandomLLM
 from formal_llm.errors import ToolError
 from formal_llm.tools import IMAGE, TEXT, Executor, Tool, Toolkit
+from tests.tools.picture_tools import PACK, functions, picture
 
 FAULTS = ("fails", "hangs", "wrong kind", "memory", "too much")
 INPUTS = {"input_image": picture(1, 8), "input_text": "some words"}

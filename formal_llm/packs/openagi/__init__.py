@@ -1,11 +1,12 @@
 """What the OpenAGI pack needs beside its text: tools, task data, scores, the benchmark.
 
-- :mod:`~formal_llm.packs.openagi.classical`: the tools that work without weights.
-- :mod:`~formal_llm.packs.openagi.experts`: the fifteen tools as neural models.
-- :mod:`~formal_llm.packs.openagi.data`, :mod:`~formal_llm.packs.openagi.samples`: making and reading task data.
-- :mod:`~formal_llm.packs.openagi.scores`: how near an output is to what was expected;
-  :mod:`~formal_llm.packs.openagi.neural_scores`: those that need a model.
-- :mod:`~formal_llm.packs.openagi.judging`: what a plan is worth on task data;
+- :mod:`~formal_llm.packs.openagi.classical.toolkit`: the tools that work without weights.
+- :mod:`~formal_llm.packs.openagi.experts.toolkit`: the fifteen tools as neural models.
+- :mod:`~formal_llm.packs.openagi.data.making`, :mod:`~formal_llm.packs.openagi.data.samples`:
+  making and reading task data.
+- :mod:`~formal_llm.packs.openagi.scores.scores`: how near an output is to what was expected;
+  :mod:`~formal_llm.packs.openagi.scores.neural`: those that need a model.
+- :mod:`~formal_llm.packs.openagi.scores.judging`: what a plan is worth on task data;
   :mod:`~formal_llm.packs.openagi.references`: which tools a task's sentence calls for.
-- :mod:`~formal_llm.packs.openagi.benchmark`: models and methods side by side.
+- :mod:`~formal_llm.packs.openagi.benchmark.benchmark`: models and methods side by side.
 """

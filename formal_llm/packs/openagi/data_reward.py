@@ -7,8 +7,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from formal_llm.packs.openagi.judging import PlanJudge
-from formal_llm.packs.openagi.samples import TaskData
+from formal_llm.packs.openagi.data.samples import TaskData
+from formal_llm.packs.openagi.scores.judging import PlanJudge
 from formal_llm.planning import Plan, Task
 from formal_llm.rltf.rewards import Judged, Reward
 

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from formal_llm import authored
 from formal_llm.errors import NotationError
 from formal_llm.planning.task import Task
-from formal_llm.planning.wording import read_toml
+from formal_llm.planning.walks.wording import read_toml
 from formal_llm.rltf.rewards import ReferenceTools, register
 
 

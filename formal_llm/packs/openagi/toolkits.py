@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from formal_llm.packs.openagi.classical import CLASSICAL, DESCRIPTIONS
+from formal_llm.packs.openagi.classical.toolkit import CLASSICAL, DESCRIPTIONS
 from formal_llm.tools import Toolkit, tool
 
 
 def classical() -> Toolkit:
-    """The tools that work without downloaded weights (:mod:`formal_llm.packs.openagi.classical`)."""
+    """The tools that work without downloaded weights (:mod:`formal_llm.packs.openagi.classical.toolkit`)."""
     made = [tool(name, description=DESCRIPTIONS[name])(function) for name, function in CLASSICAL.items()]
     return Toolkit(made)
 
 
 def experts() -> Toolkit:
-    """The models of the hub (:func:`formal_llm.packs.openagi.experts.experts`), as the settings say."""
-    from formal_llm.packs.openagi.experts import experts as made
+    """The models of the hub (:func:`formal_llm.packs.openagi.experts.toolkit.experts`), as the settings say."""
+    from formal_llm.packs.openagi.experts.toolkit import experts as made
 
     return made()
 
@@ -31,8 +31,8 @@ def experts_at_hand() -> Toolkit:
     Raises:
         ToolkitError, ResourceNotFound, CheckpointError, MissingDependency: as for the experts.
     """
-    from formal_llm.packs.openagi.expert_loading import hub_answers
-    from formal_llm.packs.openagi.experts import experts as made
+    from formal_llm.packs.openagi.experts.loading import hub_answers
+    from formal_llm.packs.openagi.experts.toolkit import experts as made
 
     tools = made()
     everything = all(expert.source.here() for expert in tools.experts.values())

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-import tiny_models
+
+from tests import tiny_models
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import tiny_models
-import token_by_token
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -15,6 +13,8 @@ from formal_llm.errors import LLMError, ModelError
 from formal_llm.llms.local.causal import CausalScorer
 from formal_llm.llms.local.model import text_scorer
 from formal_llm.llms.question import Message, Question
+from tests import tiny_models
+from tests.llms.local import token_by_token
 
 #: Kinds of models, tokenizers and styles. All pairs of them would take long; each is there with each other one once.
 CASES = [

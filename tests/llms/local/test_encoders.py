@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-import tiny_models
 import torch
 
 from formal_llm.errors import ModelError
@@ -13,6 +12,7 @@ from formal_llm.llms.local.encoders import BiEncoderScorer, CrossEncoderScorer
 from formal_llm.llms.local.model import EncoderLLM, LocalLLM, encoder_scorer
 from formal_llm.llms.question import Outlook, Prospect, Question, Term
 from formal_llm.planning.packs import TaskPack
+from tests import tiny_models
 
 TERMS = (
     Term("ic", "Colorization", "puts colours into a grayscale image"),

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiny_models
 import torch
 
 from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
@@ -20,6 +19,7 @@ from formal_llm.llms.local.loading import Placement, load
 from formal_llm.llms.local.minilm import find_minilm
 from formal_llm.llms.local.model import EncoderLLM, TransformersLLM
 from formal_llm.llms.question import Question
+from tests import tiny_models
 
 HERE = Placement(local_files_only=True)
 

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiny_models
-import token_by_token
 import torch
 
 from formal_llm import CFG, Planner, Task
 from formal_llm.errors import LLMError, ModelError
-from formal_llm.llms.cache import CachedLLM
 from formal_llm.llms.generation import TextLLM
 from formal_llm.llms.llm import LLM, BatchLLM
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.question import Answer, Message, Question
-from formal_llm.llms.transcript import RecordingLLM, ReplayLLM
+from formal_llm.llms.recorded.cache import CachedLLM
+from formal_llm.llms.recorded.transcript import RecordingLLM, ReplayLLM
+from tests import tiny_models
+from tests.llms.local import token_by_token
 
 RULES = CFG.from_string('%limit 1\n%limit * e\nS -> a S | b S | c S | e\na "Alpha"\nb "Beta"\nc "Gamma"\ne "the input"')
 

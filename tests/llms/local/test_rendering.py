@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import tiny_models
-import token_by_token
 
 from formal_llm.errors import LLMError, ModelError
 from formal_llm.llms.local.rendering import Renderer
 from formal_llm.llms.question import Message, Question
+from tests import tiny_models
+from tests.llms.local import token_by_token
 
 SYSTEM, ASKED, SAID = Message("system", "Be short."), Message("user", "Which?"), Message("assistant", "2")
 CHATS = [(ASKED,), (SYSTEM, ASKED), (SYSTEM, ASKED, SAID, ASKED), (ASKED, SAID, ASKED, SAID, ASKED)]

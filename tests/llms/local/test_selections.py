@@ -6,7 +6,6 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-import token_by_token
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +14,7 @@ from formal_llm.llms.local.model import TransformersLLM, text_scorer
 from formal_llm.llms.local.selections import NO_MORE, one_by_one
 from formal_llm.llms.question import Message, Question
 from formal_llm.planning.packs import TaskPack
+from tests.llms.local import token_by_token
 
 
 def walked(question: Question) -> Iterator[tuple[tuple[int, ...], list[tuple[Question, int]]]]:

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import tiny_models
-import token_by_token
 import torch
 
 from formal_llm.errors import LLMError, ModelError
 from formal_llm.llms.local.model import text_scorer
 from formal_llm.llms.question import Question
+from tests import tiny_models
+from tests.llms.local import token_by_token
 
 
 @pytest.mark.parametrize("joined", [False, True], ids=["split", "joined"])

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tiny_models
-import token_by_token
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +14,8 @@ from hypothesis import strategies as st
 from formal_llm.llms.local.causal import CausalScorer
 from formal_llm.llms.local.model import text_scorer
 from formal_llm.llms.local.trunk import Trunk, shared_beginnings
+from tests import tiny_models
+from tests.llms.local import token_by_token
 
 TEXTS = st.lists(
     st.lists(st.integers(0, 2), min_size=1, max_size=7).map(tuple), min_size=1, max_size=12, unique=True

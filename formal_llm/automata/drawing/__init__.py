@@ -1,0 +1,1 @@
+"""Pictures of grammars, automata and flowcharts."""

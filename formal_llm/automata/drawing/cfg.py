@@ -1,0 +1,131 @@
+"""What grammars look like: as a :class:`Picture`, and as a networkx graph. Of automata, see ``automaton_drawing``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from formal_llm.automata.models.cfg import CFG, Production, members
+from formal_llm.pictures.captions import WIDTH, cut, numbered, shorten, wrap
+from formal_llm.pictures.picture import Arrow, Box, Kind, Picture, Tone, printable
+
+if TYPE_CHECKING:
+    import networkx
+
+#: What a derivation uses, with the numbers of its steps: (head, body); of a selection, (its name, what is chosen).
+Used = Mapping[tuple[str, tuple[str, ...]], tuple[int, ...]]
+
+
+def cfg_picture(cfg: CFG, *, most: int = 12, used: Used | None = None) -> Picture:
+    """A grammar: each nonterminal a rounded box that lists its productions, arrows to the symbols that they use.
+
+    A nonterminal that stands for a choice of one terminal (see :attr:`CFG.classes`), and a selection, is one green box
+    that lists the labels of its terminals. Other terminals are plain boxes. An arrow from nowhere marks the start.
+
+    Args:
+        cfg: the grammar.
+        most: how many productions or terminals a box lists before it says how many more there are.
+        used: what a plan uses of it: marked, with the numbers of its steps; the rest is faded. Rows that are used are
+            always listed, and come first in a box that cannot list all.
+    """
+    sheet = _Sheet(cfg, most, used)
+    boxes = [Box("", "", "point", tone=sheet.tone(True))]
+    arrows = [Arrow("", cfg.start, tone=sheet.tone(True))]
+    productions: dict[str, list[Production]] = {}
+    for production in cfg.productions:
+        productions.setdefault(production.head, []).append(production)
+    leaves: dict[str, None] = {}
+    for head, group in productions.items():
+        if head in cfg.classes:
+            one_of = ": one of" if len(group) > 1 else ""
+            rows = [(shorten(cfg.label(production.body[0])), sheet.numbers(production)) for production in group]
+            boxes.append(sheet.box(head, _heading(cfg, head) + one_of, "class", rows))
+            continue
+        kind: Kind = "start" if head == cfg.start else "nonterminal"
+        boxes.append(sheet.box(head, _heading(cfg, head), kind, [(_body(p), sheet.numbers(p)) for p in group]))
+        taken = {name for production in group if sheet.numbers(production) is not None for name in production.body}
+        for name in dict.fromkeys(name for production in group for name in production.body):
+            arrows.append(Arrow(head, name, tone=sheet.tone(name in taken)))
+            if name not in cfg.nonterminals:
+                leaves[name] = None
+    terminals = {name for _, body in used or () for name in body}
+    for name in leaves:
+        chosen = members(name)
+        if chosen is None:
+            boxes.append(Box(name, shorten(cfg.label(name)), "terminal", tone=sheet.tone(name in terminals)))
+        else:
+            rows = [(shorten(cfg.label(member)), sheet.chosen(name, member)) for member in chosen]
+            boxes.append(sheet.box(name, "some of", "class", rows))
+    return Picture(tuple(boxes), tuple(arrows), "LR")
+
+
+class _Sheet:
+    """What the boxes of a grammar have in common: how many rows they list, what is used."""
+
+    def __init__(self, cfg: CFG, most: int, used: Used | None) -> None:
+        self.cfg, self.most, self.used = cfg, most, used
+
+    def tone(self, used: bool) -> Tone:
+        if self.used is None:
+            return "plain"
+        return "marked" if used else "faded"
+
+    def numbers(self, production: Production) -> tuple[int, ...] | None:
+        """The steps that use a production; None where it is not used."""
+        return None if self.used is None else self.used.get((production.head, production.body))
+
+    def chosen(self, selection: str, member: str) -> tuple[int, ...] | None:
+        """The steps for which a member of a selection is chosen; None where it never is."""
+        found = [numbers for (head, body), numbers in (self.used or {}).items() if head == selection and member in body]
+        return tuple(sorted({number for numbers in found for number in numbers})) if found else None
+
+    def box(self, name: str, label: str, kind: Kind, rows: list[tuple[str, tuple[int, ...] | None]]) -> Box:
+        if len(rows) > self.most + 1:
+            rows = sorted(rows, key=lambda row: row[1] is None)
+        strong = tuple(place for place, (_, numbers) in enumerate(rows) if numbers is not None)
+        details = cut([numbered(numbers or (), text) for text, numbers in rows], max(self.most, len(strong)))
+        return Box(name, label, kind, details, self.tone(bool(strong)), strong)
+
+
+def _heading(cfg: CFG, name: str) -> str:
+    label = shorten(cfg.label(name))
+    return name if label in (name, name.replace("_", " ")) else f"{label}  ({name})"
+
+
+def _body(production: Production) -> str:
+    body = "→ " + (" ".join("some(…)" if members(name) else name for name in production.body) or "ε")
+    if not production.text:
+        return shorten(body)
+    both = printable(f"{body}   “{production.text}”")
+    rows = wrap(f"“{shorten(production.text, 4 * WIDTH)}”", WIDTH).splitlines()
+    indented = "\n".join("\u00a0" * 5 + row for row in rows)
+    return both if len(both) <= WIDTH else f"{shorten(body)}\n{indented}"
+
+
+def cfg_graph(cfg: CFG) -> networkx.MultiDiGraph:
+    """A grammar as a graph of symbols and productions.
+
+    Nodes are the symbols (by name; ``kind`` is ``nonterminal``, ``terminal`` or ``selection``) and the
+    :class:`Production` values (``kind`` is ``production``), each with a ``label``; ``start`` marks the start symbol.
+    Edges lead from a head to its productions, from a production to the symbols of its body, and from a selection to its
+    terminals; ``position`` counts them from 0.
+    """
+    import networkx
+
+    graph = networkx.MultiDiGraph()
+    for names, kind in (
+        (cfg.nonterminals, "nonterminal"),
+        (cfg.terminals, "terminal"),
+        (cfg.selections, "selection"),
+    ):
+        for name in names:
+            graph.add_node(name, kind=kind, label=cfg.label(name), start=name == cfg.start)
+    for production in cfg.productions:
+        graph.add_node(production, kind="production", label=str(production), start=False)
+        graph.add_edge(production.head, production, position=graph.out_degree(production.head))
+        for position, name in enumerate(production.body):
+            graph.add_edge(production, name, position=position)
+    for name in cfg.selections:
+        for position, member in enumerate(members(name) or ()):
+            graph.add_edge(name, member, position=position)
+    return graph

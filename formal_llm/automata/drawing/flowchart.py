@@ -1,0 +1,63 @@
+"""What flowcharts look like: as a :class:`Picture`, their texts wrapped, since Graphviz would draw them on one line."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from formal_llm.automata.models.flowchart import Flowchart, FlowEdge, Kind
+from formal_llm.pictures.captions import cut, numbered, wrap
+from formal_llm.pictures.picture import Arrow, Box, Picture, Tone
+from formal_llm.pictures.picture import Kind as Look
+
+#: What a plan takes of a chart, with the numbers of its steps: nodes that it comes by, arrows that it follows.
+Nodes = Mapping[str, tuple[int, ...]]
+Arrows = Mapping[FlowEdge, tuple[int, ...]]
+
+_LOOKS: dict[Kind, Look] = {
+    "start": "input", "end": "result", "decision": "decision", "step": "tool", "junction": "point",
+}  # fmt: skip
+#: How wide texts may be, in characters. A diamond has room for about half of what a box of its size holds.
+_BOX, _DIAMOND, _ANSWER = 34, 26, 24
+
+
+def flowchart_picture(
+    chart: Flowchart, *, most: int = 12, nodes: Nodes | None = None, arrows: Arrows | None = None
+) -> Picture:
+    """A flowchart: decisions as diamonds, steps as boxes. Arrows between the same two nodes are one, with all answers.
+
+    Args:
+        chart: the flowchart.
+        most: how many lines an arrow's label may have.
+        nodes: the nodes that a plan comes by: marked, with the numbers of its steps; the rest is faded.
+        arrows: the arrows that it follows, likewise.
+    """
+    boxes = []
+    for node in chart.nodes:
+        kind = chart.kind(node.id)
+        text = numbered((nodes or {}).get(node.id, ()), node.text)
+        label = wrap(text, _DIAMOND if kind == "decision" else _BOX)
+        boxes.append(Box(node.id, label, _LOOKS[kind], tone=_tone(nodes, node.id)))
+    between: dict[tuple[str, str], list[FlowEdge]] = {}
+    for edge in chart.edges:
+        between.setdefault((edge.source, edge.target), []).append(edge)
+    lines = [_arrow(group, most, arrows) for group in between.values()]
+    sideways = chart.direction in ("LR", "RL")
+    return Picture(tuple(boxes), tuple(lines), "LR" if sideways else "TB", chart.title or None)
+
+
+def _tone(taken: Collection[object] | None, what: object) -> Tone:
+    if taken is None:
+        return "plain"
+    return "marked" if what in taken else "faded"
+
+
+def _arrow(edges: list[FlowEdge], most: int, taken: Arrows | None) -> Arrow:
+    on = [edge for edge in edges if taken is not None and edge in taken]
+    texts = [wrap(numbered((taken or {}).get(edge, ()), edge.text), _ANSWER) for edge in on or edges]
+    if len(texts) > 1:
+        texts = [f"• {text}" for text in texts]
+    if on and len(on) < len(edges):
+        others = len(edges) - len(on)
+        texts.append(f"… or {others} other{'s' if others > 1 else ''}")
+    label = "\n".join(cut([text for text in texts if text], most))
+    return Arrow(edges[0].source, edges[0].target, label, tone=_tone(taken, (on or edges)[0]))

@@ -1,0 +1,286 @@
+"""What pushdown automata look like: as a :class:`Picture`, and as a networkx graph."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from formal_llm.automata.models.automaton import State
+from formal_llm.automata.models.cfg import members
+from formal_llm.automata.models.pda import PDA, Transition
+from formal_llm.pictures.captions import ALTERNATIVES_WIDTH, cut, numbered, shorten, wrap
+from formal_llm.pictures.picture import Arrow, Box, Kind, Picture, Tone, printable
+
+if TYPE_CHECKING:
+    import networkx
+
+#: The transitions that a plan takes, with the numbers of the steps that they make or lead to.
+Walked = Mapping[Transition, tuple[int, ...]]
+
+#: A state whose name is longer than this has a frame instead of a circle; names are wrapped to the second width.
+_CIRCLE, _FRAME = 8, 20
+#: From this many states on, states that are only passed through are folded into the arrow.
+_FOLD = 16
+#: From this many on, a plan is drawn over the states that it comes by, and the others are left out.
+_MANY = 40
+
+
+@dataclass(slots=True)
+class _Edge:
+    """All ways from a state to another: each one transition, or several where states between them are folded away."""
+
+    source: State
+    target: State
+    routes: list[tuple[Transition, ...]] = field(default_factory=list)
+
+
+def pda_picture(pda: PDA, *, most: int = 12, walked: Walked | None = None) -> Picture:
+    """An automaton: states as circles, final ones doubled, an arrow from a point to the initial state.
+
+    The transitions from one state to another share an arrow, labelled ``read, pop → push`` one to a line, or only with
+    what is read where the stack is left alone. Where that would be more than ``most`` lines, as at the middle state
+    of the automaton of a grammar, transitions that differ only in what they push share a line, ``ε, S → a S b | ε``,
+    and so do those that match the input with the stack; if there still are too many, the rest is counted.
+
+    A large automaton is folded: a state with one way in and one way out is left to the arrow ("a", "then b"). Of a
+    product, states from which no final state can be reached are left out, and the title tells how many.
+
+    Args:
+        pda: the automaton.
+        most: how many lines an arrow's label may have.
+        walked: what a plan takes of it: marked, with the numbers of its steps; the rest is faded, and of a large
+            automaton left out.
+    """
+    states = _from_the_start(pda, _useful(pda) if pda.factors else pda.states)
+    edges = _edges(pda, states)
+    left_out = len(pda.states) - len(states)
+    notes = [f"{_states(left_out)} from which no plan can be finished left out"] if left_out else []
+    if len(states) > _FOLD:
+        edges = _folded_edges(edges, {pda.start_state, *pda.accepting_states})
+        states = _kept(pda, states, edges)
+    if walked is not None and len(states) > _MANY:
+        edges = [edge for edge in edges if any(t in walked for route in edge.routes for t in route)]
+        kept = _kept(pda, states, edges)
+        notes = [f"{_states(len(pda.states) - len(kept))} that the plan does not come by left out"]
+        states = kept
+    passed = {pda.start_state} | {s for t in walked or () for s in (t.state, t.target)}
+    ids = {state: str(number) for number, state in enumerate(states)}
+    names = {state: _name(pda, state) for state in states}
+    framed = any(len(label) > _CIRCLE or details for label, details in names.values())
+    boxes = [Box("start", "", "point", tone=_tone(walked, True))]
+    for state, (label, details) in names.items():
+        final = state in pda.accepting_states
+        kind: Kind = ("long_accepting" if framed else "accepting") if final else ("long_state" if framed else "state")
+        boxes.append(Box(ids[state], label, kind, details, _tone(walked, state in passed)))
+    arrows = [Arrow("start", ids[pda.start_state], tone=_tone(walked, True))]
+    for edge in edges:
+        on = [route for route in edge.routes if all(t in (walked or ()) for t in route)]
+        lines = _lines(pda, edge.routes, most) if not on else _walked_lines(pda, edge, on, most, walked or {})
+        weight = min(10 * len(edge.routes) - 9, 100)
+        tone = _tone(walked, bool(on))
+        arrows.append(Arrow(ids[edge.source], ids[edge.target], "\n".join(lines), tone=tone, weight=weight))
+    return Picture(tuple(boxes), tuple(arrows), "LR", "; ".join(notes) or None)
+
+
+def _tone(walked: Walked | None, on: bool) -> Tone:
+    if walked is None:
+        return "plain"
+    return "marked" if on else "faded"
+
+
+# -- states -----------------------------------------------------------------------------------------------------
+
+
+def _useful(pda: PDA) -> dict[State, None]:
+    """The states from which a final one can be reached, whatever the stack holds; always the start."""
+    before: dict[State, list[State]] = {}
+    for transition in pda.transitions:
+        before.setdefault(transition.target, []).append(transition.state)
+    found = set(pda.accepting_states)
+    todo = [*found]
+    while todo:
+        new = [state for state in before.get(todo.pop(), ()) if state not in found]
+        found.update(new)
+        todo += new
+    return dict.fromkeys(state for state in pda.states if state in found or state == pda.start_state)
+
+
+def _from_the_start(pda: PDA, states: Collection[State]) -> list[State]:
+    """The states in the order in which they are reached, which is mostly that from left to right."""
+    after: dict[State, list[State]] = {}
+    for transition in pda.transitions:
+        after.setdefault(transition.state, []).append(transition.target)
+    found = {pda.start_state: None}
+    todo = [pda.start_state]
+    for state in todo:
+        new = [target for target in dict.fromkeys(after.get(state, ())) if target not in found]
+        found |= dict.fromkeys(new)
+        todo += new
+    return [state for state in dict.fromkeys([*found, *states]) if state in states]
+
+
+def _kept(pda: PDA, states: Iterable[State], edges: Iterable[_Edge]) -> list[State]:
+    """Of the states those that an edge still leads to or from, and the start."""
+    touched = {pda.start_state} | {state for edge in edges for state in (edge.source, edge.target)}
+    return [state for state in states if state in touched]
+
+
+def _states(count: int) -> str:
+    return "1 state" if count == 1 else f"{count} states"
+
+
+def _name(pda: PDA, state: State) -> tuple[str, tuple[str, ...]]:
+    """What a state's box says: a product's state is that of its base, and below it those of the constraints."""
+    parts = [*_parts(state)] if pda.factors else [str(state)]
+    label = wrap(shorten(parts[0], 3 * _FRAME), _FRAME)
+    # A constraint that still stands where it began has noted nothing yet.
+    starts = [*_parts(pda.start_state)] if pda.factors else parts
+    return label, tuple(shorten(part, 44) for part, start in zip(parts[1:], starts[1:], strict=False) if part != start)
+
+
+def _parts(state: State) -> Iterable[str]:
+    """A product's state is a pair, and pairs of pairs are one list."""
+    if isinstance(state, tuple):
+        for part in state:
+            yield from _parts(part)
+    else:
+        yield str(state)
+
+
+# -- arrows -----------------------------------------------------------------------------------------------------
+
+
+def _edges(pda: PDA, states: Collection[State]) -> list[_Edge]:
+    known = set(states)
+    found: dict[tuple[State, State], _Edge] = {}
+    for t in pda.transitions:
+        if t.state in known and t.target in known:
+            found.setdefault((t.state, t.target), _Edge(t.state, t.target)).routes.append((t,))
+    return [*found.values()]
+
+
+def _folded_edges(edges: list[_Edge], keep: Collection[State]) -> list[_Edge]:
+    """The edges less the states that are only passed through: with one way in, one way out, and nothing else."""
+    found = {(edge.source, edge.target): edge for edge in edges}
+    coming: dict[State, set[State]] = {}
+    going: dict[State, set[State]] = {}
+    for source, target in found:
+        coming.setdefault(target, set()).add(source)
+        going.setdefault(source, set()).add(target)
+    for state in [state for state in coming if state not in keep]:
+        if len(coming[state]) != 1 or len(going.get(state, ())) != 1:
+            continue
+        (source,), (target,) = coming[state], going[state]
+        into, out = found[source, state], found[state, target]
+        direct = found.get((source, target))
+        # A way around stays visible as such: it is not folded into the arrow of a single transition.
+        around = direct is not None and any(len(route) == 1 for route in direct.routes)
+        if source == state or around or len(into.routes) != 1 or len(out.routes) != 1:
+            continue
+        del found[source, state], found[state, target]
+        found.setdefault((source, target), _Edge(source, target)).routes.append(into.routes[0] + out.routes[0])
+        going[source] = going[source] - {state} | {target}
+        coming[target] = coming[target] - {state} | {source}
+    return [*found.values()]
+
+
+def _lines(pda: PDA, routes: Sequence[tuple[Transition, ...]], most: int) -> Sequence[str]:
+    single = [route[0] for route in routes if len(route) == 1]
+    if len(single) < len(routes):
+        # Several transitions in a row take several lines: so it is said where the next way begins.
+        ways = [[*_route(pda, route)] for route in routes]
+        return cut([*ways[0], *(row for first, *rest in ways[1:] for row in (f"or {first}", *rest))], most)
+    selects = any(t.pop is not None and members(t.pop) for t in single)
+    if pda.uses_stack and (len(single) > most or selects):
+        return cut([*_folded(single)], most)
+    return cut([row for route in routes for row in _route(pda, route)], most)
+
+
+def _walked_lines(
+    pda: PDA, edge: _Edge, on: Sequence[tuple[Transition, ...]], most: int, walked: Walked
+) -> Sequence[str]:
+    """What the plan takes; the others are only counted."""
+    lines = [row for route in on for row in _route(pda, route, walked)]
+    others = len(edge.routes) - len(on)
+    return (*cut(lines, 2 * most), *([f"… or {others} other{'s' if others > 1 else ''}"] if others else []))
+
+
+def _route(pda: PDA, route: Sequence[Transition], walked: Walked | None = None) -> Iterable[str]:
+    for place, transition in enumerate(route):
+        # Also where the automaton has a stack, most transitions of a product or chart leave it alone.
+        alone = transition.read is not None and transition.pop is None and not transition.push
+        text = shorten(_notation(transition) if pda.uses_stack and not alone else printable(transition.read or "ε"))
+        yield ("then " if place else "") + numbered(walked[transition] if walked else (), text)
+
+
+def _word(names: Iterable[str]) -> str:
+    return " ".join("some(…)" if members(name) else printable(name) for name in names) or "ε"
+
+
+def _left(transition: Transition) -> str:
+    return f"{printable(transition.read or 'ε')}, {_word([transition.pop] if transition.pop else ())}"
+
+
+def _notation(transition: Transition) -> str:
+    return f"{_left(transition)} → {_word(transition.push)}"
+
+
+def _folded(transitions: Iterable[Transition]) -> Iterable[str]:
+    pushed: dict[str, dict[str, None]] = {}
+    matched: list[Transition] = []
+    selecting: list[Transition] = []
+    for transition in transitions:
+        if transition.read is not None and transition.read == transition.pop and not transition.push:
+            matched.append(transition)
+        elif transition.read is None and transition.pop is not None and members(transition.pop):
+            selecting.append(transition)
+        else:
+            pushed.setdefault(_left(transition), {})[_word(transition.push)] = None
+    # Matching comes first: it is one line, and must not be lost when a long list is cut.
+    if len(matched) > 1:
+        yield f"a, a → ε   for each of {len(matched)} terminals a"
+    else:
+        yield from map(_notation, matched)
+    if selecting:
+        count = max(len(members(t.pop or "") or ()) for t in selecting)
+        yield f"ε, some(…) → its terminals, one or more of {count}"
+    for left, words in pushed.items():
+        yield _alternatives(f"{left} → ", [*words])
+
+
+def _alternatives(line: str, words: Sequence[str]) -> str:
+    """``line`` with as many of the words as fit, and how many do not."""
+    line += words[0]
+    for number, word in enumerate(words[1:], 1):
+        if len(line) + len(word) > ALTERNATIVES_WIDTH:
+            return f"{shorten(line, ALTERNATIVES_WIDTH)} | … {len(words) - number} more"
+        line += f" | {word}"
+    return shorten(line, ALTERNATIVES_WIDTH)
+
+
+# -- the graph --------------------------------------------------------------------------------------------------
+
+
+def pda_graph(pda: PDA) -> networkx.MultiDiGraph:
+    """An automaton as a graph: its states, and an edge for each transition.
+
+    Nodes have ``start`` and ``accepting``; edges have ``read``, ``pop`` (None for ε), ``push`` (a tuple, its first
+    symbol on top), ``text``, and ``label`` in the notation of the picture.
+    """
+    import networkx
+
+    graph = networkx.MultiDiGraph()
+    for state in pda.states:
+        graph.add_node(state, start=state == pda.start_state, accepting=state in pda.accepting_states)
+    for transition in pda.transitions:
+        graph.add_edge(
+            transition.state,
+            transition.target,
+            read=transition.read,
+            pop=transition.pop,
+            push=transition.push,
+            text=transition.text,
+            label=_notation(transition),
+        )
+    return graph

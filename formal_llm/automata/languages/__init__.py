@@ -1,0 +1,1 @@
+"""Questions about whole languages: their words, differences, nearest words, why one is empty."""

@@ -1,0 +1,150 @@
+"""What is wrong, or looks wrong, with a grammar that can be read.
+
+An empty language is an error. The rest are warnings: unproductive and unreachable symbols, and terminals that look
+like a nonterminal with a slip in its name.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from formal_llm.automata.models.cfg import CFG, members
+
+#: How like each other (difflib's ratio) two names are where one is a slip for the other.
+_NEAR = 0.85
+#: How many pairs of names are compared at most; a grammar with more of them that nearly fit is not searched further.
+_COMPARISONS = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """Something to tell the author of a grammar.
+
+    Attributes:
+        kind: ``"empty"``, ``"unproductive"``, ``"unreachable"`` or ``"typo"``.
+        symbol: the symbol it is about.
+        message: what is wrong, in one sentence.
+        suggestion: the way out, where there is one to name.
+    """
+
+    kind: str
+    symbol: str
+    message: str
+    suggestion: str | None = None
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def empty_reason(cfg: CFG) -> Diagnostic | None:
+    """Why the grammar describes no word at all, limits included; None if it describes some."""
+    if cfg.start not in cfg.productive:
+        stuck = [name for name in cfg.nonterminals if name in cfg.reachable and name not in cfg.productive]
+        return Diagnostic(
+            "empty",
+            stuck[0],
+            f"the language is empty: no word can be derived from {_listed(stuck)}",
+            "every rule of such a symbol leads back to one; give it a rule that ends",
+        )
+    if not cfg.limits:
+        return None
+    from formal_llm.automata.languages.why_empty import clash
+    from formal_llm.automata.lookahead.lookahead import Lookahead
+
+    lookahead = Lookahead(cfg)
+    if lookahead.completable().value != "no":
+        return None
+    lines = clash(lookahead.automaton)
+    names = [line.split()[2] for line in lines if len(line.split()) == 3]
+    return Diagnostic(
+        "empty",
+        names[0] if names else cfg.start,
+        f"the language is empty under these limits, which clash: {'; '.join(lines)}",
+        "loosen one of them",
+    )
+
+
+def check_grammar(cfg: CFG) -> tuple[Diagnostic, ...]:
+    """The warnings about a grammar."""
+    found: list[Diagnostic] = []
+    for name in cfg.nonterminals:
+        if name not in cfg.productive:
+            found.append(Diagnostic("unproductive", name, f"no word can be derived from {name}; its rules never end"))
+        if name not in cfg.reachable:
+            found.append(Diagnostic("unreachable", name, f"{name} cannot be reached from the start symbol {cfg.start}"))
+    return (*found, *_slips(cfg))
+
+
+def _slips(cfg: CFG) -> list[Diagnostic]:
+    """Terminals that are one slip away from a nonterminal, in a grammar where terminals do not look like that."""
+    described = {name for name, symbol in cfg.symbols.items() if symbol.label or symbol.numbers}
+    chosen = {name for symbol in cfg.selections for name in members(symbol) or ()}
+    by_folded: dict[str, str] = {}
+    for head in cfg.nonterminals:
+        by_folded.setdefault(head.casefold(), head)
+    nearest = _Nearest(by_folded)
+    slips = []
+    for name in cfg.terminals:
+        if name in described or name in chosen:
+            continue
+        folded = name.casefold()
+        meant = by_folded.get(folded) if len(name) > 1 else None
+        if meant is None and len(name) >= 4:
+            near = nearest.to(folded)
+            # Numbered families (step1, step2) are near each other on purpose.
+            meant = by_folded[near] if near and _without_digits(near) != _without_digits(folded) else None
+        # "Verb -> verb" is a habit, not a slip.
+        if meant is not None and any(name in production.body for production in cfg.by_head[meant]):
+            meant = None
+        if meant is not None:
+            slips.append(Diagnostic("typo", name, f"{name} has no rule, so it is a terminal; did you mean {meant}?"))
+    return slips
+
+
+class _Nearest:
+    """The nearest of many names, without comparing each with each.
+
+    Two names are no nearer than the characters they have in common allow. Names are grouped by their characters other
+    than digits and the number of their digits, so that a numbered family is ruled out in one step.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._groups: dict[tuple[str, int], list[str]] = {}
+        for name in names:
+            self._groups.setdefault(_characters(name), []).append(name)
+        self._counted = [
+            (Counter(letters), len(letters), digits, group) for (letters, digits), group in self._groups.items()
+        ]
+        self._left = _COMPARISONS
+
+    def to(self, name: str) -> str | None:
+        """The nearest name that is near enough for a slip; None where there is none, or too much was asked."""
+        letters, digits = _characters(name)
+        counts = Counter(letters)
+        candidates: list[str] = []
+        for others, size, more, group in self._counted:
+            least = _NEAR * (len(name) + size + more) / 2 - min(digits, more)
+            if least <= min(len(letters), size) and least <= (counts & others).total():
+                candidates += group
+        self._left -= len(candidates)
+        if not candidates or self._left < 0:
+            return None
+        near = difflib.get_close_matches(name, candidates, n=1, cutoff=_NEAR)
+        return near[0] if near else None
+
+
+def _characters(name: str) -> tuple[str, int]:
+    """The characters of a name other than digits, sorted, and the number of its digits."""
+    letters = _without_digits(name)
+    return "".join(sorted(letters)), len(name) - len(letters)
+
+
+def _without_digits(name: str) -> str:
+    return "".join([character for character in name if not character.isdigit()])
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

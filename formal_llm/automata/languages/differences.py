@@ -1,0 +1,289 @@
+"""How two languages differ: a shortest word that one has and the other has not, both ways.
+
+Both automata read the same word, letter by letter; after a word each may be in several configurations (those from which
+nothing can be completed are left out), and a pair of sets of configurations is a *place*. The places are explored by
+length, as in the subset construction (Rabin and Scott 1959): each word leads to one place, so the words are told apart
+though a word may have many runs, and those of each length are counted as the ways to the places. Finite automata have
+finitely many places, and so have finite languages; then the answer holds without a bound on the length. For other
+pushdown automata equality cannot be decided (Hopcroft, Motwani and Ullman, section 9.5), and the answer holds up to a
+length.
+
+Where a word leads to very many configurations, as under left recursion, the words themselves are listed side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from formal_llm.automata.languages.lengths import side_by_side
+from formal_llm.automata.lookahead.flow import INFINITE
+from formal_llm.automata.lookahead.lookahead import Lookahead
+from formal_llm.automata.models.cfg import CFG
+from formal_llm.automata.models.limited import LimitedAutomaton, split
+from formal_llm.automata.models.pda import PDA
+from formal_llm.errors import Undecided
+
+Word = tuple[str, ...]
+#: The configurations after one word that are followed.
+_CONFIGURATIONS = 500
+#: Without a bound, words are compared that are so much longer than the shortest: of pushdown automata, and listed ones.
+_FURTHER, _LISTED_FURTHER = 50, 10
+#: How many lengths words are counted of.
+_COUNTED = 12
+
+
+class Count(NamedTuple):
+    """How many words of a length two languages have."""
+
+    length: int
+    one: int
+    other: int
+
+
+@dataclass(frozen=True)
+class Differences:
+    """How two languages differ.
+
+    Attributes:
+        only_one: a shortest word that only the first language has; None for none, or none of the length compared.
+        only_other: the same for the second.
+        up_to: up to which length all words were compared; None: all were, so that what was not found is not there.
+        counts: how many words of each length there are, as far as that was found on the way.
+    """
+
+    only_one: Word | None
+    only_other: Word | None
+    up_to: int | None
+    counts: tuple[Count, ...] = field(default=())
+
+    @property
+    def equal(self) -> bool:
+        """Whether no difference was found."""
+        return self.only_one is None and self.only_other is None
+
+    @property
+    def exact(self) -> bool:
+        """Whether the answer holds for all words: all were compared, or each language has a word of its own."""
+        return self.up_to is None or (self.only_one is not None and self.only_other is not None)
+
+
+def differences(
+    one: CFG | Any, other: CFG | Any, max_length: int | None = None, *, max_places: int = 5_000
+) -> Differences:
+    """How two languages differ.
+
+    Args:
+        one: a grammar (with its limits) or an automaton, a product or one under limits too.
+        other: the other one.
+        max_length: the longest words that are compared; as far as the budget reaches, where left out (finite automata
+            without, others with a bound a good deal longer than their shortest words).
+        max_places: the budget: how many places are explored, or ten times as many words listed.
+
+    Raises:
+        ValueError: the length is negative.
+    """
+    if max_length is not None and max_length < 0:
+        raise ValueError("max_length counts from 0")
+    sides = Lookahead(one), Lookahead(other)
+    try:
+        bound = max_length if max_length is not None else None if _finite(sides) else _beyond(sides, _FURTHER)
+        found = _Exploration(sides, bound, max_places).differences()
+    except _TooMany:
+        bound = max_length if max_length is not None else _beyond(sides, _LISTED_FURTHER)
+        found = _listed(sides, bound, 10 * max_places)
+    # The same rules, up to labels, have the same words however many there are.
+    return replace(found, up_to=None) if _same(sides[0].automaton, sides[1].automaton) else found
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two automata are equal as they are written."""
+    (inner, _), (another, _) = split(one), split(other)
+    if not (isinstance(inner, PDA) and isinstance(another, PDA) and inner.fingerprint == another.fingerprint):
+        return False
+    bounds = [
+        automaton.counters.bounds if isinstance(automaton, LimitedAutomaton) else () for automaton in (one, other)
+    ]
+    return bool(bounds[0] == bounds[1])
+
+
+def _finite(sides: tuple[Lookahead, Lookahead]) -> bool:
+    """Whether both are finite automata; limits leave them finite."""
+    automata = [split(side.automaton)[0] for side in sides]
+    return all(isinstance(one, PDA) and not one.uses_stack for one in automata)
+
+
+def _beyond(sides: tuple[Lookahead, Lookahead], further: int) -> int:
+    """A length beyond the shortest words."""
+    try:
+        return max(side.shortest() or 0 for side in sides) + further
+    except Undecided:
+        return further
+
+
+class _TooMany(Exception):
+    """A word leads to more configurations than are followed."""
+
+
+#: The configurations of either automaton after a word.
+_Place = tuple[frozenset[Any], frozenset[Any]]
+
+
+class _Reached(NamedTuple):
+    """What is known of a place: whether either automaton accepts there, and where each letter leads."""
+
+    accepts: tuple[bool, bool]
+    after: dict[str, tuple[list[Any], list[Any]]]
+
+
+class _Exploration:
+    """The places that words lead to, length by length."""
+
+    def __init__(self, sides: tuple[Lookahead, Lookahead], bound: int | None, max_places: int) -> None:
+        self._sides = sides
+        self._bound = bound
+        self._max_places = max_places
+        names = [name for side in sides for name in getattr(side.automaton, "terminals", ())]
+        self._ranks = {name: rank for rank, name in enumerate(dict.fromkeys(names))}
+        #: Whether a configuration was left out only since its words are longer than the bound.
+        self._cut = False
+        self._known: dict[_Place, _Reached] = {}
+        self._led: dict[_Place, tuple[_Place, str] | None] = {}
+        self._steps: dict[_Place, list[_Place]] = {}
+
+    def differences(self) -> Differences:
+        start = self._alive(([self._sides[0].automaton.start()], [self._sides[1].automaton.start()]), self._left(0))
+        found: list[Word | None] = [None, None]
+        level: list[_Place] = [start]
+        self._led[start] = None
+        length = 0
+        while True:
+            for place in level:
+                accepts = self._reach(place, self._left(length)).accepts
+                for side in (0, 1):
+                    if found[side] is None and accepts[side] and not accepts[1 - side]:
+                        found[side] = self._word(place)
+            if None not in found or self._bound == length:
+                return self._answer(start, found, length)
+            if len(self._led) > self._max_places:
+                return self._answer(start, found, length)
+            following = [after for place in level for after in self._expand(place, self._left(length + 1))]
+            if not following:
+                return self._answer(start, found, self._bound if self._cut else None)
+            level, length = following, length + 1
+
+    def _left(self, length: int) -> float:
+        """How many terminals may follow after so many."""
+        return INFINITE if self._bound is None else self._bound - length
+
+    def _expand(self, place: _Place, left: float) -> list[_Place]:
+        """The places that one more letter leads to and that were not reached before, by the order of the letters."""
+        new, steps = [], []
+        after = self._known[place].after
+        for name in sorted(after, key=lambda name: self._ranks.setdefault(name, len(self._ranks))):
+            following = self._alive(after[name], left)
+            if any(following):
+                steps.append(following)
+                if following not in self._led:
+                    self._led[following] = (place, name)
+                    new.append(following)
+        self._steps[place] = steps
+        return new
+
+    def _alive(self, configurations: tuple[list[Any], list[Any]], left: float) -> _Place:
+        """Less the configurations that cannot be completed, or not with so few terminals."""
+        one, other = (
+            frozenset(now for now in these if self._is_alive(side, now, left))
+            for side, these in zip(self._sides, configurations, strict=True)
+        )
+        return one, other
+
+    def _is_alive(self, side: Lookahead, now: Any, left: float) -> bool:
+        if side.steps(now) == INFINITE:
+            return False
+        short = side.least_length(now) <= left
+        self._cut = self._cut or not short
+        return short
+
+    def _reach(self, place: _Place, left: float) -> _Reached:
+        known = self._known.get(place)
+        if known is None:
+            after: dict[str, tuple[list[Any], list[Any]]] = {}
+            accepts = self._close(0, place[0], after, left), self._close(1, place[1], after, left)
+            known = self._known[place] = _Reached(accepts, after)
+        return known
+
+    def _close(
+        self, number: int, place: Iterable[Any], after: dict[str, tuple[list[Any], list[Any]]], left: float
+    ) -> bool:
+        """Make the moves without input, note where each letter leads; whether the automaton accepts."""
+        side = self._sides[number]
+        automaton, accepts = side.automaton, False
+        seen = set(place)
+        todo = list(seen)
+        while todo:
+            now = todo.pop()
+            accepts = accepts or automaton.accepting(now)
+            for move in automaton.moves(now):
+                following = automaton.step(now, move)
+                if move.read is not None:
+                    after.setdefault(move.read, ([], []))[number].append(following)
+                elif following not in seen and self._is_alive(side, following, left):
+                    if len(seen) >= _CONFIGURATIONS:
+                        raise _TooMany
+                    seen.add(following)
+                    todo.append(following)
+        return accepts
+
+    def _word(self, place: _Place) -> Word:
+        word: list[str] = []
+        while (led := self._led[place]) is not None:
+            place, name = led
+            word.append(name)
+        return tuple(reversed(word))
+
+    # -- how many ------------------------------------------------------------------------------------------------------
+
+    def _answer(self, start: _Place, found: list[Word | None], up_to: int | None) -> Differences:
+        return Differences(found[0], found[1], up_to, tuple(self._counts(start, up_to)))
+
+    def _counts(self, start: _Place, up_to: int | None) -> list[Count]:
+        """The words of each length, from the shortest on, as the ways to the places."""
+        counts: list[Count] = []
+        ways = {start: 1}
+        length = 0
+        last: float = INFINITE if up_to is None else up_to
+        while ways and length <= last and len(counts) < _COUNTED:
+            totals = [sum(n for place, n in ways.items() if self._known[place].accepts[side]) for side in (0, 1)]
+            if counts or any(totals):
+                counts.append(Count(length, *totals))
+            following: dict[_Place, int] = {}
+            for place, number in ways.items():
+                for after in self._steps.get(place, ()):
+                    following[after] = following.get(after, 0) + number
+            ways, length = following, length + 1
+        return counts
+
+
+def _listed(sides: tuple[Lookahead, Lookahead], max_length: int, max_words: int) -> Differences:
+    """The same by listing the words side by side."""
+    found: list[Word | None] = [None, None]
+    counts: dict[int, list[int]] = {}
+    up_to, length = max_length, 0
+    for number, (word, *has) in enumerate(side_by_side(sides[0].automaton, sides[1].automaton, max_length)):
+        if len(word) > length:
+            if None not in found:
+                up_to = length
+                break
+            length = len(word)
+        if number >= max_words:
+            up_to = length - 1
+            counts.pop(length, None)
+            break
+        row = counts.setdefault(length, [0, 0])
+        for side in (0, 1):
+            row[side] += has[side]
+            if has[side] and not has[1 - side] and found[side] is None:
+                found[side] = word
+    return Differences(found[0], found[1], up_to, tuple(Count(n, *row) for n, row in sorted(counts.items())))

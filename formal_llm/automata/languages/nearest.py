@@ -1,0 +1,290 @@
+"""The nearest word of a language, within limits: the one that the cheapest edits lead to.
+
+Without limits it is read off the cheapest repair (:mod:`formal_llm.automata.languages.repairs`), in polynomial time.
+Under limits an entry of that graph also has to say what it uses of each limit, and the problem is NP-hard (with nothing
+but insertions from the empty word it asks whether there is a word at all). What the cheapest repair without limits
+costs around an entry never overrates what a repair within limits costs there, so the entries are taken in the order of
+A* (A* parsing: Klein and Manning 2003), and only those within a bound that rises until a word is found.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from formal_llm.automata.languages.edits import UNIT_WEIGHTS, Edit, EditWeights, Word, edits, weigh
+from formal_llm.automata.languages.repairs import Edge, Repairs
+from formal_llm.automata.lookahead.flow import INFINITE
+from formal_llm.automata.lookahead.lookahead import Lookahead
+from formal_llm.automata.models.limited import Counters, LimitedAutomaton, split
+from formal_llm.automata.models.pda import PDA
+from formal_llm.errors import AutomatonError
+
+
+class Nearest(NamedTuple):
+    """The nearest word.
+
+    Attributes:
+        word: a word with the least distance; None where there is none, or none was found.
+        edits: what turns the given word into it.
+        distance: what those edits cost; infinite where there is no word.
+        decided: False where the budget of states ran out before a nearest word was known.
+    """
+
+    word: Word | None
+    edits: tuple[Edit, ...] = ()
+    distance: int | float = INFINITE
+    decided: bool = True
+
+
+def nearest(
+    lookahead: Lookahead, word: Sequence[str], weights: EditWeights = UNIT_WEIGHTS, *, max_states: int = 50_000
+) -> Nearest:
+    """The nearest word of the automaton that ``lookahead`` knows, within its limits.
+
+    Args:
+        lookahead: of a pushdown automaton.
+        word: any word.
+        weights: what edits cost.
+        max_states: how many entries the search under limits may look at. Without limits nothing is bounded.
+
+    Raises:
+        AutomatonError: the automaton is no pushdown automaton.
+    """
+    word = tuple(word)
+    automaton = lookahead.automaton
+    pda, _ = split(automaton)
+    if not isinstance(pda, PDA):
+        raise AutomatonError("a nearest word is found for grammars and pushdown automata, not for other automata")
+    free = Repairs(pda, word, weights).word()
+    if free is None or not isinstance(automaton, LimitedAutomaton) or not any(automaton.broken(free)):
+        return _nearest(word, free, weights)
+    if lookahead.completable().value == "no":
+        return Nearest(None)
+    found, decided = _Search(automaton, pda, word, weights, max_states).find()
+    return _nearest(word, found, weights) if decided else Nearest(None, decided=False)
+
+
+def _nearest(word: Word, found: Word | None, weights: EditWeights) -> Nearest:
+    if found is None:
+        return Nearest(None)
+    made = edits(word, found, weights)
+    return Nearest(found, made, weigh(made, weights))
+
+
+class _Item(NamedTuple):
+    """An entry and what it uses: of the upper bounds, and for the lower bounds, as :class:`Counters` packs it."""
+
+    entry: int
+    used: int
+    paid: int
+
+
+#: The edge that made an item, and the items it was made of.
+_Back = tuple[Edge, _Item | None, _Item | None]
+
+
+class _Search:
+    """The search for the cheapest repair within limits: rounds with a bound that rises."""
+
+    def __init__(
+        self, automaton: LimitedAutomaton, pda: PDA, word: Word, weights: EditWeights, max_states: int
+    ) -> None:
+        self._counters = automaton.counters
+        self._repairs = Repairs(pda, word, weights, keep=True)
+        self._weights = weights
+        self._budget = max_states
+        self._tolls = _Tolls(self._counters, word, weights)
+
+    def find(self) -> tuple[Word | None, bool]:
+        """(the word, whether that is certain); None and True where there is none."""
+        bound: float = 0
+        step = max(self._weights.insert, self._weights.delete, self._weights.substitute)
+        budget = self._budget
+        while True:
+            if not self._repairs.explore(bound, self._budget):
+                return None, False
+            round_ = _Round(self._repairs, self._counters, self._tolls, bound, budget)
+            found, budget = round_.run(), round_.budget
+            if found is not None or budget <= 0:
+                return found, found is not None
+            following = min(round_.beyond, self._repairs.next)
+            if following == INFINITE:
+                return None, True
+            bound = max(following, bound + step)
+
+
+class _Round:
+    """One round of the search: the cheapest repair within limits, of those that cost at most a bound.
+
+    Attributes:
+        beyond: the least cost that was seen beyond the bound.
+        budget: how many more items may be looked at.
+    """
+
+    def __init__(self, repairs: Repairs, counters: Counters, tolls: _Tolls, bound: float, budget: int) -> None:
+        self._repairs = repairs
+        self._counters = counters
+        self._tolls = tolls
+        self._bound = bound
+        self.beyond: float = INFINITE
+        self.budget = budget
+        self._around = _around(repairs)
+        self._by_left: dict[int, list[Edge]] = {}
+        self._by_right: dict[int, list[Edge]] = {}
+        #: The items with their priorities and a tie-breaker, the most promising first.
+        self._queue: list[tuple[float, int, _Item, _Back]] = []
+        self._tie = 0
+        #: The least cost at which each item was offered.
+        self._costs: dict[_Item, float] = {}
+        #: How each item that was taken from the queue was made; and these items by their entries.
+        self._backs: dict[_Item, _Back] = {}
+        self._chart: dict[int, list[_Item]] = {}
+
+    def run(self) -> Word | None:
+        """The word of the cheapest repair; None where there is none within the bound and the budget."""
+        self._begin()
+        while self._queue:
+            _, _, item, back = heapq.heappop(self._queue)
+            if item in self._backs:
+                continue
+            self._backs[item] = back
+            if item.entry == self._repairs.goal:
+                return _read_off(item, self._backs)
+            self.budget -= 1
+            if self.budget <= 0:
+                return None
+            self._chart.setdefault(item.entry, []).append(item)
+            self._combine(item)
+        return None
+
+    def _begin(self) -> None:
+        """Offer the entries that are made of nothing but what they read; sort the other edges by their parts."""
+        counters = self._counters
+        for edge in self._repairs.edges:
+            if edge.left is None:
+                read = edge.read
+                used = counters.need.get(read, 0) if read is not None else 0
+                paid = counters.earn(read, 0) if read is not None else 0
+                self._offer(_Item(edge.head, used, paid), edge.price, (edge, None, None))
+                continue
+            self._by_left.setdefault(edge.left, []).append(edge)
+            if edge.right is not None:
+                self._by_right.setdefault(edge.right, []).append(edge)
+
+    def _combine(self, item: _Item) -> None:
+        """Offer what an item makes alone, and with the items beside it that were taken before."""
+        for edge in self._by_left.get(item.entry, ()):
+            if edge.right is None:
+                self._offer(_Item(edge.head, item.used, item.paid), self._costs[item] + edge.price, (edge, item, None))
+                continue
+            for other in self._chart.get(edge.right, ()):
+                self._join(edge, item, other)
+        for edge in self._by_right.get(item.entry, ()):
+            assert edge.left is not None
+            for other in self._chart.get(edge.left, ()):
+                self._join(edge, other, item)
+
+    def _join(self, edge: Edge, left: _Item, right: _Item) -> None:
+        joined = _Item(edge.head, left.used + right.used, self._paid(left.paid, right.paid))
+        self._offer(joined, self._costs[left] + self._costs[right], (edge, left, right))
+
+    def _paid(self, one: int, other: int) -> int:
+        """What two parts pay to the lower bounds together: each bound no more than it asks for."""
+        if not one or not other:
+            return one or other
+        needed = self._counters.needed
+        return needed - self._counters.less(self._counters.less(needed, one), other)
+
+    def _offer(self, item: _Item, cost: float, back: _Back) -> None:
+        """Queue an item, unless it breaks a limit, leads nowhere, is known at that cost, or is beyond the bound."""
+        counters = self._counters
+        around = self._around[item.entry]
+        if around == INFINITE or (counters.remaining - item.used) & counters.guard != counters.guard:
+            return
+        if self._costs.get(item, INFINITE) <= cost:
+            return
+        if item.entry == self._repairs.goal and item.paid != counters.needed:
+            return
+        priority = cost + max(around, self._toll(item))
+        if priority > self._bound:
+            self.beyond = min(self.beyond, priority)
+            return
+        self._costs[item] = cost
+        self._tie -= 1  # among equals the newest first: it is furthest
+        heapq.heappush(self._queue, (priority, self._tie, item, back))
+
+    def _toll(self, item: _Item) -> float:
+        """What the limits make sure to cost outside an item."""
+        if item.entry == self._repairs.goal:
+            return 0
+        entry = self._repairs.entries[item.entry]
+        return self._tolls.around(max(entry.call[2], 0), entry.position, item.used, item.paid)
+
+
+def _around(repairs: Repairs) -> list[float]:
+    """For each entry the least cost of all that is around it in a repair of the word, limits aside."""
+    parts: dict[int, list[tuple[int, float]]] = {}
+    for edge in repairs.edges:
+        if edge.left is not None:
+            beside = 0 if edge.right is None else repairs.costs[edge.right]
+            parts.setdefault(edge.head, []).append((edge.left, edge.price + beside))
+            if edge.right is not None:
+                parts[edge.head].append((edge.right, repairs.costs[edge.left]))
+    around = [INFINITE] * len(repairs.entries)
+    around[repairs.goal] = 0
+    queue: list[tuple[float, int]] = [(0, repairs.goal)]
+    while queue:
+        cost, entry = heapq.heappop(queue)
+        if cost > around[entry]:
+            continue
+        for part, price in parts.get(entry, ()):
+            if cost + price < around[part]:
+                around[part] = cost + price
+                heapq.heappush(queue, (cost + price, part))
+    return around
+
+
+class _Tolls:
+    """What limits make sure to cost outside a part of the word: symbols too many go, symbols too few come."""
+
+    def __init__(self, counters: Counters, word: Word, weights: EditWeights) -> None:
+        self._weights = weights
+        #: For each bound that the word breaks: (shift, mask, edge, is upper, greatest weight, sums up to each place).
+        self._broken: list[tuple[int, int, int, bool, int, list[int]]] = []
+        for (shift, mask), bound in zip(counters.fields, counters.bounds, strict=True):
+            sums = [0]
+            for name in word:
+                sums.append(sums[-1] + bound.weights.get(name, 0))
+            upper = bound.most is not None
+            edge = bound.most if bound.most is not None else bound.least
+            if sums[-1] > edge if upper else sums[-1] < edge:
+                self._broken.append((shift, mask, edge, upper, max(bound.weights.values(), default=1), sums))
+
+    def around(self, begin: int, end: int, used: int, paid: int) -> float:
+        """The least that edits outside ``begin`` to ``end`` cost when the part between uses and pays this."""
+        total: float = 0
+        for shift, mask, edge, upper, greatest, sums in self._broken:
+            outside = sums[-1] - sums[end] + sums[begin]
+            if upper:
+                excess = outside + (used >> shift & mask) - edge
+                price = self._weights.lost
+            else:
+                excess = edge - outside - (paid >> shift & mask)
+                price = self._weights.gained
+            if excess > 0:
+                total = max(total, -(-excess // greatest) * price)
+        return total
+
+
+def _read_off(root: _Item, backs: dict[_Item, _Back]) -> Word:
+    """The word of a repair."""
+    read: list[str] = []
+    todo = [root]
+    while todo:
+        edge, left, right = backs[todo.pop()]
+        if edge.read is not None:
+            read.append(edge.read)
+        todo += (part for part in (right, left) if part is not None)
+    return tuple(read)

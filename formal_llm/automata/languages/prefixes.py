@@ -1,0 +1,193 @@
+"""Which prefixes of a word can still be completed, and what could have come next.
+
+A prefix is *viable* when some word of the language, within the limits, begins with it. The configurations that read it
+are followed one symbol at a time, those without a completion are dropped, and what is left says how it could go on.
+What was found for a prefix serves all words that share it.
+
+There may be infinitely many configurations (left recursion), so following them has a cap. Beyond it the prefix is
+decided without any configuration: the automaton is run side by side with a finite automaton for "begins with this
+prefix" (the intersection of a context-free and a regular language is context-free), by tabulation where there are no
+limits and else by lookahead on the product.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from formal_llm.automata.lookahead.flow import INFINITE
+from formal_llm.automata.lookahead.lookahead import Lookahead
+from formal_llm.automata.models.limited import LimitedAutomaton, split
+from formal_llm.automata.models.pda import PDA, Transition
+from formal_llm.automata.models.product import product
+from formal_llm.automata.models.tabulation import Exit, Tabulation
+from formal_llm.errors import AutomatonError
+
+_CACHE = 20_000
+Word = tuple[str, ...]
+
+
+class _Front(NamedTuple):
+    """The configurations after a prefix, ε-moves made, dead ends left out.
+
+    Attributes:
+        after: for each terminal that can be read next the configurations after it; not looked at for dead ends.
+        sure: whether one of the configurations can certainly be completed.
+        open: whether there is a configuration at all: without one, the prefix is not viable.
+        may_stop: whether one of them accepts.
+    """
+
+    after: dict[str, list[Any]]
+    sure: bool
+    open: bool
+    may_stop: bool
+
+
+class Prefixes:
+    """The viable prefixes of one automaton.
+
+    Args:
+        lookahead: knows the automaton (a pushdown automaton, with or without limits) and what can be completed.
+        max_configurations: how many configurations after one prefix are followed one by one.
+
+    Raises:
+        AutomatonError: the automaton is no pushdown automaton.
+    """
+
+    def __init__(self, lookahead: Lookahead, *, max_configurations: int = 1_000) -> None:
+        inner, self.limits = split(lookahead.automaton)
+        if not isinstance(inner, PDA):
+            raise AutomatonError("prefixes are known for grammars and pushdown automata, not for other automata")
+        self.pda: PDA = inner
+        self.lookahead = lookahead
+        self._max = max_configurations
+        self._max_states = lookahead.completion.max_states if lookahead.completion is not None else 0
+        #: None where there are more configurations than are followed.
+        self._fronts: dict[Word, _Front | None] = {}
+        self._decided: dict[Word, bool | None] = {}
+
+    def viable(self, prefix: Word) -> bool | None:
+        """Whether some word within the limits begins with ``prefix``; None where the budget of states ran out."""
+        front = self._front(prefix)
+        if front is None:
+            return self._decide(prefix)
+        return True if front.sure else None if front.open else False
+
+    def longest(self, word: Word) -> tuple[int, bool]:
+        """(length of the longest viable prefix of ``word``, whether that is certain).
+
+        The length is -1 where not even the empty prefix is viable. Where the budget of states ran out, it is that of
+        the longest prefix which is certainly viable.
+        """
+        sure = -1
+        for end in range(len(word) + 1):
+            front = self._front(word[:end])
+            if front is None:
+                return self._bisect(word, sure)
+            if front.sure:
+                sure = end
+            elif not front.open:
+                return sure, sure == end - 1
+        return sure, sure == len(word)
+
+    def _bisect(self, word: Word, low: int) -> tuple[int, bool]:
+        """Each prefix of a viable prefix is viable, so the longest one is found by halving."""
+        high = len(word) + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            found = self.viable(word[:middle])
+            if found is None:
+                return low, False
+            low, high = (middle, high) if found else (low, middle)
+        return low, True
+
+    def following(self, prefix: Word) -> tuple[Word, bool, bool]:
+        """How a prefix can go on.
+
+        Returns:
+            The terminals that keep it viable, in the order of the alphabet; whether it is a word as it is; whether it
+            is certain that there are no more such terminals.
+        """
+        front = self._front(prefix)
+        names = [name for name in self.pda.terminals if front is None or name in front.after]
+        found = {name: self.viable((*prefix, name)) for name in names}
+        may_stop = bool(self.lookahead.automaton.accepts(prefix)) if front is None else front.may_stop
+        return tuple(name for name in names if found[name]), may_stop, None not in found.values()
+
+    # -- one configuration after the other ----------------------------------------------------------------------
+
+    def _front(self, prefix: Word) -> _Front | None:
+        at = len(prefix)
+        while at and prefix[:at] not in self._fronts:
+            at -= 1
+        if len(self._fronts) > _CACHE:
+            self._fronts.clear()
+            at = 0
+        if () not in self._fronts:
+            self._fronts[()] = self._close([self.lookahead.automaton.start()])
+        front = self._fronts[prefix[:at]]
+        while at < len(prefix) and front is not None:
+            front = self._close(front.after.get(prefix[at], []))
+            at += 1
+            self._fronts[prefix[:at]] = front
+        return front
+
+    def _close(self, todo: list[Any]) -> _Front | None:
+        automaton, steps = self.lookahead.automaton, self.lookahead.steps
+        after: dict[str, list[Any]] = {}
+        sure = is_open = may_stop = False
+        seen = set(todo)
+        todo = list(todo)
+        while todo:
+            now = todo.pop()
+            found = steps(now)
+            if found == INFINITE:
+                continue
+            is_open = True
+            sure = sure or found >= 0
+            may_stop = may_stop or automaton.accepting(now)
+            for move in automaton.moves(now):
+                following = automaton.step(now, move)
+                if move.read is not None:
+                    after.setdefault(move.read, []).append(following)
+                elif following not in seen:
+                    if len(seen) >= self._max:
+                        return None
+                    seen.add(following)
+                    todo.append(following)
+        return _Front(after, sure, is_open, may_stop)
+
+    # -- all configurations at once -----------------------------------------------------------------------------
+
+    def _decide(self, prefix: Word) -> bool | None:
+        if prefix not in self._decided:
+            if len(self._decided) > _CACHE:
+                self._decided.clear()
+            self._decided[prefix] = self._within_limits(prefix) if self.limits else self._tabulate(prefix)
+        return self._decided[prefix]
+
+    def _tabulate(self, prefix: Word) -> bool:
+        """Without limits: read the prefix, then any terminals at a position that no longer moves."""
+        end = len(prefix)
+
+        def advance(name: str, at: int) -> int | None:
+            return at if at == end else at + 1 if prefix[at] == name else None
+
+        table = Tabulation(self.pda, advance)
+        fronts: set[Exit] = {(self.pda.start_state, 0)}
+        for symbol in (*self.pda.start_stack, None):
+            fronts = {exit_ for state, at in fronts for exit_ in table.exits(state, symbol, at)}
+        return any((state, end) in table.reached for state in self.pda.accepting_states)
+
+    def _within_limits(self, prefix: Word) -> bool | None:
+        begins = beginning(prefix, self.pda.terminals)
+        both = product(self.pda, begins)
+        verdict = Lookahead(LimitedAutomaton(both, self.limits), max_states=self._max_states).completable()
+        return {"yes": True, "no": False}.get(verdict.value)
+
+
+def beginning(prefix: Word, alphabet: Any) -> PDA:
+    """The finite automaton for the words over ``alphabet`` that begin with ``prefix``."""
+    end = len(prefix)
+    steps = [Transition(at, name, None, at + 1) for at, name in enumerate(prefix)]
+    loops = [Transition(end, name, None, end) for name in alphabet]
+    return PDA([*steps, *loops], start=0, accepting=[end], check=False)

@@ -1,0 +1,213 @@
+"""Why nothing can be completed: which rules clash, and which to drop.
+
+A rule is what is put on top of a grammar or automaton and can be dropped: a constraint of a product, or a limit.
+Dropping rules only adds words. A *clash* is a set of rules that leave no word together, each of them needed for that. A
+*remedy* is a set of rules without which there is a word, so it takes one rule out of every clash.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from formal_llm.automata.lookahead.lookahead import Lookahead
+from formal_llm.automata.models.limited import LimitedAutomaton, limited, split
+from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.product import constrained
+
+#: How many sets of rules are kept in mind while a smallest remedy is looked for.
+_SETS = 20_000
+
+
+class WhyEmpty(NamedTuple):
+    """Why an automaton has no word.
+
+    Attributes:
+        reason: in words.
+        symbols: the grammar symbols that cannot be completed, where the grammar itself has no word.
+        limits: the limits of a clash, as lines of the grammar notation.
+        constraints: the constraints of the same clash, by name.
+        remedy: a smallest set of limits and constraints without which there is a word.
+    """
+
+    reason: str
+    symbols: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    remedy: tuple[str, ...] = ()
+
+
+def clash(automaton: Any, *, max_states: int = 20_000) -> list[str]:
+    """Constraints and limits that together leave no word, each of them needed for that: dropping any one leaves a word.
+
+    Found by dropping one rule after the other while the rest still allows no word (deletion filter). A rule of which
+    lookahead cannot tell that within ``max_states`` is kept.
+
+    Args:
+        automaton: one without any word.
+        max_states: the budget of each question to lookahead.
+
+    Returns:
+        Constraints by name (``"constraint 2"``, by its place, for one without a name) and limits as lines of the
+        grammar notation; empty where the grammar or automaton has no word even without these rules.
+    """
+    rules = RuleSet(automaton, max_states)
+    return rules.called(rules.clash())
+
+
+def remedy(automaton: Any, *, max_states: int = 20_000, max_tries: int = 60) -> list[str]:
+    """A smallest set of constraints and limits without which there is a word.
+
+    The set takes one rule out of every clash, so it is looked for by taking out, clash by clash, each of its rules in
+    turn, fewest first (the hitting-set tree of Reiter 1987).
+
+    Args:
+        automaton: one without any word.
+        max_states: the budget of each question to lookahead.
+        max_tries: how many sets are tried; then one is returned of which no rule can be put back, but which need not be
+            the smallest.
+
+    Returns:
+        The rules, as :func:`clash` calls them; empty where no set is known to leave a word.
+    """
+    rules = RuleSet(automaton, max_states)
+    return rules.called(rules.remedy(rules.clash(), max_tries))
+
+
+def why_empty(automaton: Any, *, max_states: int = 20_000) -> WhyEmpty:
+    """Why an automaton without any word has none."""
+    rules = RuleSet(automaton, max_states)
+    clashing = rules.clash()
+    if clashing:
+        way_out = rules.remedy(clashing, max_tries=60)
+        limits = rules.called(rule for rule in clashing if rules.is_limit(rule))
+        constraints = rules.called(rule for rule in clashing if not rules.is_limit(rule))
+        kind = "limits" if not constraints else "constraints" if not limits else "rules"
+        reason = f"these {kind} clash: {'; '.join(map(rules.shown, clashing))}"
+        # Where a single rule is the clash, it goes without saying that dropping it is the remedy.
+        if way_out and (way_out != clashing or len(clashing) > 1):
+            reason += f"; there is a plan without {' and '.join(map(rules.shown, way_out))}"
+        return WhyEmpty(reason, (), tuple(limits), tuple(constraints), tuple(rules.called(way_out)))
+    cfg = rules.base.cfg if isinstance(rules.base, PDA) else None
+    if cfg is not None and cfg.start not in cfg.productive:
+        stuck = tuple(name for name in cfg.nonterminals if name in cfg.reachable and name not in cfg.productive)
+        return WhyEmpty(f"no word can be derived from {', '.join(stuck)}", stuck)
+    return WhyEmpty("no run of the automaton accepts")
+
+
+class RuleSet:
+    """The rules of an automaton, by number: the constraints of a product first, then the limits.
+
+    Numbers and not names, since names need not differ. Constraints come first, so that the deletion filter tries to do
+    without them first: what is left is then a smaller automaton.
+
+    Args:
+        automaton: a grammar's automaton, a product, or one of these under limits.
+        max_states: the budget of each question to lookahead.
+
+    Attributes:
+        base: the automaton without any rules.
+        constraints: the constraints, in the order of their numbers.
+        every: the numbers of all rules.
+    """
+
+    def __init__(self, automaton: Any, max_states: int) -> None:
+        whole = limited(automaton)
+        inner, self._limits = split(whole)
+        factors = inner.factors if isinstance(inner, PDA) else ()
+        # The limits of the parts are those of the whole: kept there, or a rule that is dropped would still hold here.
+        self.base: Any = factors[0].without_limits if factors else inner
+        self.constraints: tuple[PDA, ...] = tuple(factor.without_limits for factor in factors[1:])
+        self._names = [one.name or f"constraint {place}" for place, one in enumerate(self.constraints, 1)]
+        self._alphabet: tuple[str, ...] = ()
+        if isinstance(whole, LimitedAutomaton):
+            self._alphabet = tuple(whole.terminals)
+            self._names += [bound.line for bound in whole.counters.bounds]
+        self._max_states = max_states
+        self.every = frozenset(range(len(self._names)))
+        self._products: dict[frozenset[int], Any] = {}
+        self._verdicts: dict[frozenset[int], str] = {}
+
+    def called(self, rules: Iterable[int]) -> list[str]:
+        """What rules are called."""
+        return [self._names[rule] for rule in rules]
+
+    def shown(self, rule: int) -> str:
+        """A rule as it stands in a sentence: a name that an author chose is put in quotes, to be told from the rest."""
+        named = not self.is_limit(rule) and self.constraints[rule].name
+        return f"constraint {named!r}" if named else self._names[rule]
+
+    def is_limit(self, rule: int) -> bool:
+        """Whether a rule is a limit and no constraint."""
+        return rule >= len(self.constraints)
+
+    def verdict(self, dropped: frozenset[int]) -> str:
+        """Whether there is a word when some rules are dropped: yes, no or unknown."""
+        found = self._verdicts.get(dropped)
+        if found is None:
+            found = Lookahead(self.without(dropped), max_states=self._max_states).completable().value
+            self._verdicts[dropped] = found
+        return found
+
+    def without(self, dropped: frozenset[int]) -> Any:
+        """The automaton under the rules that are left when some are dropped."""
+        automaton, limits = self._product(dropped), self._limits
+        for rule in dropped:
+            if self.is_limit(rule):
+                limits = limits.without(self._names[rule])
+        # The alphabet of the whole: a lower bound on a terminal that cannot be read any more still counts.
+        return LimitedAutomaton(automaton, limits, self._alphabet) if limits else automaton
+
+    def _product(self, dropped: frozenset[int]) -> Any:
+        kept = frozenset(range(len(self.constraints))) - dropped
+        if kept not in self._products:
+            self._products[kept] = constrained(self.base, [self.constraints[number] for number in sorted(kept)])
+        return self._products[kept]
+
+    def clash(self, dropped: frozenset[int] = frozenset()) -> list[int]:
+        """A clash among the rules that are not dropped yet, given that these leave no word."""
+        if self.verdict(self.every) == "no":
+            return []
+        needed: list[int] = []
+        for rule in sorted(self.every - dropped):
+            if self.verdict(dropped | {rule}) == "no":
+                dropped |= {rule}
+            else:
+                needed.append(rule)
+        return needed
+
+    def remedy(self, first: list[int], max_tries: int) -> list[int]:
+        """A smallest remedy, given a first clash."""
+        clashes, tries = [first], 0
+        todo: deque[frozenset[int]] = deque([frozenset()])
+        seen: set[frozenset[int]] = set()
+        while todo and tries < max_tries and len(seen) < _SETS:
+            dropped = todo.popleft()
+            # A clash that is known already and still whole saves looking for another one.
+            whole = next((known for known in clashes if dropped.isdisjoint(known)), None)
+            if whole is None:
+                tries += 1
+                verdict = self.verdict(dropped)
+                if verdict == "yes":
+                    return sorted(dropped)
+                whole = self.clash(dropped)
+                # Only a proven clash: else some set that leaves it whole may be a remedy.
+                if verdict == "no":
+                    clashes.append(whole)
+            for rule in whole:
+                following = dropped | {rule}
+                if following not in seen:
+                    seen.add(following)
+                    todo.append(following)
+        return self._any_remedy()
+
+    def _any_remedy(self) -> list[int]:
+        """A remedy of which no rule can be put back: all rules, less one after the other that is not in the way."""
+        dropped = self.every
+        if self.verdict(dropped) != "yes":
+            return []
+        for rule in sorted(self.every):
+            if self.verdict(dropped - {rule}) == "yes":
+                dropped -= {rule}
+        return sorted(dropped)

@@ -1,0 +1,210 @@
+"""Listing a language: its words one by one, the shorter before the longer.
+
+A beginning of a word is kept as a chart (:mod:`formal_llm.automata.models.earley`), and for the items that are under
+way there it is known how many terminals can still follow. So nothing is tried that leads to no word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from formal_llm.automata.models.automaton import State
+from formal_llm.automata.models.cfg import CFG, Production
+from formal_llm.automata.models.earley import ANY, Column, Item, Origins, each, ground, next_column
+from formal_llm.automata.models.limited import LimitedAutomaton
+from formal_llm.automata.models.membership import Recognizer
+from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.tabulation import Tabulation
+
+Word = tuple[str, ...]
+
+
+def words(
+    source: CFG | PDA | LimitedAutomaton, max_length: int, *, order: Iterable[str] | None = None
+) -> Iterator[Word]:
+    """The words of at most ``max_length`` terminals, each once: the shorter before the longer, then by their terminals.
+
+    They are made one by one as they are asked for, and nothing is tried that leads to no word of the length in turn.
+
+    Args:
+        source: a grammar (its limits are not looked at), a pushdown automaton, or one of these under limits.
+        max_length: the most terminals.
+        order: which terminal comes before which; the order of appearance where left out.
+
+    Raises:
+        TypeError: ``source`` is another automaton.
+    """
+    if isinstance(source, LimitedAutomaton):
+        kept = source
+        return (word for word in words(source.automaton, max_length, order=order) if not any(kept.broken(word)))
+    recognizer = recognizer_of(source)
+    ranks = {name: rank for rank, name in enumerate(source.terminals if order is None else order)}
+    return _Listing(recognizer, max_length, ranks).words()
+
+
+def recognizer_of(source: CFG | PDA) -> Recognizer:
+    """What decides membership for a grammar or a pushdown automaton."""
+    if isinstance(source, CFG):
+        return Recognizer.of(source)
+    if not isinstance(source, PDA):
+        raise TypeError(f"words are listed for a grammar or a pushdown automaton, not for {source!r}")
+    return (
+        Recognizer.of(source.cfg)
+        if source.is_of_cfg and source.cfg
+        else Recognizer(*_productions(source), source.terminals)
+    )
+
+
+class _Listing:
+    """The words of a grammar by length, through the items that are under way after each beginning of a word.
+
+    A set of lengths is a number: bit n is set where n is one of them.
+    """
+
+    def __init__(self, recognizer: Recognizer, max_length: int, ranks: Mapping[str, int]) -> None:
+        self._recognizer = recognizer
+        self._max_length = max_length
+        self._ranks = ranks
+        self._lengths = self._all_lengths()
+        self._of_items: dict[Item, int] = {}
+
+    def _sum(self, one: int, other: int) -> int:
+        """The lengths of words put together from two parts."""
+        total = 0
+        for length in each(one):
+            total |= other << length
+        return total & ((2 << self._max_length) - 1)
+
+    def _all_lengths(self) -> dict[str, int]:
+        """For each symbol the lengths of the words that it derives."""
+        rules = self._recognizer.by_head
+        found = dict.fromkeys(self._recognizer.bits, 2)
+        users: dict[str, list[tuple[str, Word]]] = {}
+        for head, bodies in rules.items():
+            for body in bodies:
+                for name in dict.fromkeys(body):
+                    users.setdefault(name, []).append((head, body))
+        todo = [(head, body) for head, bodies in rules.items() for body in bodies]
+        while todo:
+            head, body = todo.pop()
+            lengths = 1
+            for name in body:
+                lengths = self._sum(lengths, found.get(name, 0))
+            old = found.get(head, 0)
+            if lengths & ~old:
+                found[head] = old | lengths
+                todo += users.get(head, ())
+        return found
+
+    def _of_item(self, item: Item) -> int:
+        """The lengths of what an item still derives."""
+        passed = []
+        while item.row is not None and item not in self._of_items:
+            passed.append(item)
+            item = item.after
+        lengths = self._of_items.get(item, 1)
+        for item in reversed(passed):
+            assert item.row is not None
+            lengths = self._of_items[item] = self._sum(self._lengths.get(item.row.symbol, 0), lengths)
+        return lengths
+
+    def _left(self, items: Mapping[Item, Origins], left: list[dict[str, int]]) -> int:
+        """How many terminals can follow to the end of the word, when these items are under way.
+
+        ``left`` has the same for the symbols that began at each position, from their end on.
+        """
+        lengths = 0
+        for item, origins in items.items():
+            after = 1
+            if item.head is not None:
+                after = 0
+                for origin in each(origins):
+                    after |= left[origin].get(item.head.symbol, 0)
+            lengths |= self._sum(self._of_item(item), after)
+        return lengths
+
+    def _close(self, column: Column, left: list[dict[str, int]]) -> None:
+        """Put what is left after the symbols that begin in ``column`` at the end of ``left``."""
+        own: dict[str, int] = {}
+        left.append(own)
+        changed = True
+        while changed:
+            changed = False
+            for symbol, waiters in column.waiting.items():
+                lengths = self._left(waiters, left)
+                if lengths != own.get(symbol, 0):
+                    own[symbol], changed = lengths, True
+
+    def words(self) -> Iterator[Word]:
+        if self._recognizer.empty:
+            return
+        lengths = self._lengths.get(self._recognizer.start, 0)
+        for length in each(lengths):
+            yield from self._of_length(length)
+
+    def _of_length(self, length: int) -> Iterator[Word]:
+        word: list[str] = []
+        columns: list[Column] = []
+        left: list[dict[str, int]] = []
+        branches: list[Iterator[tuple[str, dict[Item, Origins]]]] = []
+        items: dict[Item, Origins] = {ground(self._recognizer.begin()): ~0}
+        while True:
+            if len(word) == length:
+                yield tuple(word)
+            else:
+                column = next_column(columns, items, ANY)
+                self._close(column, left)
+                branches.append(iter(sorted(column.next.items(), key=lambda entry: self._ranks[entry[0]])))
+            while True:
+                if not branches:
+                    return
+                del word[len(branches) - 1 :], columns[len(branches) :], left[len(branches) :]
+                terminal, items = next(branches[-1], ("", {}))
+                if not items:
+                    branches.pop()
+                elif self._left(items, left) >> (length - len(word) - 1) & 1:
+                    word.append(terminal)
+                    break
+
+
+def _productions(pda: PDA) -> tuple[list[Production], str]:
+    """A grammar for the language of an automaton: its productions and its start symbol.
+
+    The triple construction (Hopcroft, Motwani and Ullman, section 6.3.2): a nonterminal for what is read from one state
+    to another while some symbols are popped, and one for what is read until a final state is entered before that.
+    """
+    table = Tabulation(pda, lambda _, at: at)
+    names: dict[tuple[Any, ...], str] = {}
+    productions: list[Production] = []
+    todo: list[tuple[State, tuple[str | None, ...], State | None]] = []
+
+    def name(state: State, stack: tuple[str | None, ...], target: State | None) -> str:
+        """The nonterminal for popping ``stack`` from ``state`` to ``target``; None: accept before it is popped."""
+        key = (state, stack, target)
+        if key not in names:
+            names[key] = f"\0{len(names)}"
+            todo.append(key)
+        return names[key]
+
+    start = name(pda.start_state, (*pda.start_stack, None), None)
+    while todo:
+        state, stack, target = todo.pop()
+        head = names[state, stack, target]
+        if not stack:
+            if state == target:
+                productions.append(Production(head, ()))
+        elif len(stack) > 1:
+            top, rest = stack[:1], stack[1:]
+            if target is None:
+                productions.append(Production(head, (name(state, top, None),)))
+            for between, _ in table.exits(state, stack[0]):
+                productions.append(Production(head, (name(state, top, between), name(between, rest, target))))
+        else:
+            if target is None and state in pda.accepting_states:
+                productions.append(Production(head, ()))
+            for t in pda.transitions_at(state, stack[0]):
+                rest = t.push if t.pop is not None else (*t.push, *stack)
+                read = () if t.read is None else (t.read,)
+                productions.append(Production(head, (*read, name(t.target, rest, target))))
+    return productions, start

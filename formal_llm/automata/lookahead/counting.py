@@ -1,0 +1,315 @@
+"""How many completions a configuration has: exact counting, and uniform sampling, over multisets and class vectors.
+
+Counting follows the same view as the search for a completion (:mod:`formal_llm.automata.lookahead.search`): how many
+runs complete a stack under limits depends only on which symbols are pending and on what is left of the limits, since
+the number of ways to share a budget among symbols does not depend on their order. Terminals that may be used once and
+can replace each other form a *class*; of a class only the number of unused members matters, and reading one of them
+counts that many times. So the states are multisets and short vectors, and plans by the million are counted in
+milliseconds.
+
+What is counted are runs, that is derivations. They are the words where the automaton is unambiguous, which is proved
+by a look at one terminal ahead (:mod:`formal_llm.automata.lookahead.ll1`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from formal_llm.automata.lookahead.class_vectors import ClassVectors
+from formal_llm.automata.lookahead.cycles import find_pumps, fixed_counts
+from formal_llm.automata.lookahead.flow import ACCEPTING, INFINITE, FlowGrammar, FlowSymbol
+from formal_llm.automata.lookahead.resources import read_through
+from formal_llm.automata.lookahead.search import Completion
+from formal_llm.automata.lookahead.stacks import Multisets, Spine
+from formal_llm.automata.lookahead.tolls import least_tolls
+from formal_llm.automata.models.automaton import Stack, State
+from formal_llm.automata.models.limited import Counters
+from formal_llm.automata.models.limits import Bound
+from formal_llm.automata.models.pda import PDA
+from formal_llm.errors import InfiniteLanguage, Undecided
+
+
+class Group(NamedTuple):
+    """Ways of a symbol that differ only in which terminal of a class, or which unlimited terminal, they read.
+
+    Attributes:
+        need: what one of them takes of the class vector.
+        field: the field of the class whose unused members are the ways; -1 where their number is fixed.
+        reads: the terminals that one of them reads.
+        pending: the symbols left, as a multiset.
+        factor: derivations of children that no limit touches, times the ways where their number is fixed.
+    """
+
+    need: int
+    field: int
+    reads: tuple[str, ...]
+    pending: int
+    factor: int
+
+
+class CountingState(NamedTuple):
+    """Pending symbols, the open part of the stack, the class vector, what lower bounds still need."""
+
+    pending: int
+    spine: Spine
+    left: int
+    needed: int
+
+
+class Counting:
+    """Counts and samples the completions of configurations of a PDA under bounds.
+
+    Args:
+        pda: the automaton.
+        bounds: the bounds, in the order of the counters whose packed numbers are given.
+        max_states: how many states one query may visit.
+    """
+
+    def __init__(self, pda: PDA, bounds: Sequence[Bound], max_states: int) -> None:
+        self.pda = pda
+        self.counters = Counters(bounds)
+        self.grammar = FlowGrammar(pda, self.counters)
+        self.completion = Completion(self.grammar, max_states)
+        self.max_states = max_states
+        self._version = 0
+
+    # -- what is known of the grammar -----------------------------------------------------------------------------
+
+    def _learn(self) -> None:
+        """Take in what the flow grammar knows now."""
+        self._version = self.completion.profiles.version
+        symbols = self.grammar.symbols
+        leaves = self.completion.profiles.resources.leaves
+        self._ways = {s.index: list(read_through(self.grammar, s, leaves)) for s in symbols}
+        self._classes = ClassVectors(self.counters, self._ways, leaves, exchange=not self.grammar.open)
+        touching = {*self._classes.takes, *self.counters.dues}
+        self._fixed = fixed_counts(self._ways, touching)
+        tolls = least_tolls(symbols, self._ways, self._classes.with_total)
+        total = len(self._classes.fields)
+        self._tolls = {
+            index: (self._classes.pack({n: amount for n, amount in toll.items() if n != total}), toll.get(total, 0))
+            for index, toll in tolls.items()
+        }
+        self._pumps, self._growers = find_pumps(symbols, self._ways, self._classes.takes)
+        self._groups: dict[int, tuple[Group, ...]] = {}
+        self._memo: dict[CountingState, int] = {}
+        self._multisets = Multisets(self.grammar)
+
+    # -- states -------------------------------------------------------------------------------------------------
+
+    def _grouped(self, index: int) -> tuple[Group, ...]:
+        """The ways of a symbol, those alike together."""
+        groups = self._groups.get(index)
+        if groups is None:
+            alike: dict[tuple[object, ...], list[tuple[str, ...]]] = {}
+            made: dict[tuple[object, ...], tuple[int, int, tuple[int, ...]]] = {}
+            for reads, children, _ in self._ways[index]:
+                field = self._classes.class_of.get(reads[0], -1) if len(reads) == 1 else -1
+                limited = field < 0 and any(name in self._classes.takes for name in reads)
+                dues = tuple(self.counters.dues.get(name, ()) for name in reads)
+                need = self._classes.taken(reads)
+                key = (field, need, dues, children, reads if limited else ())
+                alike.setdefault(key, []).append(reads)
+                made[key] = (field, need, children)
+            found = (self._group(*made[key], ways) for key, ways in alike.items())
+            groups = self._groups[index] = tuple(group for group in found if group.factor)
+        return groups
+
+    def _group(self, field: int, need: int, children: tuple[int, ...], ways: list[tuple[str, ...]]) -> Group:
+        # Of a class each member has as many ways alike as any other (b T and T b: two); its members count elsewhere.
+        factor, pending = len(ways) // (len(set(ways)) if field >= 0 else 1), 0
+        for child in children:
+            fixed = self._fixed.get(child, INFINITE)
+            if fixed == INFINITE:
+                pending += self._multisets.unit(child)
+            else:
+                factor *= int(fixed)
+        return Group(need, field, ways[0], pending, factor)
+
+    # -- counting -----------------------------------------------------------------------------------------------
+
+    def derivations(self, state: State, stack: Stack, remaining: int, needed: int) -> int:
+        """The number of accepting runs from (state, stack).
+
+        Raises:
+            InfiniteLanguage: there are infinitely many.
+            Undecided: the budget of states is spent.
+        """
+        begin = self._begin(state, stack, remaining, needed)
+        if begin is None:
+            return 0
+        factor, root = begin
+        return factor * self._count(root)
+
+    def check_words(self, state: State, stack: Stack, remaining: int, needed: int) -> None:
+        """Raise where (state, stack) has infinitely many words.
+
+        Raises:
+            InfiniteLanguage: it has.
+            Undecided: the budget of states is spent.
+        """
+        begin = self._begin(state, stack, remaining, needed)
+        if begin is None or not self._growers:
+            return
+        todo, seen = [begin[1]], {begin[1]}
+        while todo:
+            now = todo.pop()
+            if not now.pending and now.spine is None:
+                continue
+            for _, following in self._successors(now, self._growers):
+                after = following._replace(pending=self._without_spare(following.pending, following.left))
+                if after not in seen:
+                    if len(seen) >= self.max_states:
+                        raise Undecided("whether there are finitely many words was not decided; raise max_states")
+                    seen.add(after)
+                    todo.append(after)
+
+    def _without_spare(self, pending: int, left: int) -> int:
+        """Fewer copies of free symbols: no more than one for each unit that is left can take something from a limit."""
+        most = 1 + self._classes.total(left)
+        for symbol, count, unit in self._multisets.items(pending):
+            if count > most and symbol.free:
+                pending -= (count - most) * unit
+        return pending
+
+    def _begin(self, state: State, stack: Stack, remaining: int, needed: int) -> tuple[int, CountingState] | None:
+        """The state of a configuration, and the derivations of what no limit touches."""
+        profiles = self.completion.profiles
+        if profiles.profile(state, stack).least_steps == INFINITE:
+            return None
+        if self._version != profiles.version:
+            self._learn()
+        pending, factor, spine = 0, 1, (state, stack)
+        while True:
+            at, node = spine
+            ways = profiles.resolve(at, node.top)
+            if len(ways) != 1:
+                return factor, CountingState(pending, spine, self._classes.vector(remaining), needed)
+            symbol, target = ways[0]
+            name = profiles.resources.leaves.get(symbol.index)
+            if name is not None:
+                remaining -= self.counters.need.get(name, 0)
+                if remaining & self.counters.guard != self.counters.guard:
+                    return None
+                needed = self.counters.pay(name, needed)
+            else:
+                unit, times = self._one(symbol)
+                pending, factor = pending + unit, factor * times
+            if target is ACCEPTING:
+                return factor, CountingState(pending, None, self._classes.vector(remaining), needed)
+            spine = (target, node.rest)
+
+    def _one(self, symbol: FlowSymbol) -> tuple[int, int]:
+        """(a pending symbol as a unit, 1), or (0, its derivations) where no limit touches it."""
+        fixed = self._fixed.get(symbol.index, INFINITE)
+        return (self._multisets.unit(symbol.index), 1) if fixed == INFINITE else (0, int(fixed))
+
+    def _count(self, root: CountingState) -> int:
+        """The derivations of a state: depth first over its successors, each state once."""
+        memo = self._memo
+        if (known := self._known(root)) is not None:
+            return known
+        frames: list[tuple[CountingState, list[tuple[int, CountingState]]]] = []
+        on_path: set[CountingState] = set()
+        budget = len(memo) + self.max_states
+
+        def enter(state: CountingState) -> None:
+            if len(memo) + len(frames) > budget:
+                raise Undecided("the plans were not counted within the budget of states; raise max_states")
+            on_path.add(state)
+            frames.append((state, list(self._successors(state, self._pumps))))
+
+        enter(root)
+        while frames:
+            state, following = frames[-1]
+            for _, after in following:
+                if self._known(after) is None:
+                    # A state that leads back to itself is on a cycle; such symbols were found when states were entered.
+                    if after in on_path:
+                        raise Undecided("the derivations form a cycle")
+                    enter(after)
+                    break
+            else:
+                memo[state] = sum(weight * (self._known(after) or 0) for weight, after in following)
+                on_path.discard(state)
+                frames.pop()
+        return memo[root]
+
+    def _known(self, state: CountingState) -> int | None:
+        if not state.pending and state.spine is None:
+            return 0 if state.needed else 1
+        return self._memo.get(state)
+
+    def _successors(self, state: CountingState, pumps: set[int]) -> Iterable[tuple[int, CountingState]]:
+        """(number of ways, state after one of them), for the choices of one pending symbol.
+
+        Raises:
+            InfiniteLanguage: the symbol is one of ``pumps``, and the state can be completed.
+        """
+        pending, spine, left, needed = state
+        if spine is not None:
+            yield from self._open(state, spine)
+            return
+        if not self._affordable(pending, left):
+            return
+        symbol, _, unit = next(self._multisets.items(pending))
+        if symbol.index in pumps:
+            if self._completable(state):
+                if symbol.index in self._growers:
+                    raise InfiniteLanguage("there are infinitely many; give a bound on their length (max_length)")
+                raise InfiniteLanguage(
+                    "there are infinitely many derivations: a cycle adds nothing; count words instead"
+                )
+            return
+        for need, field, reads, children, factor in self._grouped(symbol.index):
+            after = left - need
+            if after & self._classes.guard != self._classes.guard:
+                continue
+            due = needed
+            for name in reads if due else ():
+                due = self.counters.pay(name, due)
+            if field >= 0:
+                factor = factor * self._classes.left(left, field)
+            yield factor, CountingState(pending - unit + children, None, after, due)
+
+    def _open(self, state: CountingState, spine: tuple[State, Stack]) -> Iterable[tuple[int, CountingState]]:
+        """The ways to be done with the top of the open part of a stack."""
+        at, node = spine
+        for symbol, target in self.completion.profiles.resolve(at, node.top):
+            rest = None if target is ACCEPTING else (target, node.rest)
+            left, needed, pending, factor = state.left, state.needed, state.pending, 1
+            name = self.completion.profiles.resources.leaves.get(symbol.index)
+            if name is not None:
+                left -= self._classes.taken((name,))
+                if left & self._classes.guard != self._classes.guard:
+                    continue
+                needed = self.counters.pay(name, needed)
+            elif symbol.least_steps < INFINITE:
+                unit, factor = self._one(symbol)
+                pending += unit
+            else:
+                continue
+            yield factor, CountingState(pending, rest, left, needed)
+
+    def _affordable(self, pending: int, left: int) -> bool:
+        """Whether what all pending symbols take at least is left: keeps states that can only fail from growing."""
+        spent, toll = self._classes.total(left), 0
+        for symbol, count, _ in self._multisets.items(pending):
+            least, total = self._tolls[symbol.index]
+            spent -= total * count
+            if spent < 0:
+                return False
+            toll += least * count
+        # The total is affordable, so no field of the sum of tolls has run over into the next.
+        return (left - toll) & self._classes.guard == self._classes.guard
+
+    def _completable(self, state: CountingState) -> bool:
+        """Whether a state can be completed, told by the search for a completion."""
+        unit = self.completion.multisets.unit
+        pending = sum(unit(symbol.index) * count for symbol, count, _ in self._multisets.items(state.pending))
+        remaining = self._classes.some_remaining(state.left)
+        found = self.completion.finish(pending, None, self.completion.profiles.resources.of(remaining), state.needed)
+        if found < 0:
+            raise Undecided("it was not decided within the budget of states whether there are infinitely many plans")
+        return found < INFINITE

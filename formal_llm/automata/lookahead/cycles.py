@@ -1,0 +1,124 @@
+"""Where a flow grammar has infinitely many derivations, and where their number does not depend on limits."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from formal_llm.automata.lookahead.class_vectors import Ways
+from formal_llm.automata.lookahead.flow import INFINITE, FlowSymbol
+
+
+def fixed_counts(ways: Ways, touching: Collection[str]) -> dict[int, float]:
+    """For symbols that no limit touches: how many derivations they have (infinite, if they have a cycle).
+
+    Args:
+        ways: the ways of all flow symbols.
+        touching: the terminals in limits, upper and lower.
+    """
+    touched: set[int] = set()
+    users: dict[int, list[int]] = {}
+    todo = []
+    for index, group in ways.items():
+        for reads, children, _ in group:
+            if any(name in touching for name in reads):
+                todo.append(index)
+            for child in children:
+                users.setdefault(child, []).append(index)
+    while todo:
+        index = todo.pop()
+        if index not in touched:
+            touched.add(index)
+            todo += users.get(index, ())
+    found: dict[int, float] = {}
+    rest = [index for index in ways if index not in touched]
+    waiting = {index: {c for _, children, _ in ways[index] for c in children} for index in rest}
+    ready = [index for index in rest if not waiting[index]]
+    while ready:
+        index = ready.pop()
+        total = 0
+        for _, children, _ in ways[index]:
+            product = 1
+            for child in children:
+                product *= int(found[child])
+            total += product
+        found[index] = total
+        for user in set(users.get(index, ())):
+            if user in waiting and index in waiting[user]:
+                waiting[user].discard(index)
+                if not waiting[user]:
+                    ready.append(user)
+    for index in rest:
+        found.setdefault(index, INFINITE)
+    return found
+
+
+def find_pumps(symbols: Sequence[FlowSymbol], ways: Ways, limited: Collection[str]) -> tuple[set[int], set[int]]:
+    """Symbols from which a cycle leads back to themselves that takes nothing from any limit; those that grow words.
+
+    With one of the first in a state that can be completed there are infinitely many derivations, with one of the
+    second infinitely many words.
+
+    Args:
+        symbols: the symbols of a flow grammar.
+        ways: their ways.
+        limited: the terminals in upper limits.
+    """
+    growing = _growing(symbols, ways, limited)
+    edges: dict[int, dict[int, bool]] = {}
+    for index, group in ways.items():
+        for reads, children, _ in group:
+            if any(name in limited for name in reads):
+                continue
+            for place, child in enumerate(children):
+                others = [*children[:place], *children[place + 1 :]]
+                if all(symbols[other].free for other in others):
+                    grows = bool(reads) or any(other in growing for other in others)
+                    targets = edges.setdefault(index, {})
+                    targets[child] = grows or targets.get(child, False)
+    _drop_ends(edges)
+    if not edges:
+        return set(), set()
+    import networkx  # only here: most finite languages have no cycle, and importing takes a while
+
+    graph = networkx.DiGraph()
+    graph.add_edges_from((one, other, {"grows": g}) for one, found in edges.items() for other, g in found.items())
+    pumps: set[int] = set()
+    grow: set[int] = set()
+    for component in networkx.strongly_connected_components(graph):
+        inside = [(one, other, data["grows"]) for one, other, data in graph.out_edges(component, data=True)]
+        inside = [edge for edge in inside if edge[1] in component]
+        if inside:
+            pumps |= component
+            if any(grows for _, _, grows in inside):
+                grow |= component
+    return pumps, grow
+
+
+def _growing(symbols: Sequence[FlowSymbol], ways: Ways, limited: Collection[str]) -> set[int]:
+    """Symbols with a completion of one terminal or more that takes nothing from any limit."""
+    found, changed = set[int](), True
+    while changed:
+        changed = False
+        for index, group in ways.items():
+            if index not in found and any(
+                (reads or any(child in found for child in children))
+                and not any(name in limited for name in reads)
+                and all(symbols[child].free for child in children)
+                for reads, children, _ in group
+            ):
+                found.add(index)
+                changed = True
+    return found
+
+
+def _drop_ends(edges: dict[int, dict[int, bool]]) -> None:
+    """Leave only symbols from which the edges lead on for ever."""
+    dropped = True
+    while dropped:
+        dropped = False
+        for index in list(edges):
+            for child in [child for child in edges[index] if child not in edges]:
+                del edges[index][child]
+            if not edges[index]:
+                del edges[index]
+                dropped = True

@@ -1,0 +1,275 @@
+"""The commutative grammar of an automaton: what is left to do, without the order.
+
+Whether a configuration can be completed within limits depends only on *which* symbols are pending and *how many* of
+each, not on their order, since limits count and do not order. So the stack becomes a multiset, and a pushdown automaton
+becomes a grammar over multisets: a symbol (p, X, q) stands for all the ways to get from state p to state q by popping
+X, and each way consumes some terminals and leaves more symbols. (The Parikh image, Parikh 1966; the productions of a
+context-free language as a flow, Verma, Seidl and Schwentick 2005.)
+
+Here are those symbols, made on demand, and what is known of each before any search: how cheaply it can be completed
+when no limited terminal is used, and what it costs at least of every limit.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from formal_llm.automata.models.automaton import State
+from formal_llm.automata.models.limited import Counters
+from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.tabulation import Tabulation
+
+INFINITE = float("inf")
+#: One terminal, in the measure that counts terminals first and moves second. Costs are whole numbers of any size.
+LENGTH = 1 << 64
+
+
+class Accept:
+    """The target of a symbol that needs not be popped: the run accepts before."""
+
+    def __repr__(self) -> str:
+        return "ACCEPTING"
+
+
+ACCEPTING = Accept()
+#: (state, symbol on top or None for the empty stack, state afterwards or ACCEPTING)
+Key = tuple[State, str | None, State]
+
+
+class Way(NamedTuple):
+    """One way to work off a symbol: the terminal it reads, the symbols it leaves, the moves it takes (0 or 1)."""
+
+    read: str | None
+    children: tuple[int, ...]
+    moves: int = 1
+
+
+class FlowSymbol:
+    """A symbol of the commutative grammar and what is known of it.
+
+    Attributes:
+        index: its number.
+        ways: how it can be worked off.
+        least_steps: moves of the completion with the fewest; terminals that may be used at least once count as free.
+        least_length: terminals of the shortest completion, times ``LENGTH``, plus its moves (they break ties).
+        free_steps, free_length: the same for completions that use no limited terminal; infinite where there is none.
+        due: whether a terminal with a lower bound may occur in its completions.
+    """
+
+    __slots__ = (
+        "due", "free_length", "free_steps", "index", "key", "least_length", "least_steps", "ways",
+    )  # fmt: skip
+
+    def __init__(self, index: int, key: Key) -> None:
+        self.index = index
+        self.key = key
+        self.ways: tuple[Way, ...] = ()
+        self.least_steps: float = INFINITE
+        self.least_length: float = INFINITE
+        self.free_steps: float = INFINITE
+        self.free_length: float = INFINITE
+        self.due = False
+
+    @property
+    def free(self) -> bool:
+        """Whether it can be completed without any limited terminal."""
+        return self.free_steps < INFINITE
+
+
+class FlowGrammar:
+    """The commutative grammar of ``pda`` under the bounds of ``counters``."""
+
+    def __init__(self, pda: PDA, counters: Counters) -> None:
+        self.pda = pda
+        self.counters = counters
+        self.symbols: list[FlowSymbol] = []
+        self._by_key: dict[Key, int] = {}
+        self._known = 0
+        self._table = Tabulation(pda, lambda _, at: at)
+        self._open, self._open_at = False, -1
+        self._detours: list[dict[str, int]] = []
+        #: The terminals in upper bounds, and those of them that may not be used at all.
+        self.limited = frozenset(counters.need)
+        self._banned = {name for name in self.limited if not counters.affords(name, counters.remaining)}
+
+    # -- symbols and their ways ---------------------------------------------------------------------------------
+
+    def exits(self, state: State, symbol: str | None) -> list[State]:
+        """The states in which ``symbol`` can be gone, limits aside."""
+        return [target for target, _ in self._table.exits(state, symbol)]
+
+    def symbol(self, state: State, top: str | None, target: State) -> FlowSymbol:
+        """The symbol (state, top, target), with everything known of it."""
+        index = self._by_key.get((state, top, target))
+        if index is None:
+            index = self._index((state, top, target))
+            self._explore()
+        return self.symbols[index]
+
+    def may_accept(self, state: State, top: str | None) -> bool:
+        """Whether the run can accept before ``top`` is popped, limits aside."""
+        return self._table.may_accept(state, top)
+
+    @property
+    def open(self) -> bool:
+        """Whether some stack symbol can be done with in more than one way (states afterwards, accepting before)."""
+        if self._open_at != len(self.symbols):
+            self._open, self._open_at = self._table.open, len(self.symbols)
+        return self._open
+
+    def _index(self, key: Key) -> int:
+        index = self._by_key.get(key)
+        if index is None:
+            index = self._by_key[key] = len(self.symbols)
+            self.symbols.append(FlowSymbol(index, key))
+        return index
+
+    def _explore(self) -> None:
+        """Find the ways of all new symbols and of the symbols they lead to; then learn what is known of each."""
+        first = self._known
+        while self._known < len(self.symbols):
+            symbol = self.symbols[self._known]
+            self._known += 1
+            symbol.ways = tuple(dict.fromkeys(self._ways(symbol.key)))
+        new = self.symbols[first:]
+        self._cheapest(new)
+        self._find_due(new)
+
+    def _ways(self, key: Key) -> Iterator[Way]:
+        state, top, target = key
+        accepting = target is ACCEPTING
+        if accepting and state in self.pda.accepting_states:
+            yield Way(None, (), 0)
+        for t in self.pda.transitions_at(state, top):
+            if t.read in self._banned:
+                continue
+            pushed: tuple[str | None, ...] = t.push if t.pop is not None else (*t.push, top)
+            if not accepting:
+                for children in self._chains(t.target, pushed, target):
+                    yield Way(t.read, children)
+            else:
+                for end in range(1, len(pushed) + 1):
+                    for children in self._chains(t.target, pushed[:end], target):
+                        yield Way(t.read, children)
+
+    def _chains(self, state: State, pushed: tuple[str | None, ...], target: State) -> list[tuple[int, ...]]:
+        """All ways through the states between: symbols (state, X1, p1) (p1, X2, p2) ... (.., Xn, target)."""
+        if not pushed:
+            return [()] if state == target else []
+        chains: list[tuple[State, tuple[int, ...]]] = [(state, ())]
+        for top in pushed[:-1]:
+            chains = [
+                (after, (*chain, self._index((before, top, after))))
+                for before, chain in chains
+                for after in self.exits(before, top)
+            ]
+        last = pushed[-1]
+        return [
+            (*chain, self._index((before, last, target)))
+            for before, chain in chains
+            if (self.may_accept(before, last) if target is ACCEPTING else target in self.exits(before, last))
+        ]
+
+    # -- what is known before any search ------------------------------------------------------------------------
+
+    def _cheapest(self, new: list[FlowSymbol]) -> None:
+        """The cheapest completions of each symbol: Knuth's generalisation of Dijkstra's algorithm (1977)."""
+        for name, free, by_length in (
+            ("least_steps", False, False),
+            ("least_length", False, True),
+            ("free_steps", True, False),
+            ("free_length", True, True),
+        ):
+            costs = {symbol.index: INFINITE for symbol in new}
+            heads: list[int] = []
+            totals: list[float] = []
+            open_children: list[int] = []
+            waiting: dict[int, list[int]] = {}
+            queue: list[tuple[float, int]] = []
+            for symbol in new:
+                for way in symbol.ways:
+                    if free and way.read in self.limited:
+                        continue
+                    total: float = way.moves + (LENGTH if by_length and way.read is not None else 0)
+                    missing = 0
+                    for child in way.children:
+                        if child in costs:
+                            waiting.setdefault(child, []).append(len(heads))
+                            missing += 1
+                        else:
+                            total += getattr(self.symbols[child], name)
+                    if not missing and total < INFINITE:
+                        heapq.heappush(queue, (total, symbol.index))
+                    heads.append(symbol.index)
+                    totals.append(total)
+                    open_children.append(missing)
+            while queue:
+                cost, index = heapq.heappop(queue)
+                if costs[index] < INFINITE:
+                    continue
+                costs[index] = cost
+                for number in waiting.get(index, ()):
+                    totals[number] += cost
+                    open_children[number] -= 1
+                    if not open_children[number] and totals[number] < costs[heads[number]]:
+                        heapq.heappush(queue, (totals[number], heads[number]))
+            for symbol in new:
+                setattr(symbol, name, costs[symbol.index])
+
+    def alive(self, symbol: FlowSymbol) -> list[Way]:
+        """The ways that some completion takes, limits aside."""
+        return [way for way in symbol.ways if all(self.symbols[child].least_steps < INFINITE for child in way.children)]
+
+    def _find_due(self, new: list[FlowSymbol]) -> None:
+        """Mark the symbols in whose completions a terminal with a lower bound may occur."""
+        users = self._users(new)
+        todo = [s for s in new if any(way.read in self.counters.dues for way in self.alive(s))]
+        todo += [s for s in new if any(self.symbols[child].due for way in self.alive(s) for child in way.children)]
+        while todo:
+            symbol = todo.pop()
+            if not symbol.due:
+                symbol.due = True
+                todo += (user for user, _ in users.get(symbol.index, ()))
+
+    def _users(self, symbols: list[FlowSymbol]) -> dict[int, list[tuple[FlowSymbol, Way]]]:
+        """For each symbol the ways in which it is a child, and whose they are."""
+        users: dict[int, list[tuple[FlowSymbol, Way]]] = {}
+        for symbol in symbols:
+            for way in self.alive(symbol):
+                for child in set(way.children):
+                    users.setdefault(child, []).append((symbol, way))
+        return users
+
+    def detours(self, index: int) -> dict[str, int]:
+        """For each terminal that completions of a symbol may use, by how many terminals that lengthens the shortest."""
+        if len(self._detours) != len(self.symbols):
+            self._find_detours()
+        return self._detours[index]
+
+    def _find_detours(self) -> None:
+        symbols = self.symbols
+        self._detours = [{} for _ in symbols]
+        users = self._users(symbols)
+        extra: dict[tuple[int, int], float] = {}
+        readers: dict[str, list[tuple[FlowSymbol, float]]] = {}
+        for symbol in symbols:
+            for way in self.alive(symbol):
+                length = sum(symbols[child].least_length for child in way.children) + way.moves
+                length += LENGTH if way.read is not None else 0
+                extra[symbol.index, id(way)] = length - symbol.least_length
+                if way.read is not None:
+                    readers.setdefault(way.read, []).append((symbol, length - symbol.least_length))
+        # For each terminal Dijkstra's algorithm upwards, from the symbols that read it to those that lead there.
+        for name, sources in readers.items():
+            queue = [(cost, symbol.index) for symbol, cost in sources]
+            heapq.heapify(queue)
+            while queue:
+                cost, index = heapq.heappop(queue)
+                if name in self._detours[index]:
+                    continue
+                self._detours[index][name] = int(cost // LENGTH)
+                for user, way in users.get(index, ()):
+                    if name not in self._detours[user.index]:
+                        heapq.heappush(queue, (cost + extra[user.index, id(way)], user.index))

@@ -1,0 +1,159 @@
+"""How many plans there are, and a plan at random: by distinct words and by derivations.
+
+They are the same number where every word has one derivation; where that cannot be shown by one terminal of lookahead,
+the words are listed one by one, within a budget.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from formal_llm.automata.lookahead.counting import Counting
+from formal_llm.automata.lookahead.enumeration import Enumeration, Word
+from formal_llm.automata.lookahead.flow import FlowGrammar
+from formal_llm.automata.lookahead.ll1 import tells_apart
+from formal_llm.automata.models.automaton import Stack, State
+from formal_llm.automata.models.limited import Counters, LimitedConfiguration
+from formal_llm.automata.models.limits import Bound
+from formal_llm.automata.models.pda import PDA, Transition
+
+
+class Census:
+    """Counts, and samples uniformly, the completions of configurations, by derivations and by distinct words.
+
+    Args:
+        pda: the automaton.
+        bounds: its bounds, in the order of the counters whose packed numbers are given.
+        max_length: the most terminals of a completion, where there is such a bound.
+        max_states: the budget of states of one count.
+        max_words: the budget of words where they have to be held one by one.
+    """
+
+    def __init__(
+        self, pda: PDA, bounds: Sequence[Bound], max_length: int | None, max_states: int, max_words: int = 50_000
+    ) -> None:
+        self._width = Counters(bounds).guard.bit_length()
+        if max_length is not None:
+            bounds = (*bounds, Bound(dict.fromkeys(pda.terminals, 1), 0, max_length, f"length <= {max_length}"))
+        self._pda = pda
+        self._finite = max_length is not None
+        self._counting = Counting(pda, bounds, max_states)
+        self._enumeration = Enumeration(self._counting.grammar, max_words)
+        self._told: dict[tuple[State, Stack], bool] = {}
+        self._base: FlowGrammar | None = None
+        self._listed: dict[LimitedConfiguration, list[Word]] = {}
+
+    def count(self, configuration: LimitedConfiguration, *, words: bool) -> int:
+        """The number of completions of a configuration: distinct words, or derivations.
+
+        Raises:
+            InfiniteLanguage: there are infinitely many.
+            Undecided: a budget is spent.
+        """
+        configuration = self._bounded(configuration)
+        if not words or self._unambiguous(configuration):
+            return self._derivations(configuration)
+        return len(self._list(configuration))
+
+    def sample(self, configuration: LimitedConfiguration, rng: random.Random, *, words: bool) -> Word | None:
+        """A completion, all words (or all derivations) equally likely; None where there is none.
+
+        Raises:
+            InfiniteLanguage: there are infinitely many.
+            Undecided: a budget is spent.
+        """
+        configuration = self._bounded(configuration)
+        if words and not self._unambiguous(configuration):
+            listed = self._list(configuration)
+            return rng.choice(listed) if listed else None
+        if not self._derivations(configuration):
+            return None
+        word: list[str] = []
+        while True:
+            # Stopping here is one derivation; a move is as many as complete what it leads to.
+            stops = int(not configuration.needed and self._pda.accepting(configuration.inner))
+            steps = [
+                (move, after)
+                for move in self._pda.moves(configuration.inner)
+                if (after := self._step(configuration, move))
+            ]
+            weights = [stops, *(self._derivations(after) for _, after in steps)]
+            chosen = _draw(weights, rng)
+            if not chosen:
+                return tuple(word)
+            move, configuration = steps[chosen - 1]
+            if move.read is not None:
+                word.append(move.read)
+
+    def _bounded(self, configuration: LimitedConfiguration) -> LimitedConfiguration:
+        """A configuration of the limited automaton with the bound on the length added."""
+        length = self._counting.counters.remaining >> self._width << self._width
+        return configuration._replace(remaining=configuration.remaining | length)
+
+    def _derivations(self, configuration: LimitedConfiguration) -> int:
+        (state, stack), remaining, needed = configuration
+        return self._counting.derivations(state, stack, remaining, needed)
+
+    def _unambiguous(self, configuration: LimitedConfiguration) -> bool:
+        """Whether every word is known to have one derivation."""
+        state, stack = configuration.inner
+        told = self._told.get((state, stack))
+        if told is None:
+            told = self._told[state, stack] = tells_apart(self._counting.grammar, state, stack) or self._by_factors(
+                state, stack
+            )
+        return told
+
+    def _by_factors(self, state: State, stack: Stack) -> bool:
+        """Whether a product is unambiguous since its base is, and its constraints are deterministic.
+
+        A run of the product is a run of each factor, and a deterministic one has no choice; so a word has as many runs
+        as the base has.
+        """
+        if not self._pda.factors:
+            return False
+        base, *constraints = self._pda.factors
+        if not all(map(_is_deterministic, constraints)):
+            return False
+        for _ in constraints:  # the state of a product is a pair: that of what it was made of, and the constraint's
+            state = state[0]  # type: ignore[index]
+        if self._base is None:
+            self._base = FlowGrammar(base, Counters(()))
+        return tells_apart(self._base, state, stack)
+
+    def _list(self, configuration: LimitedConfiguration) -> list[Word]:
+        listed = self._listed.get(configuration)
+        if listed is None:
+            (state, stack), remaining, needed = configuration
+            if not self._finite:
+                self._counting.check_words(state, stack, remaining, needed)
+            listed = self._listed[configuration] = self._enumeration.words(state, stack, remaining, needed)
+        return listed
+
+    def _step(self, configuration: LimitedConfiguration, move: Transition) -> LimitedConfiguration | None:
+        inner, remaining, needed = configuration
+        counters = self._counting.counters
+        if move.read is not None:
+            remaining -= counters.need.get(move.read, 0)
+            if remaining & counters.guard != counters.guard:
+                return None
+            needed = counters.pay(move.read, needed)
+        return LimitedConfiguration(self._pda.step(inner, move), remaining, needed)
+
+
+def _is_deterministic(automaton: PDA) -> bool:
+    """Whether a finite automaton has one way at most to read a word: no ε, and one transition for each terminal."""
+    found = {(t.state, t.read) for t in automaton.transitions}
+    reads = all(t.read is not None for t in automaton.transitions)
+    return reads and len(found) == len(automaton.transitions) and not automaton.uses_stack
+
+
+def _draw(weights: Sequence[int], rng: random.Random) -> int:
+    """The index of one of ``weights``, drawn in proportion to them; exact for whole numbers of any size."""
+    at = rng.randrange(sum(weights))
+    for index, weight in enumerate(weights):
+        at -= weight
+        if at < 0:
+            return index
+    raise ValueError("the weights are all 0")

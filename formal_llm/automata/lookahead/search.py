@@ -1,0 +1,288 @@
+"""Can a pushdown automaton under limits still accept, and how soon: the exact search over multisets.
+
+A state of the search is (pending symbols, what is left of the resources, what lower bounds still need). Three facts
+keep it small, and with enough budget finite:
+
+- a symbol that can be completed without limited terminals is *free*: it cannot stand in the way and is left out. While
+  lower bounds are open, free symbols that can serve them are kept, but never more copies than units are needed;
+- every other symbol takes at least one unit of a resource, so no more can be pending than units are left;
+- the order of symbols does not matter, and interchangeable terminals are one resource.
+
+Deciding this is NP-complete in general (already for grammars of the form of OpenAGI's, by a reduction from exact
+cover). So the search has a budget of states. When that is spent an integer program decides
+(:mod:`formal_llm.automata.lookahead.integer_program`), where the optional solver is installed; else the answer is
+"unknown".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from formal_llm.automata.lookahead.flow import ACCEPTING, INFINITE, FlowGrammar, FlowSymbol
+from formal_llm.automata.lookahead.resources import PackedWay
+from formal_llm.automata.lookahead.stacks import NOTHING, Profile, Profiles, Spine
+from formal_llm.automata.models.automaton import Stack, State
+
+if TYPE_CHECKING:
+    from formal_llm.automata.lookahead.integer_program import IntegerProgram
+
+_CACHE = 200_000
+
+#: The states that a search visits before it asks the integer program, where there is one. Few searches that have not
+#: ended by then end soon, and the program takes about as long as so many states (benchmarks/lookahead_tools.py).
+PATIENCE = 100
+
+#: What decided a question.
+FILTER, SEARCH, PROGRAM, BUDGET = "filter", "search", "integer program", "state budget"
+
+#: What a search may find beside a number of moves: its budget was spent before anything was certain.
+UNKNOWN = -1.0
+
+#: A way of a symbol, the symbols it leaves pending as a multiset, and the moves of the free ones that are left out.
+_Compiled = tuple[PackedWay, int, float]
+
+
+class SearchState(NamedTuple):
+    """A state of the search: what is pending, what is left of the resources, what lower bounds still need."""
+
+    pending: int
+    spine: Spine
+    left: int
+    needed: int
+
+
+class Completion:
+    """The search over one flow grammar.
+
+    Args:
+        grammar: the flow grammar.
+        max_states: how many states one query may visit before it gives up.
+        solver: whether an integer program may decide what the search does not decide soon.
+    """
+
+    def __init__(self, grammar: FlowGrammar, max_states: int, *, solver: bool = False) -> None:
+        self.grammar = grammar
+        self.counters = grammar.counters
+        self.max_states = max_states
+        self.solver = solver
+        self.profiles = Profiles(grammar)
+        self.multisets = self.profiles.multisets
+        self._version = 0
+
+    @cached_property
+    def program(self) -> IntegerProgram | None:
+        """The integer program; None where it is switched off or not installed."""
+        from formal_llm.automata.lookahead.integer_program import IntegerProgram, installed
+
+        return IntegerProgram(self.profiles) if self.solver and installed() else None
+
+    def _forget(self) -> None:
+        """Drop what was concluded from an older version of the grammar."""
+        if self._version != self.profiles.version:
+            self._version = self.profiles.version
+            self._memo: dict[SearchState, float] = {}
+            self._by_program: set[SearchState] = set()
+            self._finished: dict[tuple[int, Spine, int, int], tuple[float, str]] = {}
+            self._compiled: dict[int, tuple[_Compiled, ...]] = {}
+
+    def steps(self, profile: Profile, remaining: int, needed: int) -> float:
+        """Moves of *some* completion; infinite when there is none, ``UNKNOWN`` when the budget is spent."""
+        return self.decide(profile, remaining, needed)[0]
+
+    def decide(self, profile: Profile, remaining: int, needed: int) -> tuple[float, str]:
+        """(as :meth:`steps`, what decided it)."""
+        if profile.least_steps == INFINITE:
+            return INFINITE, FILTER
+        if needed and profile.paid:
+            needed = self.counters.less(needed, profile.paid)
+        remaining -= profile.promised
+        if remaining & self.counters.guard != self.counters.guard:
+            return INFINITE, FILTER
+        found, how = self._decide(profile.pending, profile.spine, self.profiles.resources.of(remaining), needed)
+        return (found if found == UNKNOWN else found + profile.free_steps), how
+
+    def finish(self, pending: int, spine: Spine, left: int, needed: int) -> float:
+        """Moves that complete what is pending, when ``left`` is left of the resources; else as :meth:`steps`."""
+        return self._decide(pending, spine, left, needed)[0]
+
+    def _decide(self, pending: int, spine: Spine, left: int, needed: int) -> tuple[float, str]:
+        if self._version != self.profiles.version:
+            self._forget()
+        key = (pending, spine, left, needed)
+        found = self._finished.get(key)
+        if found is None:
+            if len(self._finished) > _CACHE:
+                self._finished.clear()
+            found = self._finished[key] = self._finish(pending, spine, left, needed)
+        return found
+
+    def _finish(self, pending: int, spine: Spine, left: int, needed: int) -> tuple[float, str]:
+        begin = self._normal(pending, spine, left, needed)
+        if begin is None:
+            return INFINITE, FILTER
+        cost, state = begin
+        if not state.pending and state.spine is None and not state.needed:
+            return cost, FILTER
+        found = self._memo.get(state)
+        if found is None:
+            found = self._solve(state)
+        if found == UNKNOWN:
+            return UNKNOWN, BUDGET
+        return found + cost, PROGRAM if state in self._by_program else SEARCH
+
+    def _solve(self, state: SearchState) -> float:
+        """The search with a little patience, the integer program, the search with the whole budget."""
+        program = self.program
+        if program is None:
+            return self._search(state, self.max_states)
+        found = self._search(state, min(PATIENCE, self.max_states))
+        if found == UNKNOWN:
+            decided = program.decide(state)
+            if decided is not None:
+                self._memo[state] = decided
+                self._by_program.add(state)
+                return decided
+            if self.max_states > PATIENCE:
+                del self._memo[state]
+                found = self._search(state, self.max_states)
+        return found
+
+    def _normal(self, pending: int, spine: Spine, left: int, needed: int) -> tuple[float, SearchState] | None:
+        """Leave out what is free; None where some resource cannot pay what all pending symbols take at least."""
+        cost: float = 0
+        if not needed:
+            free = pending & self.multisets.free
+            if free:
+                for symbol, count, _ in self.multisets.items(free):
+                    cost += symbol.free_steps * count
+                pending -= free
+        toll = total = 0
+        useful = False
+        for symbol, count, unit in self.multisets.items(pending):
+            if symbol.free:
+                useful = True
+                spare = count - self.counters.units(needed)
+                if spare > 0:
+                    pending -= spare * unit
+                    cost += symbol.free_steps * spare
+            else:
+                useful = useful or symbol.due
+                toll += self.profiles.resources.toll[symbol.index] * count
+                total += self.profiles.resources.tollsum[symbol.index] * count
+        if needed and not useful and spine is None:
+            return None
+        if total and not self.profiles.resources.cover(left, toll, total):
+            return None
+        if needed and not self.profiles.resources.covers_due(left, needed):
+            return None
+        return cost, SearchState(pending, spine, left, needed)
+
+    def _search(self, root: SearchState, max_states: int) -> float:
+        memo = self._memo
+        if len(memo) > _CACHE:
+            memo.clear()
+            self._by_program.clear()
+        visited = {root}
+        frames: list[tuple[SearchState, float, Iterator[tuple[float, SearchState]]]] = [(root, 0, self._expand(root))]
+        unsure = False
+        while frames:
+            for cost, state in frames[-1][2]:
+                if not state.pending and state.spine is None and not state.needed:
+                    return self._found(frames, cost)
+                known = memo.get(state)
+                if known == UNKNOWN:
+                    unsure = True
+                elif known is not None and known < INFINITE:
+                    return self._found(frames, cost + known)
+                elif known is None and state not in visited:
+                    if len(visited) >= max_states:
+                        memo[root] = UNKNOWN
+                        return UNKNOWN
+                    visited.add(state)
+                    frames.append((state, cost, self._expand(state)))
+                    break
+            else:
+                frames.pop()
+        if unsure:
+            memo[root] = UNKNOWN
+            return UNKNOWN
+        memo.update(dict.fromkeys(visited, INFINITE))
+        return INFINITE
+
+    def _found(
+        self, frames: list[tuple[SearchState, float, Iterator[tuple[float, SearchState]]]], cost: float
+    ) -> float:
+        for state, arrival, _ in reversed(frames):
+            self._memo[state] = cost
+            cost += arrival
+        return cost
+
+    def _compile(self, symbol: FlowSymbol) -> tuple[_Compiled, ...]:
+        """The ways of a symbol with their children as a packed multiset, and the moves of those left out."""
+        compiled = self._compiled.get(symbol.index)
+        if compiled is None:
+            made: list[_Compiled] = []
+            for way in self.profiles.resources.ways[symbol.index]:
+                pending = 0
+                cost: float = way.steps
+                for child in way.children:
+                    one = self.grammar.symbols[child]
+                    if one.free and not one.due:
+                        cost += one.free_steps
+                    else:
+                        pending += self.multisets.unit(child)
+                made.append((way, pending, cost))
+            made.sort(key=lambda entry: (entry[1].bit_count(), entry[2]))
+            compiled = self._compiled[symbol.index] = tuple(made)
+        return compiled
+
+    def _choose(self, state: SearchState) -> tuple[int, list[_Compiled]]:
+        """The pending symbol with the fewest ways left: its unit and those ways."""
+        guard, left = self.profiles.resources.guard, state.left
+        best: tuple[int, list[_Compiled]] | None = None
+        for symbol, _, unit in self.multisets.items(state.pending):
+            ways = [entry for entry in self._compile(symbol) if (left - entry[0].need) & guard == guard]
+            if best is None or len(ways) < len(best[1]):
+                best = (unit, ways)
+                if len(ways) <= 1:
+                    break
+        assert best is not None
+        return best
+
+    def _expand(self, state: SearchState) -> Iterator[tuple[float, SearchState]]:
+        for cost, following in self._successors(state):
+            normal = self._normal(*following)
+            if normal is not None:
+                yield cost + normal[0], normal[1]
+
+    def _successors(self, state: SearchState) -> Iterator[tuple[float, SearchState]]:
+        pending, spine, left, needed = state
+        if spine is not None:
+            yield from self._open_spine(state, *spine)
+        elif pending:
+            unit, ways = self._choose(state)
+            for way, children, cost in ways:
+                due = needed
+                if due:
+                    for name in way.reads:
+                        due = self.counters.pay(name, due)
+                yield cost, SearchState(pending - unit + children, None, left - way.need, due)
+
+    def _open_spine(self, state: SearchState, at: State, stack: Stack) -> Iterator[tuple[float, SearchState]]:
+        """The ways to work off the top of the open part: accept before it is popped, or pop it in some state."""
+        for symbol, target in self.profiles.resolve(at, stack.top):
+            whole = self.profiles.on_top(
+                symbol, NOTHING if target is ACCEPTING else self.profiles.profile(target, stack.rest)
+            )
+            if whole.least_steps == INFINITE:
+                continue
+            left, needed = state.left, state.needed
+            if whole.promised:
+                left -= self.profiles.resources.need(whole.promised)
+                if left & self.profiles.resources.guard != self.profiles.resources.guard:
+                    continue
+            if needed and whole.paid:
+                needed = self.counters.less(needed, whole.paid)
+            yield whole.free_steps, SearchState(state.pending + whole.pending, whole.spine, left, needed)

@@ -1,0 +1,146 @@
+"""The cheapest completion of a configuration, in moves or in terminals: A* over the states of the completion search.
+
+What remains is estimated by the cheapest completions without limits, which never overrate.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from formal_llm.automata.lookahead.flow import ACCEPTING, INFINITE, LENGTH, FlowSymbol
+from formal_llm.automata.lookahead.search import UNKNOWN, Completion, SearchState
+from formal_llm.automata.lookahead.stacks import Spine
+from formal_llm.automata.models.automaton import Stack, State
+
+
+class _Measure(NamedTuple):
+    """What a search for the cheapest completion counts: attributes of a symbol, and the price of a terminal."""
+
+    least: str
+    free: str
+    per_terminal: int = 0
+
+
+class Cheapest:
+    """The search for the cheapest, beside the ``completion`` search of the same grammar."""
+
+    def __init__(self, completion: Completion) -> None:
+        self.completion = completion
+        self.profiles = completion.profiles
+        self.multisets = completion.multisets
+        self.counters = completion.counters
+        self.grammar = completion.grammar
+        self.max_states = completion.max_states
+
+    def find(
+        self, state: State, stack: Stack, remaining: int, needed: int, *, by_length: bool, max_states: int | None = None
+    ) -> float:
+        """The least moves, or the least length (in the unit of :data:`flow.LENGTH`), of a completion.
+
+        Infinite when there is none, ``UNKNOWN`` when the budget is spent. A* over the same states; what remains is
+        estimated by the cheapest completions without limits, which never overrate.
+        """
+        found = self.completion.steps(self.profiles.profile(state, stack), remaining, needed)
+        if found == INFINITE:
+            return INFINITE
+        measure = (
+            _Measure("least_length", "free_length", LENGTH) if by_length else _Measure("least_steps", "free_steps")
+        )
+        begin = self._weigh(measure, [], (state, stack), self.profiles.resources.of(remaining), needed)
+        if begin is None:
+            return INFINITE
+        best: dict[SearchState, float] = {begin[1]: begin[0]}
+        queue = [(begin[0] + begin[2], 0, begin[1])]
+        tie = 0
+        done: set[SearchState] = set()
+        while queue:
+            _, _, now = heapq.heappop(queue)
+            if now in done:
+                continue
+            cost = best[now]
+            if not now.pending and now.spine is None and not now.needed:
+                return cost
+            if len(done) >= (self.max_states if max_states is None else max_states):
+                return UNKNOWN
+            done.add(now)
+            for extra, following, estimate in self._weighed_successors(measure, now):
+                total = cost + extra
+                if total < best.get(following, INFINITE):
+                    best[following] = total
+                    tie += 1
+                    heapq.heappush(queue, (total + estimate, tie, following))
+        return INFINITE
+
+    def _weigh(
+        self, measure: _Measure, symbols: list[FlowSymbol], spine: Spine, left: int, needed: int, pending: int = 0
+    ) -> tuple[float, SearchState, float] | None:
+        """A state with its certain costs taken out: (those costs, the state, an estimate of the rest)."""
+        cost: float = 0
+        estimate: float = 0
+        symbols = list(symbols)
+        while spine is not None:
+            state, stack = spine
+            ways = [
+                (symbol, target)
+                for symbol, target in self.profiles.resolve(state, stack.top)
+                if target is ACCEPTING or self.profiles.profile(target, stack.rest).least_steps < INFINITE
+            ]
+            if len(ways) > 1:
+                break
+            if not ways:
+                return None
+            symbols.append(ways[0][0])
+            spine = None if ways[0][1] is ACCEPTING else (ways[0][1], stack.rest)
+        for symbol in symbols:
+            name = self.profiles.resources.leaves.get(symbol.index)
+            if name is not None:
+                left -= self.profiles.resources.need(self.counters.need.get(name, 0))
+                if left & self.profiles.resources.guard != self.profiles.resources.guard:
+                    return None
+                needed = self.counters.pay(name, needed)
+                cost += 1 + measure.per_terminal
+            else:
+                pending += self.multisets.unit(symbol.index)
+        toll = total = 0
+        for symbol, count, unit in self.multisets.items(pending):
+            least = getattr(symbol, measure.least)
+            if least == INFINITE:
+                return None
+            if least == getattr(symbol, measure.free):
+                # No more copies can help a lower bound than units are needed; the cheapest is best for the others.
+                spare = max(0, count - (self.counters.units(needed) if symbol.due else 0))
+                pending -= spare * unit
+                cost += least * spare
+                count -= spare
+            if count:
+                estimate += least * count
+                toll += self.profiles.resources.toll[symbol.index] * count
+                total += self.profiles.resources.tollsum[symbol.index] * count
+        if total and not self.profiles.resources.cover(left, toll, total):
+            return None
+        if needed:
+            estimate = max(estimate, measure.per_terminal * self.counters.reads(needed))
+        return cost, SearchState(pending, spine, left, needed), estimate
+
+    def _weighed_successors(self, measure: _Measure, state: SearchState) -> Iterator[tuple[float, SearchState, float]]:
+        pending, spine, left, needed = state
+        following: list[tuple[float, tuple[float, SearchState, float] | None]] = []
+        if spine is not None:
+            for symbol, target in self.profiles.resolve(spine[0], spine[1].top):
+                rest = None if target is ACCEPTING else (target, spine[1].rest)
+                following.append((0, self._weigh(measure, [symbol], rest, left, needed, pending)))
+        elif pending:
+            symbol, _, unit = next(self.multisets.items(pending))
+            for way in self.profiles.resources.ways[symbol.index]:
+                if (left - way.need) & self.profiles.resources.guard == self.profiles.resources.guard:
+                    due = needed
+                    for name in way.reads:
+                        due = self.counters.pay(name, due)
+                    children = [self.grammar.symbols[child] for child in way.children]
+                    cost = way.steps + measure.per_terminal * len(way.reads)
+                    following.append((cost, self._weigh(measure, children, None, left - way.need, due, pending - unit)))
+        for price, weighed in following:
+            if weighed is not None:
+                yield price + weighed[0], weighed[1], weighed[2]

@@ -1,0 +1,228 @@
+"""What a stack asks for: the way from stacks to multisets.
+
+The stack of a pushdown automaton becomes a :class:`Profile`: a multiset of flow symbols and a few sums. A profile is
+made from the profile of the stack below, so on a stack that grows and shrinks it costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from formal_llm.automata.lookahead.flow import ACCEPTING, INFINITE, FlowGrammar, FlowSymbol
+from formal_llm.automata.lookahead.resources import Resources
+from formal_llm.automata.models.automaton import Stack, State
+
+_BITS = 32
+_COUNT = (1 << _BITS) - 1
+_CACHE = 200_000
+
+#: The part of a stack, and the state above it, where it is open how its symbols will be worked off.
+Spine = tuple[State, Stack] | None
+
+
+class Profile(NamedTuple):
+    """What a stack asks for, whatever is read before.
+
+    Attributes:
+        pending: the symbols that are not free, packed with their counts.
+        spine: the part of the stack where it is open in which state a symbol will be popped.
+        promised: what terminals waiting on the stack will take from the upper bounds (as the counters pack it).
+        paid: what they will pay to the lower bounds, packed.
+        free_steps: moves that complete all that is not in ``pending`` or ``spine``.
+        least_steps: moves that any completion needs at least; infinite where there is none.
+        least_length: the same for terminals, in the unit of :data:`flow.LENGTH`.
+    """
+
+    pending: int
+    spine: Spine
+    promised: int
+    paid: int
+    free_steps: float
+    least_steps: float
+    least_length: float
+
+
+NOTHING = Profile(0, None, 0, 0, 0, 0, 0)
+DEAD = Profile(0, None, 0, 0, INFINITE, INFINITE, INFINITE)
+
+
+class Multisets:
+    """Multisets of flow symbols, each packed into one number: a field of bits for the count of each symbol.
+
+    Fields are handed out as symbols turn up, so that numbers stay small in large grammars. ``unit`` is one of a symbol;
+    sums of units are multisets.
+    """
+
+    def __init__(self, grammar: FlowGrammar) -> None:
+        self._grammar = grammar
+        self._fields: list[FlowSymbol] = []
+        self._units: dict[int, int] = {}
+        #: All bits of the fields of free symbols.
+        self.free = 0
+
+    def unit(self, index: int) -> int:
+        """One of the symbol with this index."""
+        unit = self._units.get(index)
+        if unit is None:
+            shift = len(self._fields) * _BITS
+            unit = self._units[index] = 1 << shift
+            symbol = self._grammar.symbols[index]
+            self._fields.append(symbol)
+            if symbol.free:
+                self.free |= _COUNT << shift
+        return unit
+
+    def items(self, pending: int) -> Iterator[tuple[FlowSymbol, int, int]]:
+        """(symbol, count, unit) of each symbol in a multiset."""
+        while pending:
+            place = ((pending & -pending).bit_length() - 1) // _BITS
+            shift = place * _BITS
+            count = pending >> shift & _COUNT
+            yield self._fields[place], count, 1 << shift
+            pending -= count << shift
+
+
+class Profiles:
+    """The profiles of stacks, for one flow grammar.
+
+    Attributes:
+        grammar: the flow grammar.
+        counters: its bounds, packed.
+        resources: its resources, as the grammar is known now.
+        multisets: how multisets of its symbols are packed.
+        version: changes whenever the grammar has learnt symbols; profiles from before are stale then.
+    """
+
+    def __init__(self, grammar: FlowGrammar) -> None:
+        self.grammar = grammar
+        self.counters = grammar.counters
+        self.multisets = Multisets(grammar)
+        self.version = 0
+        self._profiles: dict[tuple[State, Stack], Profile] = {}
+        start = grammar.pda.start()
+        self.resolve(start.state, start.stack.top)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """Take in the symbols that the grammar has learnt since; what was concluded without them is forgotten."""
+        self.resources = Resources(self.grammar, exchange=not self.grammar.open)
+        self._symbols = len(self.grammar.symbols)
+        self.version += 1
+        self._profiles.clear()
+        self._below_cache: dict[tuple[State, Stack], Profile] = {}
+
+    def profile(self, state: State, stack: Stack) -> Profile:
+        """The profile of a stack worked off from ``state``."""
+        found = self._profiles.get((state, stack))
+        if found is None:
+            found = self._make_profile(state, stack)
+            if len(self.grammar.symbols) != self._symbols:
+                self._refresh()
+                found = self._make_profile(state, stack)
+        return found
+
+    def below(self, state: State, stack: Stack) -> Profile | None:
+        """The profile of what lies under the top, where it is sure in which state it will be reached."""
+        found = self._below_cache.get((state, stack))
+        if found is None:
+            ways = self.resolve(state, stack.top)
+            if len(ways) != 1:
+                return None
+            target = ways[0][1]
+            found = NOTHING if target is ACCEPTING else self.profile(target, stack.rest)
+            self._below_cache[state, stack] = found
+        return found
+
+    def detours(self, state: State, stack: Stack) -> dict[str, int]:
+        """For each terminal that a completion may use, limits aside, by how many terminals that lengthens it."""
+        found: dict[str, int] = {}
+        states: dict[State, None] = {state: None}
+        while states:
+            ways = [way for at in states for way in self.resolve(at, stack.top)]
+            for symbol, _ in ways:
+                for name, extra in self.grammar.detours(symbol.index).items():
+                    if extra < found.get(name, extra + 1):
+                        found[name] = extra
+            states = dict.fromkeys(target for _, target in ways if target is not ACCEPTING)
+            stack = stack.rest
+        return found
+
+    def resolve(self, state: State, top: str | None) -> list[tuple[FlowSymbol, State]]:
+        """The ways to be done with the top of a stack: accept before it is popped, or pop it in some state."""
+        targets: list[State] = [ACCEPTING] if self.grammar.may_accept(state, top) else []
+        if top is not None:
+            targets += self.grammar.exits(state, top)
+        return [(self.grammar.symbol(state, top, target), target) for target in targets]
+
+    def _make_profile(self, state: State, stack: Stack) -> Profile:
+        if len(self._profiles) > _CACHE:
+            self._profiles.clear()
+            self._below_cache.clear()
+        # Down the stack until everything is known, then up again: no recursion, stacks may be deep.
+        levels: list[tuple[Stack, dict[State, list[tuple[FlowSymbol, State]]]]] = []
+        states: list[State] = [state]
+        node = stack
+        while states:
+            ways = {at: self.resolve(at, node.top) for at in states}
+            levels.append((node, ways))
+            below = dict.fromkeys(target for group in ways.values() for _, target in group if target is not ACCEPTING)
+            node = node.rest
+            states = [at for at in below if (at, node) not in self._profiles]
+        for node, ways in reversed(levels):
+            for at, group in ways.items():
+                self._profiles[at, node] = self._combine(at, node, group)
+        return self._profiles[state, stack]
+
+    def _combine(self, state: State, stack: Stack, ways: list[tuple[FlowSymbol, State]]) -> Profile:
+        whole = [
+            profile
+            for symbol, target in ways
+            if (profile := self.on_top(symbol, self._below(target, stack))).least_steps < INFINITE
+        ]
+        if not whole:
+            return DEAD
+        if len(whole) == 1:
+            return whole[0]
+        return NOTHING._replace(
+            spine=(state, stack),
+            least_steps=min(profile.least_steps for profile in whole),
+            least_length=min(profile.least_length for profile in whole),
+        )
+
+    def _below(self, target: State, stack: Stack) -> Profile:
+        return NOTHING if target is ACCEPTING else self._profiles[target, stack.rest]
+
+    def on_top(self, symbol: FlowSymbol, below: Profile) -> Profile:
+        """The profile of a stack when ``symbol`` has to be worked off before what is below."""
+        if below.least_steps == INFINITE or symbol.least_steps == INFINITE:
+            return DEAD
+        steps, length = below.least_steps + symbol.least_steps, below.least_length + symbol.least_length
+        name = self.resources.leaves.get(symbol.index)
+        if name is not None:
+            promised = below.promised + self.counters.need.get(name, 0)
+            if (self.counters.remaining - promised) & self.counters.guard != self.counters.guard:
+                return DEAD
+            paid = self.counters.earn(name, below.paid)
+            return Profile(below.pending, below.spine, promised, paid, below.free_steps + 1, steps, length)
+        if symbol.free and not symbol.due:
+            free = below.free_steps + symbol.free_steps
+            return below._replace(free_steps=free, least_steps=steps, least_length=length)
+        pending = below.pending + self.multisets.unit(symbol.index)
+        return below._replace(pending=pending, least_steps=steps, least_length=length)
+
+    def delta(self, state: State, pushed: tuple[str, ...]) -> Profile:
+        """What symbols on top add to the profile of the stack below, where each can be done with in one way only."""
+        chain = []
+        for top in pushed:
+            ways = self.resolve(state, top)
+            if not ways:
+                return DEAD
+            symbol, state = ways[0]
+            chain.append(symbol)
+            if state is ACCEPTING:
+                break
+        added = NOTHING
+        for symbol in reversed(chain):
+            added = self.on_top(symbol, added)
+        return added

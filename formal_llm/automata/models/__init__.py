@@ -1,0 +1,1 @@
+"""The values: symbols, limits, grammars, automata, formulas, behaviours, flowcharts."""

@@ -1,0 +1,213 @@
+"""Behaviours: in which order an agent may act.
+
+A behaviour has states, each with the text that announces it ("[Thought]"), and a formula over them that says which
+sequences of states are allowed (Crouse et al. 2023, arXiv 2310.08535). A state whose text is followed by what the
+environment says, the observation of a tool call for instance, has the flag ``env-input``.
+
+A behaviour is a finite automaton: :attr:`Behaviour.pda` is the smallest one. So it can be planned with, drawn, and put
+on top of a grammar, ``grammar & behaviour``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+from types import MappingProxyType
+
+from formal_llm.automata.languages.cfg_warnings import Diagnostic
+from formal_llm.automata.models.automaton import Intersectable
+from formal_llm.automata.models.cfg import CFG, Symbol
+from formal_llm.automata.models.dfa import DFA, finite_pda, minimal_dfa
+from formal_llm.automata.models.formula import Always, Formula
+from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.notation.formula import satisfied_by_one
+from formal_llm.errors import AutomatonError, NotationError
+from formal_llm.pictures.picture import Drawable, Picture
+
+#: The flag of a state whose text comes from the environment.
+ENV_INPUT = "env-input"
+
+
+@dataclass(frozen=True, slots=True)
+class BehaviourState:
+    """A state of a behaviour.
+
+    Attributes:
+        name: what formulas call it.
+        text: the text that announces it; empty where there is none.
+        flags: what else is known of it, without the colon: ``env-input``.
+    """
+
+    name: str
+    text: str = ""
+    flags: frozenset[str] = frozenset()
+
+    @property
+    def from_environment(self) -> bool:
+        """Whether the environment, and not the agent, says what follows the text."""
+        return ENV_INPUT in self.flags
+
+
+@dataclass(frozen=True, eq=False)
+class Behaviour(Drawable, Intersectable):
+    """States, and a formula for the allowed sequences of them.
+
+    Args:
+        name: what it is called.
+        states: the states, in the order in which options are shown; a name alone is a state without text.
+        formula: which sequences of states are allowed.
+
+    Raises:
+        AutomatonError: two states of one name, an unknown state in the formula, a formula that no sequence satisfies.
+        Undecided: the formula needs too large an automaton.
+
+    Warnings that do not make it unusable are in :attr:`warnings`.
+    """
+
+    name: str
+    states: Mapping[str, BehaviourState]
+    formula: Formula
+
+    def __init__(self, name: str, states: Iterable[BehaviourState | str], formula: Formula) -> None:
+        made = [BehaviourState(state) if isinstance(state, str) else state for state in states]
+        by_name = {state.name: state for state in made}
+        if len(by_name) < len(made):
+            raise AutomatonError(f"two states of {name} have the same name")
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "states", MappingProxyType(by_name))
+        object.__setattr__(self, "formula", formula)
+        for unknown in formula.names:
+            if unknown not in by_name:
+                raise AutomatonError(CFG.unknown("state", unknown, by_name))
+        for part in formula.walk():
+            if isinstance(part, Always) and not satisfied_by_one(part.parts[0], by_name):
+                raise AutomatonError(f"no single state satisfies what is inside {part}")
+        if not self.dfa.accepting:
+            raise AutomatonError("no sequence of states satisfies the formula")
+
+    # -- reading and writing ------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_string(cls, text: str, *, file: str | None = None) -> Behaviour:
+        """Read the notation of ``.agent`` files.
+
+        Warns with :class:`~formal_llm.errors.GrammarWarning` for each thing that looks like a mistake but is legal.
+
+        Raises:
+            NotationError: with line, column, a caret and what was expected there.
+            Undecided: the formula needs too large an automaton.
+        """
+        from formal_llm.automata.notation.behaviour import read_behaviour
+
+        return read_behaviour(text, file=file)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Behaviour:
+        """Read an ``.agent`` file (UTF-8, with or without a byte order mark)."""
+        from formal_llm.automata.notation.behaviour import read_behaviour
+        from formal_llm.automata.notation.source import read_file
+
+        return read_behaviour(read_file(path, NotationError), file=str(path))
+
+    @classmethod
+    def load(cls, name: str) -> Behaviour:
+        """The behaviour that is meant: an ``.agent`` file by its path, or a shipped one by its name (``"react"``).
+
+        Raises:
+            ResourceNotFound: there is neither.
+        """
+        from formal_llm import authored
+
+        return cls.from_file(authored.find("agents", name, (".agent",)))
+
+    def __str__(self) -> str:
+        from formal_llm.automata.notation.behaviour import write_behaviour
+
+        return write_behaviour(self)
+
+    def __repr__(self) -> str:
+        return f"<Behaviour {self.name}: {len(self.states)} states, {self.formula}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Behaviour):
+            return NotImplemented
+        mine = (self.name, list(self.states.values()), self.formula)
+        return mine == (other.name, list(other.states.values()), other.formula)
+
+    def __hash__(self) -> int:
+        return hash((self.name, tuple(self.states), self.formula))
+
+    # -- as an automaton ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def dfa(self) -> DFA:
+        """The smallest automaton for the allowed sequences, as plain data."""
+        return minimal_dfa(self.formula, self.states)
+
+    @cached_property
+    def symbols(self) -> Mapping[str, Symbol]:
+        """What a person reads for the states: their texts as labels."""
+        return MappingProxyType({name: Symbol(state.text) for name, state in self.states.items() if state.text})
+
+    @property
+    def terminals(self) -> Mapping[str, BehaviourState]:
+        """The states, which are the terminals of the automaton."""
+        return self.states
+
+    @cached_property
+    def pda(self) -> PDA:
+        """The smallest automaton for the allowed sequences; its stack stays empty, its terminals are the states."""
+        return finite_pda(self.dfa, name=self.name, symbols=self.symbols)
+
+    def accepts(self, word: Iterable[str]) -> bool:
+        """Whether a sequence of states is allowed and complete."""
+        return self.dfa.accepts(word)
+
+    def next_states(self, prefix: Iterable[str] = ()) -> tuple[str, ...]:
+        """The states that can follow, so that the sequence can still be completed; in the order of declaration.
+
+        None for a prefix that no allowed sequence begins with, and for one that is complete and cannot go on;
+        :meth:`accepts` tells these apart.
+        """
+        state = self.dfa.run(prefix)
+        return () if state is None else tuple(self.dfa.table[state])
+
+    # -- checks and pictures ------------------------------------------------------------------------------------
+
+    @cached_property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What is legal and still looks like a mistake.
+
+        Kinds: ``"unused"`` (a state that no allowed sequence holds) and ``"impossible"`` (such a state that the formula
+        names), ``"same text"`` (two states that can come at the same point and have the same text: only then can a
+        reader of the texts not tell which state it is), ``"empty"`` (the empty sequence is allowed).
+        """
+        return tuple(self._check())
+
+    def _check(self) -> Iterable[Diagnostic]:
+        possible = {name for row in self.dfa.table for name in row}
+        for name in self.states:
+            if name not in possible:
+                kind, what = (
+                    ("impossible", "can never come") if name in self.formula.names else ("unused", "is not used")
+                )
+                yield Diagnostic(kind, name, f"the state {name} {what}: no allowed sequence holds it")
+        for one, other in combinations(self.states.values(), 2):
+            together = any(one.name in row and other.name in row for row in self.dfa.table)
+            if one.text and one.text == other.text and together:
+                yield Diagnostic(
+                    "same text",
+                    other.name,
+                    f"{one.name} and {other.name} can come at the same point and have the same text {one.text!r}",
+                    "give one of them another text",
+                )
+        if 0 in self.dfa.accepting:
+            yield Diagnostic("empty", "", "the empty sequence is allowed, so the agent may stop before it begins")
+
+    def _picture(self) -> Picture:
+        from formal_llm.automata.drawing.pda import pda_picture
+
+        return pda_picture(self.pda)

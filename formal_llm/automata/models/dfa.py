@@ -1,0 +1,247 @@
+"""From a formula to its minimal finite automaton.
+
+The derivative of a formula by a state a is the formula for what may follow a: { w : aw in L(f) } (Brzozowski 1964). The
+derivatives of a formula by all sequences are, up to the normal form of :mod:`formal_llm.automata.models.formula`,
+finitely many; they are the states of a deterministic automaton, and a state accepts where its formula holds ε.
+Partition refinement makes it the smallest one (Hopcroft 1971).
+
+Names that the formula does not mention all behave alike, so one stands for all of them until the table is written out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
+from typing import NamedTuple
+
+from formal_llm.automata.models.cfg import Symbol
+from formal_llm.automata.models.formula import (
+    ANY,
+    EMPTY,
+    EVERYTHING,
+    NOTHING,
+    Always,
+    And,
+    Atom,
+    Eventually,
+    Formula,
+    Next,
+    Not,
+    Or,
+    Until,
+    and_,
+    next_,
+    not_,
+    or_,
+    until,
+)
+from formal_llm.automata.models.pda import PDA, Transition
+from formal_llm.errors import Undecided
+
+#: How many derivatives are made at most: nested complements can have more than could ever be stored.
+MAX_STATES = 20_000
+#: How many different states the name of a state of the automaton lists.
+_LISTED = 3
+
+
+def derivative(formula: Formula, state: str) -> Formula:
+    """What may follow ``state``: the formula for { w : state w in L(formula) }."""
+    match formula:
+        case Atom(name=name):
+            return EMPTY if name == state else NOTHING
+        case Next((first, *rest)):
+            after = next_(derivative(first, state), *rest)
+            return or_(after, derivative(next_(*rest), state)) if first.nullable else after
+        case Or(parts):
+            return or_(*(derivative(part, state) for part in parts))
+        case And(parts):
+            return and_(*(derivative(part, state) for part in parts))
+        case Not((inner,)):
+            return not_(derivative(inner, state))
+        case Until((body, end), least, most):
+            # A body that may be empty has no lower bound (see until), so taking one repetition off is right also there.
+            fewer = until(body, end, max(least - 1, 0), None if most is None else most - 1)
+            after = next_(derivative(body, state), fewer)
+            return after if least else or_(after, derivative(end, state))
+        case Eventually((inner,)):
+            if inner.nullable:
+                return EVERYTHING
+            return or_(next_(derivative(inner, state), EVERYTHING), formula)
+        case Always((inner,)):
+            return formula if derivative(inner, state).nullable else NOTHING
+    return EMPTY if formula == ANY else NOTHING
+
+
+class DFA(NamedTuple):
+    """A deterministic finite automaton as plain data; its states are 0, 1, ..., and it starts in 0.
+
+    Attributes:
+        table: for each state, where each name leads from which acceptance can be reached; others are left out.
+        accepting: the final states; empty for the empty language.
+    """
+
+    table: tuple[Mapping[str, int], ...]
+    accepting: frozenset[int]
+
+    def run(self, word: Iterable[str]) -> int | None:
+        """The state after ``word``, None where no accepted word begins with it."""
+        state = 0
+        for name in word:
+            following = self.table[state].get(name)
+            if following is None:
+                return None
+            state = following
+        return state if self.accepting else None
+
+    def accepts(self, word: Iterable[str]) -> bool:
+        """Whether ``word`` leads to a final state."""
+        return self.run(word) in self.accepting
+
+
+def minimal_dfa(formula: Formula, alphabet: Iterable[str], *, max_states: int = MAX_STATES) -> DFA:
+    """The smallest automaton for the sequences over ``alphabet`` that are in ``formula``.
+
+    Names of the formula that are not in the alphabet stand nowhere.
+
+    Raises:
+        Undecided: the formula has more than ``max_states`` derivatives.
+    """
+    letters = tuple(dict.fromkeys(alphabet))
+    named = set(formula.names)
+    other = next((letter for letter in letters if letter not in named), None)
+    kinds = [letter for letter in letters if letter in named or letter == other]
+    #: For each letter the column of the one that stands for it.
+    column = {letter: kinds.index(letter if letter in named else other or "") for letter in letters}
+
+    numbers: dict[Formula, int] = {formula: 0}
+    table: list[list[int]] = []
+    formulas = deque([formula])
+    while formulas:
+        now = formulas.popleft()
+        row = []
+        for kind in kinds:
+            after = derivative(now, kind)
+            if after not in numbers:
+                if len(numbers) >= max_states:
+                    raise Undecided(
+                        f"the formula needs an automaton of more than {max_states} states; "
+                        "bound repetitions by smaller numbers, or nest fewer of not, and, eventually"
+                    )
+                numbers[after] = len(numbers)
+                formulas.append(after)
+            row.append(numbers[after])
+        table.append(row)
+    accepting = {number for now, number in numbers.items() if now.nullable}
+
+    blocks = _equivalent(table, accepting)
+    alive = _reaching(table, accepting)
+    # Blocks are numbered in the order in which they are reached from the start, which is that of the derivatives.
+    found = {blocks[0]: 0}
+    rows: list[dict[str, int]] = []
+    todo = deque([0])
+    while todo:
+        state = todo.popleft()
+        following: dict[str, int] = {}
+        for letter in letters:
+            target = table[state][column[letter]]
+            if target in alive:
+                if blocks[target] not in found:
+                    found[blocks[target]] = len(found)
+                    todo.append(target)
+                following[letter] = found[blocks[target]]
+        rows.append(following)
+    return DFA(tuple(rows), frozenset(found[blocks[state]] for state in accepting if blocks[state] in found))
+
+
+def _reaching(table: Sequence[Sequence[int]], accepting: Iterable[int]) -> set[int]:
+    """The states from which a final state can be reached."""
+    before: list[list[int]] = [[] for _ in table]
+    for state, row in enumerate(table):
+        for target in row:
+            before[target].append(state)
+    alive = set(accepting)
+    todo = list(alive)
+    while todo:
+        new = [state for state in before[todo.pop()] if state not in alive]
+        alive.update(new)
+        todo += new
+    return alive
+
+
+def _equivalent(table: Sequence[Sequence[int]], accepting: set[int]) -> list[int]:
+    """For each state of a complete automaton the number of its class of equivalent states (Hopcroft's algorithm)."""
+    kinds = range(len(table[0]) if table else 0)
+    before: list[list[list[int]]] = [[[] for _ in table] for _ in kinds]
+    for state, row in enumerate(table):
+        for kind, target in enumerate(row):
+            before[kind][target].append(state)
+    classes = [part for part in (accepting, set(range(len(table))) - accepting) if part]
+    class_of = [0 if state in classes[0] else 1 for state in range(len(table))]
+    todo = {(number, kind) for number in range(len(classes)) for kind in kinds}
+    while todo:
+        number, kind = todo.pop()
+        leading: dict[int, set[int]] = {}
+        for target in classes[number]:
+            for state in before[kind][target]:
+                leading.setdefault(class_of[state], set()).add(state)
+        for split, inside in leading.items():
+            if len(inside) == len(classes[split]):
+                continue
+            # Some states of the class lead into the splitter and some do not. The smaller half gets the new number:
+            # that every state moves to a new class at most log n times makes the algorithm fast.
+            outside = classes[split] - inside
+            smaller, larger = sorted((inside, outside), key=len)
+            new = len(classes)
+            classes.append(smaller)
+            classes[split] = larger
+            for state in smaller:
+                class_of[state] = new
+            todo.update((new, kind) for kind in kinds)
+    return class_of
+
+
+# -- as an automaton of the library -----------------------------------------------------------------------------
+
+
+def finite_pda(dfa: DFA, *, name: str = "", symbols: Mapping[str, Symbol] | None = None) -> PDA:
+    """The automaton as a :class:`PDA` whose transitions leave the stack alone.
+
+    Its states are named by what is read just before them: ``start``, ``after Act``, ``after Act or Obs``.
+    """
+    names = _names(dfa)
+    transitions = [
+        Transition(names[state], letter, None, names[target])
+        for state, row in enumerate(dfa.table)
+        for letter, target in row.items()
+    ]
+    return PDA(
+        transitions,
+        start=names[0],
+        accepting=[names[state] for state in sorted(dfa.accepting)],
+        symbols=symbols,
+        name=name,
+        check=False,
+    )
+
+
+def _names(dfa: DFA) -> list[str]:
+    read: list[dict[str, None]] = [{} for _ in dfa.table]
+    for row in dfa.table:
+        for letter, target in row.items():
+            read[target][letter] = None
+    wanted = ["start"]
+    for letters in read[1:]:
+        listed = [*letters][:_LISTED]
+        if len(letters) > _LISTED:
+            listed[-1] = f"{len(letters) - _LISTED + 1} others"
+        wanted.append("after " + " or ".join(listed))
+    often = Counter(wanted)
+    taken: dict[str, None] = {name: None for name in wanted if often[name] == 1}
+    names = []
+    for name in wanted:
+        if often[name] > 1:
+            name = next(new for number in count(1) if (new := f"{name} ({number})") not in taken)
+        names.append(name)
+        taken[name] = None
+    return names

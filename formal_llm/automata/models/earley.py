@@ -1,0 +1,194 @@
+"""A chart: all the ways to read on at once, after Earley (1970).
+
+A column for each position of the word holds the items that are under way there. The origins of an item are the bits of
+one number, so that grammars as ambiguous as S -> S S | a are handled many origins at a time. Three refinements: items
+are only begun where the next terminal can begin them; symbols that derive ε are stepped over at once (Aycock and
+Horspool 2002); chains of items that only wait for their last symbol are passed in one step, so that right recursion is
+linear (Leo 1991).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from formal_llm.automata.models.membership import Row
+
+#: In place of the next terminal: whatever terminal comes next.
+ANY = "\0any"
+#: How many items of a chart are followed back to make a stack of them.
+_UNWIND = 32
+
+#: Symbols from the top down: (row, the stack below); the lowest has None below it and stands for the empty stack.
+#: Typed Any: it is unpacked once a terminal.
+Stack = Any
+#: The origins of an item: the bits of a number, or ``~origin`` for one origin alone (a bit far up is a long number).
+Origins = int
+
+
+class Item:
+    """What is left of a body: the next symbol, the item after it, and the symbol that is derived at its end.
+
+    The ground items of a chart are the stack it began with: they have no head, and are made as they are needed.
+    """
+
+    __slots__ = ("_after", "below", "head", "row")
+
+    def __init__(self, row: Row | None, head: Row | None, after: Item | None = None, below: Stack = None) -> None:
+        #: None at the end of the body (of the stack).
+        self.row = row
+        self.head = head
+        self.below = below
+        self._after = after
+
+    @property
+    def after(self) -> Item:
+        """The item when the next symbol is derived."""
+        if self._after is None:
+            self._after = ground(self.below)
+        return self._after
+
+
+def ground(stack: Stack) -> Item:
+    """The item that is ``stack``."""
+    row, below = stack
+    return Item(None, None, None, stack) if below is None else Item(row, None, None, below)
+
+
+@dataclass(slots=True)
+class Column:
+    """A chart at one position of the word.
+
+    Attributes:
+        waiting: for each symbol that begins here, the items after it and their origins.
+        ways: the same, with chains of items at their end passed; filled as it is asked for.
+        next: for each terminal that is read here, the items after it and their origins.
+        accepted: whether the whole stack that the chart began with can be derived up to here.
+    """
+
+    waiting: dict[str, dict[Item, Origins]] = field(default_factory=dict)
+    ways: dict[str, dict[Item, Origins]] = field(default_factory=dict)
+    next: dict[str, dict[Item, Origins]] = field(default_factory=dict)
+    accepted: bool = False
+
+
+def next_column(columns: list[Column], items: Mapping[Item, Origins], terminal: str | None) -> Column:
+    """The next column of a chart, put at the end of ``columns``.
+
+    Args:
+        columns: those before.
+        items: what is under way here, with the positions (numbers of columns) where it began.
+        terminal: the one that comes next, None for the end of the word, :data:`ANY` for whatever may come.
+    """
+    here = len(columns)
+    column = Column()
+    columns.append(column)
+    waiting, following = column.waiting, column.next
+    seen = dict(items)
+    todo = list(items.items())
+    while todo:
+        item, origins = todo.pop()
+        row = item.row
+        if row is None:
+            if item.head is None:
+                column.accepted = True
+                continue
+            for origin in each(origins):
+                # What begins and ends here derives ε, and whatever waits for it has stepped over it.
+                if origin != here:
+                    for waiter, more in _ways(columns, item.head.symbol, origin).items():
+                        new = _join(seen, waiter, more)
+                        if new is not None:
+                            todo.append((waiter, new))
+        elif row.terminal:
+            if terminal in (row.symbol, ANY):
+                _join(following.setdefault(row.symbol, {}), item.after, origins)
+        else:
+            after = item.after
+            fitting = row.fitting(terminal)
+            if fitting:
+                waiters = waiting.get(row.symbol)
+                if waiters is None:
+                    waiters = waiting[row.symbol] = {}
+                    for begun in fitting:
+                        seen[begun] = ~here
+                        todo.append((begun, ~here))
+                _join(waiters, after, origins)
+            if row.nullable:
+                new = _join(seen, after, origins)
+                if new is not None:
+                    todo.append((after, new))
+    return column
+
+
+def one_stack(columns: list[Column], items: Mapping[Item, Origins]) -> Stack:
+    """The stack that a chart comes down to when it holds one item with one way out; None where it does not."""
+    parts: list[Item] = []
+    while len(items) == 1 and len(parts) < _UNWIND:
+        ((item, origins),) = items.items()
+        if item.head is None:
+            stack = item.below if item.row is None else (item.row, item.below)
+            for part in reversed(parts):
+                rows = []
+                while part.row is not None:
+                    rows.append(part.row)
+                    part = part.after
+                for row in reversed(rows):
+                    stack = (row, stack)
+            return stack
+        if origins >= 0:
+            return None
+        parts.append(item)
+        items = _ways(columns, item.head.symbol, ~origins)
+    return None
+
+
+def _ways(columns: Sequence[Column], symbol: str, origin: int) -> dict[Item, Origins]:
+    """The items that go on when ``symbol``, begun at ``origin``, is derived."""
+    passed: list[tuple[Column, str]] = []
+    while True:
+        column = columns[origin]
+        found = column.ways.get(symbol)
+        if found is not None:
+            break
+        found = column.waiting[symbol]
+        passed.append((column, symbol))
+        if len(found) != 1:
+            break
+        ((item, origins),) = found.items()
+        if item.row is not None or item.head is None or origins >= 0:
+            break
+        symbol, origin = item.head.symbol, ~origins
+    for column, name in passed:
+        column.ways[name] = found
+    return found
+
+
+def _join(table: dict[Item, Origins], item: Item, origins: Origins) -> Origins | None:
+    """Add origins to an item; those that are new, None where none is."""
+    old = table.get(item)
+    if old is None:
+        table[item] = origins
+        return origins
+    if old == origins:
+        return None
+    have = old if old >= 0 else 1 << ~old
+    more = (origins if origins >= 0 else 1 << ~origins) & ~have
+    if not more:
+        return None
+    table[item] = have | more
+    return more
+
+
+def each(origins: Origins) -> Iterator[int]:
+    """The origins one by one, the least first."""
+    if origins < 0:
+        yield ~origins
+        return
+    digits = bin(origins)[:1:-1]
+    at = digits.find("1")
+    while at >= 0:
+        yield at
+        at = digits.find("1", at + 1)

@@ -1,0 +1,321 @@
+"""Flowcharts: plans as people draw them.
+
+A flowchart is read from Mermaid. Its nodes mean:
+
+- a *decision* is a node of the shape ``{..}`` or ``{{..}}``, or any node with more than one arrow out of it. It is a
+  question, and the texts of its arrows are the answers;
+- a *selection* is a hexagon ``{{..}}`` whose arrows all lead to one node: any of its answers may be chosen together, in
+  the order in which they stand, and each that is chosen is a step of the plan;
+- every other node is a *step* of the plan, its text the text of the step, but for
+- *markers*, which are no steps: the first node where it is a stadium ``([..])`` or circle ``((..))``, since it tells
+  when the chart applies, or says nothing but a word such as "Start"; a last node that says nothing but a word such as
+  "End"; and nodes without any text. A last node that tells an outcome, ``([Refuse])``, is a step.
+
+A flowchart is a finite automaton, and :meth:`Flowchart.pda` shows it as one: its words are the ways through the chart.
+(Where it has selections, they are worked off on the stack of a pushdown automaton.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from formal_llm.automata.models.cfg import Symbol, selection, spelled_out
+from formal_llm.automata.models.pda import PDA, Transition
+from formal_llm.automata.notation.mermaid_text import BRACKETS, PLACEHOLDER, SHAPES, plain, write_text
+from formal_llm.errors import AutomatonError
+from formal_llm.pictures.picture import Drawable, Picture, printable
+
+Kind = Literal["start", "end", "decision", "step", "junction"]
+
+#: The state of the automaton in which a way through the chart ends; no node can have that name.
+END = "end"
+DECISIONS = ("diam", "hex")
+MARKERS = ("stadium", "circle", "dbl-circ", "sm-circ", "fr-circ")
+#: Shapes that Mermaid draws without a text.
+_TEXTLESS = ("sm-circ", "fr-circ", "f-circ", "cross-circ")
+START_WORDS = frozenset(["start", "begin", "beginning", "anfang", "beginn", "début", "inicio", "inizio"])
+END_WORDS = frozenset(["end", "stop", "finish", "finished", "done", "exit", "ende", "fertig", "schluss", "fin", "fine"])
+_BRACKETS_OF = {shape: (opening, closing) for opening, group in BRACKETS.items() for closing, shape in reversed(group)}
+
+
+@dataclass(frozen=True, slots=True)
+class FlowNode:
+    """A node of a flowchart.
+
+    Attributes:
+        id: its name, a word.
+        text: what it says; its name, where nothing was given.
+        shape: its shape, by the short name that Mermaid has for it (``rect``, ``diam``, ``stadium`` ...).
+    """
+
+    id: str
+    text: str = None  # type: ignore[assignment]  # replaced at once
+    shape: str = "rect"
+
+    def __post_init__(self) -> None:
+        default = "" if self.shape in _TEXTLESS else self.id
+        object.__setattr__(self, "text", default if self.text is None else plain(self.text))
+        object.__setattr__(self, "shape", SHAPES.get(self.shape, self.shape))
+
+
+@dataclass(frozen=True, slots=True)
+class FlowEdge:
+    """An arrow of a flowchart; ``text`` is the answer, where it leaves a decision."""
+
+    source: str
+    target: str
+    text: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", plain(self.text))
+
+
+@dataclass(frozen=True)
+class Flowchart(Drawable):
+    """A flowchart. Two are equal when they are drawn alike.
+
+    Args:
+        nodes: the nodes.
+        edges: the arrows between them; those out of a decision in the order in which its answers are shown.
+        direction: where it runs to: ``TB``, ``BT``, ``LR`` or ``RL``.
+        title: a line above it.
+
+    Raises:
+        AutomatonError: it describes no plans: no node or several to start from, a node that cannot be reached, a
+            decision with an answer missing or given twice, a place from which no end can be reached.
+    """
+
+    nodes: tuple[FlowNode, ...]
+    edges: tuple[FlowEdge, ...] = ()
+    direction: str = "TB"
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        from formal_llm.automata.models.flowchart_checks import find_problem
+
+        object.__setattr__(self, "nodes", tuple(self.nodes))
+        object.__setattr__(self, "edges", tuple(self.edges))
+        object.__setattr__(self, "title", one_line(printable(self.title)))
+        problem = find_problem(self)
+        if problem is not None:
+            raise AutomatonError(problem.message + (f"; {problem.suggestion}" if problem.suggestion else ""))
+
+    # -- reading and writing ------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_mermaid(cls, text: str, *, file: str | None = None) -> Flowchart:
+        """Read a Mermaid flowchart.
+
+        Raises:
+            NotationError: it cannot be read, or describes no plans; with line, column and a caret.
+        """
+        from formal_llm.automata.models.flowchart_checks import read_flowchart
+
+        return read_flowchart(text, file)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Flowchart:
+        """Read a ``.mmd`` file (UTF-8, with or without a byte order mark)."""
+        from formal_llm.automata.models.flowchart_checks import read_flowchart
+        from formal_llm.automata.notation.source import read_file
+        from formal_llm.errors import NotationError
+
+        return read_flowchart(read_file(path, NotationError), str(path))
+
+    def to_mermaid(self) -> str:
+        """The flowchart in Mermaid; :meth:`from_mermaid` reads an equal one from it."""
+        lines = []
+        if self.title:
+            quoted = self.title.replace("'", "''")
+            lines += ["---", f"title: '{quoted}'", "---"]
+        lines.append(f"flowchart {self.direction}")
+        for node in self.nodes:
+            text = write_text(node.text) if node.text else '" "'
+            if node.shape in _BRACKETS_OF:
+                opening, closing = _BRACKETS_OF[node.shape]
+                lines.append(f"    {node.id}{opening}{text}{closing}")
+            else:
+                lines.append(f"    {node.id}@{{ shape: {node.shape}, label: {text} }}")
+        for edge in self.edges:
+            label = f"|{write_text(edge.text)}|" if edge.text else ""
+            lines.append(f"    {edge.source} -->{label} {edge.target}")
+        return "\n".join(lines) + "\n"
+
+    def __str__(self) -> str:
+        return self.to_mermaid()
+
+    def __repr__(self) -> str:
+        kinds = [self.kind(node.id) for node in self.nodes]
+        title = f"{self.title!r}, " if self.title else ""
+        return f"<Flowchart: {title}{kinds.count('decision')} decisions, {kinds.count('step')} steps>"
+
+    # -- parts --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def node(self) -> Mapping[str, FlowNode]:
+        """The nodes, by name."""
+        return {node.id: node for node in self.nodes}
+
+    @cached_property
+    def leaving(self) -> Mapping[str, tuple[FlowEdge, ...]]:
+        """The arrows out of each node."""
+        found: dict[str, list[FlowEdge]] = {node.id: [] for node in self.nodes}
+        for edge in self.edges:
+            found[edge.source].append(edge)
+        return {name: tuple(edges) for name, edges in found.items()}
+
+    @cached_property
+    def starts(self) -> tuple[str, ...]:
+        """The nodes that a plan could begin with; of a chart there is one.
+
+        They are those to which no arrow leads (but from themselves); without any, the markers that say "Start".
+        """
+        entered = {edge.target for edge in self.edges if edge.source != edge.target}
+        first = tuple(node.id for node in self.nodes if node.id not in entered)
+        return first or tuple(n.id for n in self.nodes if n.shape in MARKERS and _says(n, START_WORDS))
+
+    @property
+    def start(self) -> str:
+        """The node that a plan begins with."""
+        return self.starts[0]
+
+    def kind(self, name: str) -> Kind:
+        """What a node means: ``start``, ``end``, ``decision``, ``step``, or ``junction``, where arrows only meet."""
+        node, leaving = self.node[name], self.leaving[name]
+        if node.shape in DECISIONS or len(leaving) > 1:
+            return "decision"
+        if self.starts == (name,) and (node.shape in MARKERS or not node.text or _says(node, START_WORDS)):
+            return "start"
+        if not leaving and (not node.text or _says(node, END_WORDS)):
+            return "end"
+        return "step" if node.text else "junction"
+
+    @cached_property
+    def placeholders(self) -> tuple[str, ...]:
+        """The names in braces in its texts, in order of appearance."""
+        texts = [self.title, *(node.text for node in self.nodes), *(edge.text for edge in self.edges)]
+        return tuple(dict.fromkeys(name for text in texts for name in PLACEHOLDER.findall(text)))
+
+    def fill(self, values: Mapping[str, object]) -> Flowchart:
+        """The flowchart with the ``{names}`` in its texts replaced.
+
+        Args:
+            values: what stands for each name.
+
+        Raises:
+            AutomatonError: a name has no value, or there is no such name; all of them are listed.
+        """
+        missing = [f"{{{name}}}" for name in self.placeholders if name not in values]
+        unknown = [f"{{{name}}}" for name in values if name not in self.placeholders]
+        wrong = [f"no value for {', '.join(missing)}"] if missing else []
+        wrong += [f"the flowchart has no {', '.join(unknown)}"] if unknown else []
+        if wrong:
+            there = ", ".join(f"{{{name}}}" for name in self.placeholders) or "none"
+            raise AutomatonError(f"{'; '.join(wrong)}; its names are: {there}")
+
+        def filled(text: str) -> str:
+            return PLACEHOLDER.sub(lambda match: str(values[match[1]]), text)
+
+        return Flowchart(
+            tuple(replace(node, text=filled(node.text)) for node in self.nodes),
+            tuple(replace(edge, text=filled(edge.text)) for edge in self.edges),
+            self.direction,
+            filled(self.title),
+        )
+
+    # -- as an automaton ----------------------------------------------------------------------------------------
+
+    def pda(self, *, decisions: bool = True) -> PDA:
+        """The chart as a finite automaton (its transitions leave the stack alone).
+
+        A step is read by the name of its node; its text is the text of the step. A decision is no step of a plan: its
+        transitions ask its question, and only the progress of a plan shows the answer.
+
+        Args:
+            decisions: True: a word tells every decision too, as ``name=answer``, and the automaton is deterministic.
+                False: a word is made of steps only, and decisions are moves without input; so the chart can constrain
+                another automaton over the names of its steps.
+        """
+        symbols: dict[str, Symbol] = {}
+        transitions: list[Transition] = []
+        for node in self.nodes:
+            kind, text = self.kind(node.id), one_line(node.text)
+            if kind == "step":
+                symbols[node.id] = Symbol(text)
+                target = self._entry(*(edge.target for edge in self.leaving[node.id]))
+                transitions.append(Transition(node.id, node.id, None, target, (), text))
+            elif self.is_selection(node.id):
+                transitions += self._selection(node, symbols) if decisions else self._passed(node)
+            elif kind == "decision":
+                targets: set[str] = set()
+                for name, edge in self.answers(node.id).items():
+                    answer = one_line(edge.text)
+                    read, target = name if decisions else None, self._entry(edge.target)
+                    if decisions:
+                        symbols[name] = Symbol(answer)
+                    elif target in targets:
+                        # Two answers that lead to one place are two transitions all the same.
+                        transitions.append(Transition(name, None, None, target))
+                        target = name
+                    targets.add(target)
+                    transitions.append(
+                        Transition(node.id, read, None, target, (), answer, question=text, decision=True)
+                    )
+        start = self._entry(self.start)
+        return PDA(transitions, start=start, accepting=(END,), symbols=symbols, name=self.title, check=False)
+
+    def is_selection(self, name: str) -> bool:
+        """Whether several answers of a node may be chosen together."""
+        leaving = self.leaving[name]
+        return self.node[name].shape == "hex" and len(leaving) > 1 and len({edge.target for edge in leaving}) == 1
+
+    def _selection(self, node: FlowNode, symbols: dict[str, Symbol]) -> list[Transition]:
+        answers = self.answers(node.id)
+        symbols |= {name: Symbol(one_line(edge.text)) for name, edge in answers.items()}
+        choice, end, inside = selection(*answers), f"{node.id}$", f"{node.id}?"
+        question = one_line(node.text)
+        target = self._entry(self.leaving[node.id][0].target)
+        made = [Transition(node.id, None, None, inside, (choice, end))]
+        made += [Transition(inside, None, p.head, inside, p.body, question=question) for p in spelled_out([choice])]
+        made += [Transition(inside, name, name, inside, (), symbols[name].label) for name in answers]
+        return [*made, Transition(inside, None, end, target)]
+
+    def _passed(self, node: FlowNode) -> list[Transition]:
+        return [Transition(node.id, None, None, self._entry(self.leaving[node.id][0].target))]
+
+    def answers(self, name: str) -> dict[str, FlowEdge]:
+        """The arrows out of a decision, by the terminals that stand for them, such as ``entitled=yes``."""
+        found: dict[str, FlowEdge] = {}
+        for edge in self.leaving[name]:
+            slug = re.sub(r"\W+", "_", edge.text.casefold()).strip("_") or "answer"
+            terminal, number = f"{name}={slug}", 1
+            while terminal in found:
+                number += 1
+                terminal = f"{name}={slug}_{number}"
+            found[terminal] = edge
+        return found
+
+    def _entry(self, *names: str) -> str:
+        """The state in which an arrow to a node arrives: past markers and junctions."""
+        while names and self.kind(names[0]) in ("start", "junction", "end"):
+            names = tuple(edge.target for edge in self.leaving[names[0]])
+        return names[0] if names else END
+
+    def _picture(self) -> Picture:
+        from formal_llm.automata.drawing.flowchart import flowchart_picture
+
+        return flowchart_picture(self)
+
+
+def one_line(text: str) -> str:
+    """A text of several lines on one."""
+    return " ".join(text.split())
+
+
+def _says(node: FlowNode, words: frozenset[str]) -> bool:
+    return node.text.casefold().strip(" .!:") in words

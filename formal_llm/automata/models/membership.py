@@ -1,0 +1,246 @@
+"""Membership: whether a grammar derives a word, fast where the grammar allows it and exact for every grammar.
+
+While only one production fits the next terminal, the word is read with a stack alone, as an LL(1) parser does (Aho,
+Lam, Sethi and Ullman, section 4.4). What a symbol on top does with a terminal is worked out once, down to the terminal
+itself, and kept in a :class:`Row`; so a terminal costs about one look into a table, however large the grammar.
+
+Where several productions fit, the stack becomes the first item of a chart (:mod:`formal_llm.automata.models.earley`),
+and as soon as one item is left, and one way out of it, it is a stack again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from formal_llm.automata.models.cfg import CFG, Production
+from formal_llm.automata.models.closures import closure
+from formal_llm.automata.models.earley import ANY, Column, Item, Origins, Stack, ground, next_column, one_stack
+
+#: The symbol of the empty stack; no word holds it.
+_BOTTOM = "\0bottom"
+
+
+class Body(NamedTuple):
+    """A production's body: what can begin it (a bit for each terminal), whether it derives ε, its symbols, its item."""
+
+    first: int
+    nullable: bool
+    rows: tuple[Row, ...]
+    item: Item
+
+
+class _Reject(Exception):
+    """The terminal cannot come next."""
+
+
+class _Conflict(Exception):
+    """Several productions fit."""
+
+
+class Row(dict[str, "tuple[Row, ...] | None"]):
+    """A symbol, and what it does with the next terminal when it is on top of the stack.
+
+    The value for a terminal is what stands in its place once the terminal is read (the top last), None where the
+    symbol derives ε and the terminal is left to the one below. Values are worked out when they are first asked for.
+    """
+
+    __slots__ = ("_bodies", "_fitting", "_stuck", "follow", "grammar", "nullable", "symbol", "terminal")
+
+    def __init__(self, grammar: Recognizer, symbol: str) -> None:
+        super().__init__()
+        self.grammar = grammar
+        self.symbol = symbol
+        self.terminal = symbol not in grammar.by_head
+        self.nullable = symbol in grammar.nullable
+        self.follow = grammar.follow.get(symbol, 0)
+        self._bodies: tuple[Body, ...] | None = None
+        self._fitting: dict[str | None, tuple[Item, ...]] = {None: ()}
+        self._stuck: set[str] = set()
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """The bodies of the symbol's productions."""
+        if self._bodies is None:
+            self._bodies = tuple(self.grammar.body(self, names) for names in self.grammar.by_head[self.symbol])
+        return self._bodies
+
+    def fitting(self, terminal: str | None) -> tuple[Item, ...]:
+        """The bodies that ``terminal`` can begin, as items; none at the end of the word (None)."""
+        found = self._fitting.get(terminal)
+        if found is None:
+            assert terminal is not None
+            bit = -1 if terminal == ANY else self.grammar.bits.get(terminal, 0)
+            found = self._fitting[terminal] = tuple(body.item for body in self.bodies if body.first & bit)
+        return found
+
+    def __missing__(self, terminal: str) -> tuple[Row, ...] | None:
+        bit = self.grammar.bits.get(terminal, 0)
+        if terminal in self._stuck:
+            raise _Conflict
+        # This ends: as long as one production fits, it is the one of every derivation, and the shortest derivation has
+        # no symbol twice before its first terminal.
+        stack = [self]
+        while stack:
+            row = stack.pop()
+            if row.terminal:
+                if row.symbol != terminal:
+                    raise _Reject
+                self[terminal] = tuple(stack)
+                return self[terminal]
+            fits = [b for b in row.bodies if b.first & bit or (b.nullable and row.follow & bit)]
+            if not fits:
+                raise _Reject
+            if len(fits) > 1:
+                self._stuck.add(terminal)
+                raise _Conflict
+            stack += reversed(fits[0].rows)
+        self[terminal] = None
+        return None
+
+
+class Recognizer:
+    """Decides membership for one grammar. Productions that derive no word are left out from the start.
+
+    Args:
+        productions: of a plain grammar (selections spelled out).
+        start: the start symbol.
+        terminals: the alphabet.
+    """
+
+    def __init__(self, productions: Sequence[Production], start: str, terminals: Collection[str]) -> None:
+        productive = closure(productions, terminals)
+        useful = [p for p in productions if all(name in productive or name in terminals for name in p.body)]
+        self.start = start
+        self.empty = start not in productive
+        self.nullable = closure(productions, ())
+        self.by_head: dict[str, list[tuple[str, ...]]] = {}
+        for production in useful:
+            self.by_head.setdefault(production.head, []).append(production.body)
+        #: For each terminal its bit.
+        self.bits = {name: 1 << number for number, name in enumerate(terminals)}
+        self.first = self._first(useful)
+        self.follow = self._follow(useful)
+        self._rows: dict[str, Row] = {}
+
+    @classmethod
+    def of(cls, cfg: CFG) -> Recognizer:
+        """The recognizer of a grammar: made when it is first asked for, kept with the grammar."""
+        cached: Recognizer | None = cfg.__dict__.get("_recognizer")
+        if cached is None:
+            cached = cfg.__dict__["_recognizer"] = cls(cfg.expanded, cfg.start, cfg.terminals)
+        return cached
+
+    def _first(self, productions: Iterable[Production]) -> dict[str, int]:
+        """For each symbol the terminals that can begin what it derives."""
+        bits = dict(self.bits)
+        begins: dict[str, list[str]] = {}
+        for production in productions:
+            for name in production.body:
+                if name in self.bits:
+                    bits[production.head] = bits.get(production.head, 0) | bits[name]
+                else:
+                    begins.setdefault(name, []).append(production.head)
+                if name not in self.nullable:
+                    break
+        return _spread(bits, begins)
+
+    def _follow(self, productions: Iterable[Production]) -> dict[str, int]:
+        """For each nonterminal the terminals that can come after it."""
+        bits: dict[str, int] = {}
+        ends: dict[str, list[str]] = {}
+        for production in productions:
+            after, open_end = 0, True
+            for name in reversed(production.body):
+                if name not in self.bits:
+                    bits[name] = bits.get(name, 0) | after
+                    if open_end:
+                        ends.setdefault(production.head, []).append(name)
+                if name in self.nullable:
+                    after |= self.first.get(name, 0)
+                else:
+                    after, open_end = self.first.get(name, 0), False
+        return _spread(bits, ends)
+
+    def row(self, symbol: str) -> Row:
+        """The row of a symbol."""
+        row = self._rows.get(symbol)
+        if row is None:
+            row = self._rows[symbol] = Row(self, symbol)
+        return row
+
+    def body(self, head: Row, names: Sequence[str]) -> Body:
+        """A production's body; at its end ``head`` is derived."""
+        rows = tuple(map(self.row, names))
+        item = Item(None, head)
+        first, nullable = 0, True
+        for row in reversed(rows):
+            item = Item(row, head, item)
+            first = self.first.get(row.symbol, 0) | (first if row.nullable else 0)
+            nullable = nullable and row.nullable
+        return Body(first, nullable, rows, item)
+
+    def begin(self) -> Stack:
+        """The stack before anything is read: the start symbol."""
+        return (self.row(self.start), (Row(self, _BOTTOM), None))
+
+    def accepts(self, word: Sequence[str]) -> bool:
+        """Whether the start symbol derives ``word``."""
+        if self.empty:
+            return False
+        stack, at, end = self.begin(), 0, len(word)
+        while True:
+            row = None
+            try:
+                for at in range(at, end):  # noqa: B020 - goes on where the chart left off
+                    terminal = word[at]
+                    row, stack = stack
+                    pushed = row[terminal]
+                    while pushed is None:
+                        row, stack = stack
+                        pushed = row[terminal]
+                    for new in pushed:
+                        stack = (new, stack)
+                row, stack = stack
+                while row.nullable:
+                    row, stack = stack
+                return bool(row.symbol == _BOTTOM)
+            except _Reject:
+                return False
+            except _Conflict:
+                at, stack = self._by_chart(word, at, (row, stack))
+                if stack is None:
+                    return at == end
+
+    def _by_chart(self, word: Sequence[str], at: int, stack: Stack) -> tuple[int, Stack]:
+        """Read on from ``at`` until one stack is left: (position, stack).
+
+        (len(word), None) where the word is accepted before that, (-1, None) where it is rejected.
+        """
+        columns: list[Column] = []
+        items: dict[Item, Origins] = {ground(stack): ~0}
+        while items:
+            terminal = word[at] if at < len(word) else None
+            column = next_column(columns, items, terminal)
+            if terminal is None:
+                return (at, None) if column.accepted else (-1, None)
+            items = column.next.get(terminal, {})
+            at += 1
+            left = one_stack(columns, items)
+            if left is not None:
+                return at, left
+        return -1, None
+
+
+def _spread(bits: dict[str, int], edges: Mapping[str, Iterable[str]]) -> dict[str, int]:
+    """The least sets that hold ``bits`` and grow along the edges."""
+    todo = [name for name in edges if bits.get(name, 0)]
+    while todo:
+        name = todo.pop()
+        own = bits[name]
+        for target in edges.get(name, ()):
+            old = bits.get(target, 0)
+            if own & ~old:
+                bits[target] = old | own
+                todo.append(target)
+    return bits

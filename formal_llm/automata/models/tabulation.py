@@ -1,0 +1,136 @@
+"""What a pushdown automaton can do between pushing a symbol and popping it.
+
+The question "from state q with X on top and the input at position i, in which states and at which positions can X be
+gone?" has the same answer whatever lies below X, so the answers can be tabulated: each is computed once and shared by
+all that ask, which makes every automaton end, ε-cycles and left recursion included, in polynomial time. This is the
+summary-edge construction of interprocedural analysis (Reps, Horwitz, Sagiv 1995), and a top-down parser in disguise.
+
+It is used twice: along a word, for exact membership; and with every terminal at hand at a position that never moves,
+to know which stack symbols can be completed at all (:mod:`formal_llm.automata.lookahead.flow`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from formal_llm.automata.models.automaton import State
+from formal_llm.automata.models.pda import PDA
+
+#: Where the work on one stack symbol begins: (state, symbol on top or None for the empty stack, position).
+Call = tuple[State, str | None, int]
+Exit = tuple[State, int]
+
+
+class _Frame(NamedTuple):
+    """What is left to pop, top first, on behalf of a call."""
+
+    rest: tuple[str | None, ...]
+    caller: Call
+
+
+class Tabulation:
+    """The table of calls and their exits, filled on demand.
+
+    Args:
+        pda: the automaton.
+        advance: the position after reading a terminal at a position, None where it cannot be read there.
+    """
+
+    def __init__(self, pda: PDA, advance: Callable[[str, int], int | None]) -> None:
+        self._pda = pda
+        self._advance = advance
+        self._exits: dict[Call, dict[Exit, None]] = {}
+        self._waiting: dict[Call, list[_Frame]] = {}
+        self._callers: dict[Call, list[Call]] = {}
+        self._accepting: set[Call] = set()
+        #: Every (state, position) that some run gets to, whatever the stack.
+        self.reached: set[Exit] = set()
+
+    def exits(self, state: State, symbol: str | None, position: int = 0) -> dict[Exit, None]:
+        """All (state, position) in which ``symbol`` can be gone from the stack, in the order they were found."""
+        call = (state, symbol, position)
+        if call not in self._exits:
+            self._fill(call)
+        return self._exits[call]
+
+    def may_accept(self, state: State, symbol: str | None, position: int = 0) -> bool:
+        """Whether a final state can be entered while ``symbol``, or what replaces it, is still on the stack."""
+        self.exits(state, symbol, position)
+        return (state, symbol, position) in self._accepting
+
+    @property
+    def open(self) -> bool:
+        """Whether some call has several ways out: more than one exit, or an exit and a final state inside."""
+        return any(len(found) + (call in self._accepting) > 1 for call, found in self._exits.items())
+
+    def _accept(self, call: Call) -> None:
+        todo = [call]
+        while todo:
+            call = todo.pop()
+            if call not in self._accepting:
+                self._accepting.add(call)
+                todo += self._callers[call]
+
+    def _fill(self, call: Call) -> None:
+        """Work until nothing new is found. Everything that a call leads to is completed with it."""
+        todo: list[tuple[_Frame, State, int]] = []
+        seen: set[tuple[_Frame, State, int]] = set()
+        table, advance, reached = self._pda.transitions_at, self._advance, self.reached
+
+        def proceed(frame: _Frame, state: State, position: int) -> None:
+            item = (frame, state, position)
+            if item not in seen:
+                seen.add(item)
+                todo.append(item)
+
+        def begin(call: Call) -> None:
+            self._exits[call] = {}
+            self._waiting[call] = []
+            self._callers[call] = []
+            state, top, position = call
+            reached.add((state, position))
+            if state in self._pda.accepting_states:
+                self._accept(call)
+            for transition in table(state, top):
+                after = position if transition.read is None else advance(transition.read, position)
+                if after is not None:
+                    rest: tuple[str | None, ...] = transition.push
+                    if transition.pop is None:
+                        rest += (top,)
+                    proceed(_Frame(rest, call), transition.target, after)
+
+        begin(call)
+        while todo:
+            frame, state, position = todo.pop()
+            reached.add((state, position))
+            if not frame.rest:
+                found = self._exits[frame.caller]
+                if (state, position) not in found:
+                    found[state, position] = None
+                    for waiting in self._waiting[frame.caller]:
+                        proceed(waiting, state, position)
+                continue
+            inner: Call = (state, frame.rest[0], position)
+            after_inner = _Frame(frame.rest[1:], frame.caller)
+            if inner not in self._exits:
+                begin(inner)
+            self._waiting[inner].append(after_inner)
+            self._callers[inner].append(frame.caller)
+            if inner in self._accepting:
+                self._accept(frame.caller)
+            for left, at in tuple(self._exits[inner]):
+                proceed(after_inner, left, at)
+
+
+def accepts(pda: PDA, word: tuple[str, ...]) -> bool:
+    """Whether some run of ``pda`` reads all of ``word`` and ends in a final state."""
+    if not all(name in pda.terminals for name in word):
+        return False
+    end = len(word)
+    table = Tabulation(pda, lambda name, at: at + 1 if at < end and word[at] == name else None)
+    # The stack is worked off symbol by symbol, the empty stack (None) last, from every state the one above it leaves.
+    fronts: set[Exit] = {(pda.start_state, 0)}
+    for symbol in (*pda.start_stack, None):
+        fronts = {exit_ for state, at in fronts for exit_ in table.exits(state, symbol, at)}
+    return any((state, end) in table.reached for state in pda.accepting_states)

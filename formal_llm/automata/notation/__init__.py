@@ -1,0 +1,1 @@
+"""Notations: what is written is read, what is read is written."""

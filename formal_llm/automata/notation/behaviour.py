@@ -1,0 +1,161 @@
+"""Reading and writing behaviours as text.
+
+The notation is that of Crouse et al. 2023 (arXiv 2310.08535)::
+
+    (define react                                   # a comment; ; begins one as well
+      (:states
+        (Ques (:text "[Question]"))
+        (Obs (:text "[Observation]") (:flags :env-input))
+        ...)
+      (:behavior (next Ques (until (next Tht Act Obs) Ans))))
+
+Printing a behaviour and reading it back gives an equal behaviour.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+
+from formal_llm.automata.models.behaviour import ENV_INPUT, Behaviour, BehaviourState
+from formal_llm.automata.models.cfg import quote
+from formal_llm.automata.models.formula import written
+from formal_llm.automata.notation.formula import FormulaReader
+from formal_llm.automata.notation.s_expressions import Expression, Group, Word, read_expressions
+from formal_llm.automata.notation.source import Place, Source
+from formal_llm.errors import AutomatonError, GrammarWarning, NotationError, did_you_mean
+
+_SHAPE = '(define NAME (:states (STATE (:text "...")) ...) (:behavior FORMULA))'
+#: The parts of a definition, in each spelling.
+_SECTIONS = {":states": ":states", ":behavior": ":behavior", ":behaviour": ":behavior"}
+_FLAGS = (f":{ENV_INPUT}",)
+
+
+def read_behaviour(text: str, *, file: str | None = None) -> Behaviour:
+    """The behaviour that ``text`` describes; see :meth:`Behaviour.from_string`."""
+    source = Source.of(text, file, NotationError)
+    behaviour = _Reader(source).behaviour(read_expressions(source))
+    for warning in behaviour.warnings:
+        place = source.places.get(warning.symbol) or source.places.get("")
+        where = f"{file or '<string>'}{f':{place.line}:{place.column}' if place else ''}"
+        warnings.warn(f"{where}: {warning.message}", GrammarWarning, stacklevel=3)
+    return behaviour
+
+
+class _Reader:
+    """Reads the one definition of a file."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.fail = source.fail
+
+    def _sections(self, items: Iterable[Expression]) -> dict[str, Group]:
+        found: dict[str, Group] = {}
+        for item in items:
+            head = self._keyword(item, _SECTIONS)
+            section = _SECTIONS[head.text]
+            if section in found:
+                self.fail(f"a second {section}", head.place)
+            assert isinstance(item, Group)
+            found[section] = item
+        return found
+
+    def _keyword(self, item: Expression, known: Iterable[str]) -> Word:
+        """The word that a group like ``(:text ...)`` begins with."""
+        head = item.head if isinstance(item, Group) else None
+        if head is None:
+            self.fail("unexpected here", item.place, expected=[f"({word} ...)" for word in known])
+        if head.text not in known:
+            near = did_you_mean(head.text, known)
+            self.fail(
+                f"unknown: {head.text}" + (f" (did you mean {near}?)" if near else ""), head.place, expected=[*known]
+            )
+        return head
+
+    def _state(self, item: Expression) -> tuple[BehaviourState, Place]:
+        """``NAME`` or ``(NAME (:text "...") (:flags ...))``."""
+        name, *properties = item.items if isinstance(item, Group) else (item,)
+        if not isinstance(name, Word):
+            self.fail("a state begins with its name", name.place, suggestion='write (NAME (:text "..."))')
+        if name.text.startswith(":") and not name.quoted:
+            self.fail(f"{name.text} stands where a state should", name.place, suggestion='write (NAME (:text "..."))')
+        text: Word | None = None
+        flags: list[str] = []
+        for each in properties:
+            head = self._keyword(each, (":text", ":flags"))
+            assert isinstance(each, Group)
+            values = each.items[1:]
+            if head.text == ":text":
+                if text is not None:
+                    self.fail(f"a second text for {name.text}", head.place)
+                text = self._text(head, values)
+            else:
+                flags += map(self._flag, values)
+        return BehaviourState(name.text, text.text if text else "", frozenset(flags)), name.place
+
+    def _text(self, head: Word, values: Sequence[Expression]) -> Word:
+        if len(values) == 1 and isinstance(values[0], Word) and values[0].quoted:
+            return values[0]
+        place = values[0].place if values else head.place
+        return self.fail("a text stands in quotes, and there is one", place, suggestion='write (:text "[Thought]")')
+
+    def _flag(self, value: Expression) -> str:
+        if not isinstance(value, Word) or value.text not in _FLAGS:
+            near = did_you_mean(value.text, _FLAGS) if isinstance(value, Word) else None
+            hint = f" (did you mean {near}?)" if near else ""
+            shown = value.text if isinstance(value, Word) else "(...)"
+            self.fail(f"unknown flag: {shown}{hint}", value.place, expected=_FLAGS)
+        return value.text.removeprefix(":")
+
+    def behaviour(self, expressions: Sequence[Expression]) -> Behaviour:
+        if not expressions:
+            self.fail("there is no behaviour", None, suggestion=f"write {_SHAPE}")
+        if len(expressions) > 1:
+            self.fail("a second behaviour; a file holds one", expressions[1].place)
+        definition = expressions[0]
+        head = definition.head if isinstance(definition, Group) else None
+        if not isinstance(definition, Group) or head is None or head.text != "define":
+            self.fail("a behaviour is a definition", definition.place, suggestion=f"write {_SHAPE}")
+        if len(definition.items) < 2 or not isinstance(definition.items[1], Word):
+            self.fail("the definition has no name", head.place, suggestion=f"write {_SHAPE}")
+        sections = self._sections(definition.items[2:])
+        for needed in (":states", ":behavior"):
+            if needed not in sections:
+                self.fail(f"{needed} is missing", definition.place, suggestion=f"write {_SHAPE}")
+        states: dict[str, BehaviourState] = {}
+        for item in sections[":states"].items[1:]:
+            state, place = self._state(item)
+            if state.name in states:
+                first = self.source.places[state.name]
+                self.fail(f"a second state {state.name}; the first is in line {first.line}", place)
+            states[state.name] = state
+            self.source.places[state.name] = place
+        if not states:
+            self.fail("there are no states", sections[":states"].place, suggestion=f"write {_SHAPE}")
+        formulas = sections[":behavior"].items[1:]
+        if len(formulas) != 1:
+            self.fail(
+                f"{len(formulas) or 'no'} formulas, where one is needed",
+                formulas[1].place if formulas else sections[":behavior"].place,
+                suggestion="put what comes one after the other into (next ...), what holds together into (and ...)",
+            )
+        formula = FormulaReader(self.source, states, "state").read(formulas[0])
+        self.source.places[""] = formulas[0].place
+        try:
+            return Behaviour(definition.items[1].text, states.values(), formula)
+        except AutomatonError as error:
+            self.fail(str(error), formulas[0].place)
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def write_behaviour(behaviour: Behaviour) -> str:
+    """The behaviour in its notation; reading it back gives an equal behaviour."""
+    lines = [f"(define {written(behaviour.name)}", "  (:states"]
+    for state in behaviour.states.values():
+        text = [f"(:text {quote(state.text)})"] if state.text else []
+        flags = [f"(:flags {' '.join(f':{flag}' for flag in sorted(state.flags))})"] if state.flags else []
+        lines.append(f"    ({' '.join([written(state.name), *text, *flags])})")
+    lines[-1] += ")"
+    return "\n".join([*lines, "  (:behavior", f"    {behaviour.formula.pretty(4)}))"]) + "\n"

@@ -1,0 +1,263 @@
+"""Reading and writing grammars as text.
+
+The syntax is in :mod:`formal_llm.automata.notation.cfg_syntax`; here is what the statements mean. Every token knows its
+place, so that an error can name file, line and column and draw a caret. Printing a grammar and reading it back gives an
+equal grammar.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NoReturn, cast
+
+from formal_llm.automata.models.cfg import CFG, Production, Symbol, members, quote, selection, unquote
+from formal_llm.automata.models.limits import Limits, SumLimit
+from formal_llm.automata.models.wellformed import EMPTY_WORDS
+from formal_llm.automata.notation.cfg_syntax import parse
+from formal_llm.automata.notation.source import Place, Source
+from formal_llm.errors import GrammarError, GrammarWarning
+
+if TYPE_CHECKING:
+    from lark import Token, Tree
+
+#: Longer numbers are refused: no limit means that many.
+_DIGITS = 100
+
+
+def read_grammar(text: str, *, file: str | None = None) -> CFG:
+    """The grammar that ``text`` describes; see :meth:`CFG.from_string`."""
+    source = Source(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), file)
+    reader = _Reader(source)
+    for statement in parse(source).children:
+        reader.read(cast("Tree[Token]", statement))
+    cfg = reader.grammar()
+    check_grammar_text(cfg, source)
+    return cfg
+
+
+def check_grammar_text(cfg: CFG, source: Source) -> None:
+    """Raise where a grammar that was read describes no word; warn of what looks like a slip; both with the place.
+
+    Raises:
+        GrammarError: the language is empty.
+    """
+    from formal_llm.automata.languages.cfg_warnings import empty_reason
+
+    reason = empty_reason(cfg)
+    if reason is not None:
+        source.fail(reason.message, source.places.get(reason.symbol), suggestion=reason.suggestion)
+    for warning in cfg.warnings:
+        place = source.places.get(warning.symbol)
+        where = f"{source.file or '<string>'}{f':{place.line}:{place.column}' if place else ''}"
+        warnings.warn(f"{where}: {warning.message}", GrammarWarning, stacklevel=4)
+
+
+class _Reader:
+    """Collects the statements of a grammar file."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.productions: list[Production] = []
+        self.start: Token | None = None
+        self.symbols: dict[str, Symbol] = {}
+        self.at_most: dict[str, int | None] = {}
+        self.at_least: dict[str, int] = {}
+        self.default: int | None = None
+        self.sums: list[SumLimit] = []
+        self.named: list[tuple[str, Token]] = []
+        self.chosen: list[tuple[str, Token]] = []
+        self.quantities: list[Token] = []
+
+    def read(self, statement: Tree[Token]) -> None:
+        getattr(self, f"_{statement.data}")(*statement.children)
+
+    def fail(self, problem: str, token: Token, *, suggestion: str | None = None) -> NoReturn:
+        self.source.fail(problem, Place(token.line or 1, token.column or 1), suggestion=suggestion)
+
+    def _see(self, token: Token) -> str:
+        name = str(token)
+        if name in EMPTY_WORDS:
+            self.fail(f"{name!r} cannot be the name of a symbol", token, suggestion="ε stands alone, as an empty body")
+        self.source.places.setdefault(name, Place(token.line or 1, token.column or 1))
+        return name
+
+    # -- statements ---------------------------------------------------------------------------------------------
+
+    def _start_symbol(self, name: Token) -> None:
+        if self.start is not None:
+            self.fail(f"a second start symbol; the first was {self.start}", name)
+        self.start = name
+
+    def _rule(self, head: Token, *parts: Tree[Token] | Token) -> None:
+        name = self._see(head)
+        # The place of a rule is its head, also where the symbol was used before.
+        if not self.productions or self.productions[-1].head != name:
+            self.source.places[name] = Place(head.line or 1, head.column or 1)
+        *texts, _, alternatives = parts
+        if texts:
+            self._describe(head, cast("Tree[Token]", texts[0]))
+        for alternative in cast("Tree[Token]", alternatives).children:
+            items = list(cast("Tree[Token]", alternative).children)
+            text = None
+            if items and getattr(items[-1], "type", "") == "STRING":
+                text = unquote(cast("Token", items.pop()))
+            if cast("Tree[Token]", alternative).data == "empty":
+                items = []
+            self.productions.append(Production(name, tuple(self._item(item) for item in items), text))
+
+    def _item(self, item: Tree[Token] | Token) -> str:
+        children = getattr(item, "children", None)
+        if children is None:
+            return self._see(cast("Token", item))
+        names = [self._see(name) for name in children]
+        for place, token in enumerate(children):
+            self.chosen.append((selection(*names), token))
+            if names[place] in names[:place]:
+                self.fail(f"{selection(*names)} names a terminal twice: {token}", token)
+        return selection(*names)
+
+    def _terminal(self, name: Token, text: Tree[Token], *numbers: Tree[Token]) -> None:
+        self._describe(name, text)
+        self._numbers(name, *numbers)
+
+    def _numbers(self, name: Token, *numbers: Tree[Token]) -> None:
+        self.named.append(("symbol", name))
+        old = self.symbols.get(str(name), Symbol())
+        amounts = dict(old.numbers)
+        for pair in numbers:
+            quantity, value = cast("list[Token]", pair.children)
+            if str(quantity) in amounts:
+                self.fail(f"{name} has two numbers for {quantity}", quantity)
+            amounts[str(quantity)] = self._amount(value)
+        self.symbols[str(name)] = Symbol(old.label, old.description, amounts)
+
+    def _describe(self, name: Token, text: Tree[Token]) -> None:
+        self.named.append(("symbol", name))
+        label, *more = (unquote(cast("Token", part)) for part in text.children)
+        old = self.symbols.get(str(name), Symbol())
+        new = Symbol(label, more[0] if more else "", old.numbers)
+        if old.label and (old.label, old.description) != (new.label, new.description):
+            self.fail(f"{name} has two labels: {old.label!r} and {label!r}", name)
+        self.symbols[str(name)] = new
+
+    def _limit(self, *names: Token) -> None:
+        count, terminals = self._counted(names, allow_star=True)
+        if not terminals:
+            if self.default is not None and self.default != count:
+                self.fail(f"a second limit for every symbol; the first was {self.default}", names[0])
+            self.default = count
+        for name in terminals:
+            if str(name) in self.at_most and self.at_most[str(name)] != count:
+                self.fail(f"a second limit for {name}", name)
+            self.at_most[str(name)] = count
+
+    def _require(self, *names: Token) -> None:
+        count, terminals = self._counted(names, allow_star=False)
+        if not terminals:
+            self.fail("%require needs the names of terminals", names[0], suggestion="write: %require 1 NAME ...")
+        for name in terminals:
+            if str(name) in self.at_least and self.at_least[str(name)] != count:
+                self.fail(f"a second %require for {name}", name)
+            self.at_least[str(name)] = cast("int", count)
+
+    def _counted(self, names: Sequence[Token], *, allow_star: bool) -> tuple[int | None, list[Token]]:
+        """``N name ...`` or ``name ... N``: the count and the names."""
+        for at in (0, -1):
+            word = str(names[at])
+            rest = list(names[1:] if at == 0 else names[:-1])
+            if (word == "*" and allow_star) or (word.isascii() and word.isdigit()):
+                self.named += [("limit", name) for name in rest]
+                return (None if word == "*" else self._whole(names[at])), rest
+        return self.fail("the limit has no number", names[0], suggestion=f"write: %limit 1 {' '.join(names)}")
+
+    def _whole(self, token: Token) -> int:
+        if len(token) > _DIGITS:
+            self.fail(f"a number of {len(token)} digits", token, suggestion="write * for no limit")
+        return int(token)
+
+    def _sum_limit(self, quantity: Token, compare: Token, value: Token) -> None:
+        amount = self._amount(value)
+        self.quantities.append(quantity)
+        low = amount if compare == ">=" else None
+        self.sums.append(SumLimit(str(quantity), amount if low is None else None, low))
+
+    def _amount(self, token: Token) -> int | float:
+        if token.isascii() and token.isdigit():
+            return self._whole(token)
+        try:
+            amount = float(token)
+        except ValueError:
+            self.fail(f"{str(token)!r} is not a number", token)
+        if not 0 <= amount < float("inf"):
+            self.fail(f"{token} is not a number from 0", token)
+        return int(amount) if amount.is_integer() else amount
+
+    # -- the whole ----------------------------------------------------------------------------------------------
+
+    def grammar(self) -> CFG:
+        if not self.productions:
+            self.source.fail("the grammar has no rule", None, suggestion="write at least one, such as: S -> a S | b")
+        heads = {production.head for production in self.productions}
+        terminals = {
+            name for p in self.productions for symbol in p.body for name in members(symbol) or (symbol,)
+        } - heads
+        if self.start is not None and str(self.start) not in heads:
+            self.fail(CFG.unknown("start symbol", self.start, heads), self.start, suggestion="it needs a rule")
+        for symbol, name in self.chosen:
+            if str(name) in heads:
+                self.fail(f"{symbol} holds the nonterminal {name}; a selection is made of terminals", name)
+        for what, name in self.named:
+            if what == "limit" and str(name) in heads:
+                self.fail(f"{name} is a nonterminal; limits count terminals", name)
+            known = terminals if what == "limit" else heads | terminals
+            if str(name) not in known:
+                self.fail(CFG.unknown(f"symbol{' in a limit' if what == 'limit' else ''}", name, known), name)
+            if str(name) in heads and self.symbols.get(str(name), Symbol()).numbers:
+                self.fail(f"{name} is a nonterminal; only terminals carry numbers", name)
+        carried = {quantity for symbol in self.symbols.values() for quantity in symbol.numbers}
+        for quantity in self.quantities:
+            if str(quantity) not in carried:
+                self.fail(CFG.unknown("quantity", quantity, carried), quantity, suggestion="no terminal carries it")
+        limits = Limits(self.at_most, self.at_least, self.default, tuple(self.sums))
+        try:
+            return CFG(self.productions, str(self.start or ""), self.symbols, limits)
+        except GrammarError as error:
+            self.source.fail(error.problem, None, suggestion=error.suggestion)
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def write_grammar(cfg: CFG) -> str:
+    """The grammar in its notation; reading it back gives an equal grammar."""
+    lines = [f"%start {cfg.start}", *cfg.limits.lines(), ""]
+    previous = None
+    for production in cfg.productions:
+        body = " ".join(production.body) or "ε"
+        text = "" if production.text is None else f" {quote(production.text)}"
+        if production.head == previous:
+            lines[-1] += f" | {body}{text}"
+        else:
+            # A label stands where the symbol has its first rule.
+            first = production is next(iter(_rules_of(cfg, production.head)))
+            label = _described(cfg, production.head) if first else ""
+            lines.append(f"{production.head}{label} -> {body}{text}")
+        previous = production.head
+    described = []
+    for name, symbol in cfg.symbols.items():
+        if name in cfg.terminals:
+            numbers = "".join(f" {quantity}={value}" for quantity, value in symbol.numbers.items())
+            described.append(f"{name}{_described(cfg, name)}{numbers}")
+    return "\n".join([*lines, *([""] if described else []), *described]) + "\n"
+
+
+def _rules_of(cfg: CFG, head: str) -> Iterator[Production]:
+    return (production for production in cfg.by_head[head])
+
+
+def _described(cfg: CFG, name: str) -> str:
+    symbol = cfg.symbols.get(name)
+    if symbol is None or not (symbol.label or symbol.description):
+        return ""
+    return f" {quote(symbol.label)}" + (f" {quote(symbol.description)}" if symbol.description else "")

@@ -1,0 +1,57 @@
+"""Rules from a file, whatever notation it is written in.
+
+====================  =================================================
+``.cfg``              a grammar (:class:`CFG`)
+``.pda``              a pushdown automaton (:class:`PDA`)
+``.mmd, .mermaid``    a flowchart (:class:`Flowchart`), as its automaton
+``.agent``            a behaviour (:class:`Behaviour`), as its automaton
+====================  =================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from formal_llm.automata.models.behaviour import Behaviour
+from formal_llm.automata.models.cfg import CFG
+from formal_llm.automata.models.flowchart import Flowchart
+from formal_llm.automata.models.pda import PDA
+from formal_llm.errors import NotationError
+
+#: The endings of files with rules.
+ENDINGS = (".cfg", ".pda", ".mmd", ".mermaid", ".agent")
+
+#: What files with rules hold.
+Rules = CFG | PDA | Flowchart | Behaviour
+
+
+def read_rules(path: str | Path) -> Rules:
+    """The rules in a file, as what they are; :func:`automaton_of` makes an automaton of it.
+
+    Raises:
+        NotationError: the file cannot be read, or its ending names no notation.
+    """
+    path = Path(path)
+    if path.suffix == ".pda":
+        return PDA.from_file(path)
+    if path.suffix in (".mmd", ".mermaid"):
+        return Flowchart.from_file(path)
+    if path.suffix == ".agent":
+        return Behaviour.from_file(path)
+    if path.suffix != ".cfg" and path.suffix and not path.is_file():
+        raise NotationError(
+            f"the ending {path.suffix} names no notation of rules; there are: {', '.join(ENDINGS)}", file=str(path)
+        )
+    return CFG.from_file(path)
+
+
+def automaton_of(rules: Rules, facts: Mapping[str, object] | None = None) -> CFG | PDA:
+    """What a planner walks: a grammar or an automaton, the placeholders of a flowchart filled with ``facts``.
+
+    Raises:
+        AutomatonError: a placeholder that ``facts`` does not have.
+    """
+    if isinstance(rules, Flowchart):
+        return rules.fill(facts or {}).pda()
+    return rules.pda if isinstance(rules, Behaviour) else rules

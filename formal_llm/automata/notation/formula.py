@@ -1,0 +1,245 @@
+"""Reading formulas, and constraints made of them.
+
+``(not (eventually (next fry wash)))``: a name is a state, a group is an operator and its parts. A name that is an
+operator's or has unusual characters may stand in quotes. What the operators mean is told in
+:mod:`formal_llm.automata.models.formula`; ``str(formula)`` writes one, and reading that back gives an equal formula.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from formal_llm.automata.models.cfg import Symbol
+from formal_llm.automata.models.dfa import MAX_STATES, derivative, finite_pda, minimal_dfa
+from formal_llm.automata.models.formula import (
+    ANY,
+    EMPTY,
+    Always,
+    Atom,
+    Formula,
+    always,
+    and_,
+    eventually,
+    implies,
+    next_,
+    not_,
+    or_,
+    until,
+)
+from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.notation.s_expressions import Expression, Group, Word, read_expressions
+from formal_llm.automata.notation.source import Place, Source
+from formal_llm.errors import GrammarWarning, NotationError, did_you_mean
+
+#: The operators: what makes the formula, the least and the most number of parts.
+_OPERATORS: Mapping[str, tuple[Callable[..., Formula], int, int | None]] = {
+    "next": (next_, 1, None),
+    "or": (or_, 1, None),
+    "and": (and_, 1, None),
+    "not": (not_, 1, 1),
+    "->": (implies, 2, 2),
+    "until": (until, 2, 2),
+    "always": (always, 1, 1),
+    "eventually": (eventually, 1, 1),
+}
+_CONSTANTS = {"any": ANY, "empty": EMPTY}
+_UNTIL = re.compile(r"until_([0-9]{1,6})(?:_([0-9]{1,6}|\*))?")
+
+
+def read_formula(text: str, alphabet: Any) -> Formula:
+    """The formula that ``text`` writes.
+
+    Args:
+        text: one formula.
+        alphabet: what it is about: a grammar, an automaton or a behaviour, or the names there are.
+
+    Raises:
+        NotationError: with line, column, a caret and what was expected there.
+    """
+    return _read(Source.of(text, None, NotationError), _terminals(alphabet))[0]
+
+
+def constraint(text: str | Formula, alphabet: Any, *, name: str | None = None, max_states: int = MAX_STATES) -> PDA:
+    """A formula over terminals as a constraint: the smallest finite automaton for it.
+
+    Args:
+        text: a formula in its notation, or as a value.
+        alphabet: what it is about: a grammar, an automaton or a behaviour, or the names of the terminals.
+        name: what messages call it; the text, where left out.
+        max_states: how many states it may take to find the automaton.
+
+    Raises:
+        NotationError: the text cannot be read, names a terminal that there is not, or no sequence satisfies it.
+        Undecided: ``max_states`` are not enough.
+    """
+    terminals = _terminals(alphabet)
+    source = Source.of(str(text), None, NotationError)
+    # A value with something wrong in it is read back from its text: that raises an error that shows the place.
+    if isinstance(text, Formula) and not _trouble(text, terminals):
+        formula, place = text, Place(1, 1)
+    else:
+        formula, place = _read(source, terminals)
+    dfa = minimal_dfa(formula, terminals, max_states=max_states)
+    if not dfa.accepting:
+        source.fail("no sequence satisfies this formula", place)
+    known: Mapping[str, Symbol] = getattr(alphabet, "symbols", {})
+    symbols = {terminal: known[terminal] for terminal in terminals if terminal in known}
+    return finite_pda(dfa, name=" ".join(str(text).split()) if name is None else name, symbols=symbols)
+
+
+def _terminals(alphabet: Any) -> tuple[str, ...]:
+    if isinstance(alphabet, str):
+        raise TypeError("the alphabet is a grammar, an automaton, or a sequence of names; not one text")
+    return tuple(getattr(alphabet, "terminals", alphabet))
+
+
+def _read(source: Source, terminals: Iterable[str]) -> tuple[Formula, Place]:
+    """The one formula of a text, and its place."""
+    expressions = read_expressions(source)
+    if len(expressions) != 1:
+        source.fail(
+            f"{len(expressions)} formulas, where one is needed" if expressions else "there is no formula",
+            expressions[1].place if expressions else None,
+            suggestion="combine several: (and (...) (...))" if expressions else None,
+        )
+    return FormulaReader(source, terminals, "terminal").read(expressions[0]), expressions[0].place
+
+
+def _trouble(formula: Formula, names: Iterable[str]) -> bool:
+    """Whether a formula names what is not there, or has an ``always`` that nothing but ε satisfies."""
+    return bool(set(formula.names) - set(names)) or any(
+        not satisfied_by_one(part.parts[0], names) for part in formula.walk() if isinstance(part, Always)
+    )
+
+
+def satisfied_by_one(formula: Formula, names: Iterable[str]) -> bool:
+    """Whether any single state satisfies a formula."""
+    return any(derivative(formula, name).nullable for name in names)
+
+
+class FormulaReader:
+    """Reads the formulas of one source.
+
+    Args:
+        source: the text.
+        names: the states or terminals that there are.
+        kind: what a name is called in messages: ``"state"`` or ``"terminal"``.
+    """
+
+    def __init__(self, source: Source, names: Iterable[str], kind: str) -> None:
+        self.source = source
+        self.names = tuple(names)
+        self.kind = kind
+        self._known = frozenset(self.names)
+
+    def read(self, expression: Expression) -> Formula:
+        """The formula that an expression writes.
+
+        Warns where an ``eventually`` asks for nothing, and of a name that is also a word of the notation.
+
+        Raises:
+            NotationError: an unknown name or operator, a wrong number of parts, an ``always`` that nothing satisfies.
+        """
+        if isinstance(expression, Word):
+            return self._atom(expression)
+        head = expression.head
+        if head is None:
+            self.source.fail(
+                "a group begins with an operator",
+                expression.items[0].place if expression.items else expression.place,
+                expected=list(_OPERATORS),
+            )
+        make, least, most = self._operator(head)
+        parts = expression.items[1:]
+        if len(parts) < least or (most is not None and len(parts) > most):
+            wanted = f"{least} part{'s' if least > 1 else ''}" if most else f"at least {least} part"
+            self.source.fail(
+                f"({head.text} ...) takes {wanted}, not {len(parts)}",
+                expression.place if len(parts) < least else parts[most or 0].place,
+                suggestion="put what stands one after the other into (next ...)"
+                if most and len(parts) > most
+                else None,
+            )
+        formula = make(*map(self.read, parts))
+        self._check(head, expression, formula)
+        return formula
+
+    def _atom(self, word: Word) -> Formula:
+        if not word.quoted and word.text in _CONSTANTS:
+            if word.text in self._known:
+                self._warn(
+                    word.place,
+                    f"there is a {self.kind} of this name, but {word.text} means what it always means; "
+                    f'write "{word.text}" for the {self.kind}',
+                )
+            return _CONSTANTS[word.text]
+        if word.text not in self._known:
+            if not word.quoted and (word.text in _OPERATORS or _UNTIL.fullmatch(word.text)):
+                self.source.fail(
+                    f"{word.text} is an operator", word.place, suggestion=f"write ({word.text} ...) in parentheses"
+                )
+            near = did_you_mean(word.text, (*self.names, *_CONSTANTS))
+            self.source.fail(
+                f"unknown {self.kind}: {word.text}" + (f" (did you mean {near}?)" if near else ""),
+                word.place,
+                suggestion=None if near else f"there are: {_listed(self.names)}",
+            )
+        return Atom(name=word.text)
+
+    def _operator(self, head: Word) -> tuple[Callable[..., Formula], int, int | None]:
+        bounded = _UNTIL.fullmatch(head.text)
+        if bounded is not None:
+            first, second = bounded.groups()
+            least = 0 if second is None else int(first)
+            most = int(first) if second is None else None if second == "*" else int(second)
+            if most is not None and least > most:
+                self.source.fail(f"at least {least} and at most {most} times is impossible", head.place)
+            return (lambda body, end: until(body, end, least, most)), 2, 2
+        if head.text in _OPERATORS:
+            return _OPERATORS[head.text]
+        if head.text in self._known or head.text in _CONSTANTS:
+            self.source.fail(
+                f"{head.text} is a {self.kind}, not an operator"
+                if head.text in self._known
+                else f"{head.text} takes no parts",
+                head.place,
+                suggestion=f"for one after the other write (next {head.text} ...)",
+            )
+        near = did_you_mean(head.text, _OPERATORS)
+        suggestion = f"did you mean {near}?" if near else None
+        if head.text.startswith("until"):
+            suggestion = "until, until_5 (at most 5 times), until_2_5 (2 to 5 times), until_2_* (at least 2 times)"
+        return self.source.fail(
+            f"unknown operator: {head.text}",
+            head.place,
+            expected=[] if suggestion else list(_OPERATORS),
+            suggestion=suggestion,
+        )
+
+    def _check(self, head: Word, group: Group, formula: Formula) -> None:
+        if isinstance(formula, Always) and head.text == "always":
+            if not satisfied_by_one(formula.parts[0], self.names):
+                self.source.fail(
+                    f"no single {self.kind} satisfies what is inside, so this allows the empty sequence only",
+                    group.place,
+                    suggestion=f"(always f) looks at each {self.kind} alone; (until f empty) repeats a sequence",
+                )
+        elif head.text == "eventually" and formula.nullable:
+            self._warn(
+                group.place,
+                "the empty sequence satisfies what is inside, so every sequence has such a part; "
+                "for a single one that is not a, write (eventually (and any (not a)))",
+            )
+
+    def _warn(self, place: Place, message: str) -> None:
+        where = f"{self.source.file or '<string>'}:{place.line}:{place.column}"
+        warnings.warn(f"{where}: {message}", GrammarWarning, stacklevel=2)
+
+
+def _listed(names: Iterable[str], most: int = 12) -> str:
+    shown = list(names)
+    more = f", and {len(shown) - most} more" if len(shown) > most else ""
+    return ", ".join(shown[:most]) + more

@@ -1,0 +1,61 @@
+"""The compact notation of papers: ``T → BI|DT|EIT|FTT``, where a letter is a symbol."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import NoReturn
+
+from formal_llm.automata.models.cfg import CFG, Production
+from formal_llm.automata.models.wellformed import EMPTY_WORDS
+from formal_llm.automata.notation.cfg import check_grammar_text
+from formal_llm.automata.notation.cfg_syntax import ARROW
+from formal_llm.automata.notation.source import Place, Source
+
+_LETTER = re.compile(r"[^\W\d_][0-9'′]*|ε")
+
+
+def read_letters(text: str, start: str = "") -> CFG:
+    """``T → BI|DT``: every letter, with the digits and primes that follow it, is a symbol."""
+    # Subscript digits become digits: B₁ and B1 are the same symbol.
+    source = Source(unicodedata.normalize("NFKC", text).replace("′", "'"), None)
+    productions = []
+    for rule in re.finditer(r"[^\n;]+", source.text):
+        if not rule[0].strip():
+            continue
+        arrows = list(ARROW.finditer(rule[0]))
+        if len(arrows) != 1:
+            at = arrows[1].start() if arrows else len(rule[0]) - len(rule[0].lstrip())
+            _fail_at(source, "a second arrow" if arrows else "the arrow is missing", rule.start() + at)
+        arrow = arrows[0]
+        head = _letters(source, rule.start(), rule[0][: arrow.start()])
+        if len(head) != 1 or head[0] in EMPTY_WORDS:
+            _fail_at(source, "one symbol must stand before the arrow", rule.start())
+        at = rule.start() + arrow.end()
+        for alternative in rule[0][arrow.end() :].split("|"):
+            body = [name for name in _letters(source, at, alternative) if name not in EMPTY_WORDS]
+            productions.append(Production(head[0], tuple(body)))
+            at += len(alternative) + 1
+    if not productions:
+        source.fail("the grammar is empty", None, suggestion="write at least one rule, such as: S → aS | b")
+    cfg = CFG(productions, start)
+    check_grammar_text(cfg, source)
+    return cfg
+
+
+def _letters(source: Source, at: int, text: str) -> list[str]:
+    """The symbols of one side of a rule that begins at position ``at`` of the source."""
+    symbols = _LETTER.findall(text)
+    wrong = re.search(r"\S+", _LETTER.sub(lambda match: " " * len(match[0]), text))
+    if wrong:
+        _fail_at(source, f"{wrong[0]!r} is no symbol: letters with digits are", at + wrong.start())
+    if not symbols:
+        _fail_at(source, "an empty side of a rule", at, suggestion="write ε for the empty word")
+    return symbols
+
+
+def _fail_at(source: Source, problem: str, at: int, *, suggestion: str | None = None) -> NoReturn:
+    """Fail at a position of the text."""
+    before = source.text[:at]
+    place = Place(before.count("\n") + 1, at - (before.rfind("\n") + 1) + 1)
+    source.fail(problem, place, suggestion=suggestion)

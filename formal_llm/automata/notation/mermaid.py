@@ -1,0 +1,338 @@
+"""Reading Mermaid flowcharts: from a text to nodes and links, or to an error that says what was expected where.
+
+Covered is what people draw decisions with: nodes of every shape, links with and without text, chains and groups,
+subgraphs (they only group), styles (they mean nothing here). Everything else is refused by name. The language is
+scanned by hand, since what a sign means in it depends on what stands before: ``o`` is a name, or the head of an arrow.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import NamedTuple, NoReturn
+
+from formal_llm.automata.notation.mermaid_nodes import QUOTED, SPACE, NodeScanner
+from formal_llm.automata.notation.mermaid_text import BRACKETS, plain, read_text
+from formal_llm.automata.notation.source import Place, Source
+from formal_llm.errors import did_you_mean
+
+DIRECTIONS = {"TD": "TB", "TB": "TB", "BT": "BT", "LR": "LR", "RL": "RL", ">": "LR", "<": "RL", "^": "BT", "v": "TB"}
+#: A node's name: a word; some signs may stand inside it.
+ID = re.compile(r"\w(?:\w|[-./'+:](?=\w))*")
+#: Words that Mermaid does not take for names.
+RESERVED = ("end", "subgraph", "graph", "flowchart", "direction", "style", "linkStyle", "classDef", "class", "click")
+
+_BLANKS = re.compile(r"[ \t\f]*")
+_GAP = re.compile(r"(?:\s|;|%%\{.*?\}%%|%%[^\n]*)*", re.DOTALL)
+_REST = re.compile(r'(?:"[^"\n]*"|[^;\n])*')
+_FRONT = re.compile(r"\s*---[ \t]*\n(.*?)\n?---[ \t]*(?=\n|$)", re.DOTALL)
+_TITLE = re.compile(r"^title[ \t]*:[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_HEADER = re.compile(r"(flowchart-elk|flowchart|graph)(?![\w-])[ \t]*([^\s;]*)")
+_IGNORED = re.compile(r"(?:classDef|class|style|linkStyle|click|accTitle|accDescr)(?=[ \t:])[ \t]*(?![-=.~]{2})")
+_CLASS = re.compile(r":::\w[\w-]*(?:,\w[\w-]*)*")
+_EDGE_ID = re.compile(r"\w[\w-]*@(?=[-=<~]|[xo][-=])")
+_TAIL = r"(?P<tail>[<xo](?=--|==|-\.))?"
+_LINK = re.compile(_TAIL + r"(?:--+(?P<normal>[-xo>])|==+(?P<thick>[=xo>])|-\.+-(?P<dotted>[xo>]?))")
+_OPEN = re.compile(_TAIL + r"(?P<line>--|==|-\.)")
+_CLOSE = {line: re.compile(end) for line, end in {"--": "--+[-xo>]", "==": "==+[=xo>]", "-.": r"\.+-[xo>]?"}.items()}
+_WRONG_ARROW = re.compile(r"-->>|<->|->>?|=>|[—–―][—–―-]*>?|→|⇒|⟶|-(?![-.])|=(?!=)|<-")
+_OTHER_DIAGRAM = re.compile(
+    r"(sequenceDiagram|classDiagram|stateDiagram|erDiagram|gantt|pie|journey|mindmap|timeline|gitGraph|quadrantChart|"
+    r"requirementDiagram|C4\w+|sankey|xychart|block|packet|kanban|architecture)(?=[\s-]|$)"
+)
+
+
+class Vertex(NamedTuple):
+    """A node as it is written; text and shape are None where a name stands alone."""
+
+    id: str
+    text: str | None
+    shape: str | None
+    place: Place
+
+
+class Link(NamedTuple):
+    """An arrow from one node to another."""
+
+    source: str
+    target: str
+    text: str
+    place: Place
+
+
+@dataclass
+class Drawing:
+    """What a text draws: its nodes and links in order of appearance."""
+
+    direction: str = "TB"
+    title: str = ""
+    vertices: dict[str, Vertex] = field(default_factory=dict)
+    links: list[Link] = field(default_factory=list)
+
+
+def parse(source: Source) -> Drawing:
+    """The nodes and links of a Mermaid flowchart.
+
+    Raises:
+        NotationError: the text is no flowchart, or uses what is not covered; with the place.
+    """
+    return _Parser(source).parse()
+
+
+class _Parser(NodeScanner):
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self.drawing = Drawing()
+        self.edge_ids: set[str] = set()
+        self.subgraphs: list[int] = []
+        self.groups: dict[str, int] = {}
+
+    # -- statements ---------------------------------------------------------------------------------------------
+
+    def parse(self) -> Drawing:
+        front = self.take(_FRONT)
+        if front is not None and (title := _TITLE.search(front[1])):
+            self.drawing.title = plain(_yaml(title[1]))
+        self.take(_GAP)
+        self._header()
+        while self.at < len(self.text):
+            self._statement()
+            self.take(_BLANKS)
+            if self.at < len(self.text) and not self.sees("\n", ";", "%%"):
+                self._unexpected()
+            self.take(_GAP)
+        if self.subgraphs:
+            self.fail("this subgraph does not end", self.subgraphs[-1], expected=("a line with 'end'",))
+        for name, at in self.groups.items():
+            if name in self.drawing.vertices:
+                place = self.drawing.vertices[name].place
+                line = self.source.at(at).line
+                what = f"{name} is a subgraph (line {line}); an arrow leads from a node to a node"
+                self.source.fail(what, place, suggestion="name a node inside of it")
+        return self.drawing
+
+    def _header(self) -> None:
+        start = self.at
+        header = self.take(_HEADER)
+        if header is None:
+            if start == len(self.text):
+                self.source.fail("the flowchart is empty", None, suggestion="write: flowchart TD, then A --> B")
+            if self.sees("---"):
+                self.fail("the title block at the beginning does not end", expected=("a second line of ---",))
+            if self.sees("```"):
+                self.fail("this is a block of Markdown", suggestion="leave out the lines with ``` around the flowchart")
+            if other := _OTHER_DIAGRAM.match(self.text, start):
+                self.fail(f"this is a Mermaid diagram of another kind ({other[1]})", expected=("flowchart TD",))
+            word = re.split(r"[\s;]", self.text[start:], maxsplit=1)[0]
+            near = did_you_mean(word, ["flowchart", "graph"])
+            self.fail(
+                "the flowchart does not begin with its header",
+                expected=("flowchart TD", "flowchart LR"),
+                suggestion=f"did you mean {near}?" if near else None,
+            )
+        if header[2] and not header[2].startswith("%%"):
+            self.drawing.direction = self._direction(header[2], header.start(2))
+        elif header[2]:
+            self.at = header.start(2)
+        self.take(_BLANKS)
+        if self.at < len(self.text) and not self.sees("\n", ";", "%%"):
+            self.fail("a new line is missing behind the header")
+        self.take(_GAP)
+
+    def _direction(self, word: str, at: int) -> str:
+        if word not in DIRECTIONS:
+            self.fail(f"unknown direction {word}", at, expected=("TD", "TB", "LR", "RL", "BT"))
+        return DIRECTIONS[word]
+
+    def _statement(self) -> None:
+        start = self.at
+        word = ID.match(self.text, start)
+        name = word[0] if word else ""
+        if name == "subgraph":
+            self.subgraphs.append(start)
+            self.at += len(name)
+            title = _REST.match(self.text, self.at)
+            named = re.match(r'[ \t]*("?)([^"\[;\n]*?)\1[ \t]*(?:\[|$)', title[0]) if title else None
+            if named and named[2]:
+                self.groups[named[2].strip()] = start
+            self.take(_REST)
+        elif name == "end" and not self.text[start + 3 : start + 4].strip(" \t\n;%"):
+            if not self.subgraphs:
+                self.fail("this 'end' ends no subgraph", suggestion="a node cannot be called end; write End, or stop")
+            self.subgraphs.pop()
+            self.at += len(name)
+        elif name == "direction":
+            self.at += len(name)
+            self.take(_BLANKS)
+            found = re.compile(r"[^\s;]*").match(self.text, self.at)
+            self._direction(found[0] if found else "", self.at)
+            self.take(_REST)
+        elif self.take(_IGNORED):
+            block = re.compile(r"\s*\{[^}]*\}").match(self.text, self.at) if name == "accDescr" else None
+            self.at = block.end() if block else self.at
+            self.take(_REST)
+        else:
+            self._chain()
+
+    def _chain(self) -> None:
+        left = self._group(None)
+        while True:
+            start = self.at
+            self.take(SPACE)
+            if edge_id := self.take(_EDGE_ID):
+                self.edge_ids.add(edge_id[0][:-1])
+            at = self.at
+            if self.sees("~~~"):
+                self.take(re.compile("~+"))  # only holds nodes apart
+                self.take(SPACE)
+                left = self._group(at)
+                continue
+            text = self._link()
+            if text is None:
+                self.at = start
+                return
+            self.take(SPACE)
+            right = self._group(at)
+            place = self.source.at(at)
+            self.drawing.links += [Link(one, other, text, place) for one in left for other in right]
+            left = right
+
+    # -- links --------------------------------------------------------------------------------------------------
+
+    def _link(self) -> str | None:
+        """The text of a link; None where no link begins."""
+        start = self.at
+        link = self.take(_LINK)
+        if link is not None:
+            head = link["normal"] or link["thick"] or link["dotted"] or "-"
+            self._check_ends(start, link["tail"], head)
+            self.take(_BLANKS)
+            return self._between_bars() if self.sees("|") else ""
+        opened = self.take(_OPEN)
+        if opened is None:
+            return None
+        if opened["tail"] == "<" and "-->" not in self.text[self.at :].split("\n")[0]:
+            self.fail(f"the arrow {opened[0]} points backwards", start, suggestion="write: B --> A")
+        quoted = self.take(QUOTED)
+        close = _CLOSE[opened["line"]].search(self.text, self.at)
+        if close is None or "\n" in self.text[self.at : close.start()]:
+            self.at = start
+            wrong = _WRONG_ARROW.match(self.text, start)
+            self.fail("this arrow does not end", expected=("-->", "-.->", "-->|text|", "-- text -->"),
+                      suggestion="write '-->'" if wrong else None)  # fmt: skip
+        if quoted is not None and close.start() != self.at:
+            self.fail("the text of the arrow goes on behind its quotes", expected=("-->",))
+        text = quoted[2] if quoted is not None else self.text[self.at : close.start()]
+        self.at = close.end()
+        self._check_ends(start, opened["tail"], close[0][-1])
+        return read_text(text, markdown=bool(quoted and quoted[1]))
+
+    def _check_ends(self, start: int, tail: str | None, head: str) -> None:
+        arrow = self.text[start : self.at]
+        if tail is not None and head in "xo>":
+            self.fail(f"the arrow {arrow} has two heads; a plan goes one way", start,
+                      suggestion="draw two arrows, one in each direction")  # fmt: skip
+        if tail is not None:
+            self.fail(f"the arrow {arrow} points backwards", start, suggestion="write: B --> A")
+        if head in "xo" and re.match(r"\w", self.text[self.at : self.at + 1]):
+            self.fail(f"{head!r} may be the head of the arrow or the first letter of a word", start,
+                      suggestion=f"put a blank before or behind the {head}")  # fmt: skip
+
+    def _between_bars(self) -> str:
+        start = self.at
+        self.at += 1
+        quoted = self.take(QUOTED)
+        end = re.compile(r"[^|\n]*").match(self.text, self.at)
+        assert end is not None
+        if self.text[end.end() : end.end() + 1] != "|":
+            self.fail("the text of the arrow does not end", start, expected=("'|' behind it",))
+        if quoted is not None and end[0].strip():
+            self.fail("the text of the arrow goes on behind its quotes", expected=("'|'",))
+        self.at = end.end() + 1
+        return read_text(quoted[2] if quoted is not None else end[0], markdown=bool(quoted and quoted[1]))
+
+    # -- nodes --------------------------------------------------------------------------------------------------
+
+    def _group(self, arrow: int | None) -> list[str]:
+        """Nodes with ``&`` between them; ``arrow`` is where the arrow before them stands."""
+        names = [self._node(arrow)]
+        while (more := re.compile(r"\s*&\s*").match(self.text, self.at)) is not None:
+            self.at = more.end()
+            names.append(self._node(arrow))
+        return list(dict.fromkeys(names))
+
+    def _node(self, arrow: int | None) -> str:
+        start = self.at
+        name = self.take(ID)
+        if name is None:
+            if arrow is not None and self.sees(">"):
+                self.at = arrow
+                self._unexpected()
+            if arrow is not None and (start >= len(self.text) or self.sees(";", "%%")):
+                self.fail("this arrow leads nowhere: a node is missing behind it", arrow)
+            if _LINK.match(self.text, start) or _OPEN.match(self.text, start):
+                self.fail("a node is missing before this arrow", start)
+            self._unexpected()
+        if name[0] in RESERVED:
+            near = name[0].capitalize()
+            self.fail(f"{name[0]!r} is a word of Mermaid and cannot be the name of a node", start,
+                      suggestion=f"write {near}, or {near}[{name[0]}]")  # fmt: skip
+        text: str | None = None
+        shape: str | None = None
+        if self.sees("@{"):
+            text, shape = self.attributes()
+            if name[0] in self.edge_ids:
+                return name[0]
+        else:
+            for opening in BRACKETS:
+                if self.sees(opening):
+                    text, shape = self.bracketed(opening)
+                    break
+        self.take(_CLASS)
+        self._see(Vertex(name[0], text, shape, self.source.at(start)))
+        return name[0]
+
+    def _see(self, new: Vertex) -> None:
+        old = self.drawing.vertices.get(new.id)
+        if old is None or (old.text is None and old.shape is None):
+            self.drawing.vertices[new.id] = new if old is None or new.shape is not None else old
+        elif new.shape is not None and (new.text, new.shape) != (old.text, old.shape):
+            what = f"texts: {old.text!r} and {new.text!r}" if new.text != old.text else "shapes"
+            self.source.fail(
+                f"{new.id} has two {what}; the first is in line {old.place.line}", new.place,
+                suggestion="give the second node a name of its own, or leave its text out",
+            )  # fmt: skip
+
+    # -- what cannot be read ------------------------------------------------------------------------------------
+
+    def _unexpected(self) -> NoReturn:
+        """Say what is wrong with what stands here, and what its author probably meant."""
+        if wrong := _WRONG_ARROW.match(self.text, self.at):
+            self.fail(f"{wrong[0]!r} is no arrow of a flowchart", suggestion="write '-->'")
+        word = re.compile(r"[^\s;]+").match(self.text, self.at)
+        sign = self.text[self.at : self.at + 1]
+        suggestion = None
+        if sign in "[({" and sign:
+            suggestion = "write the bracket directly behind the name of the node: A[text]"
+        elif sign == ":":
+            suggestion = "the text of an arrow is written in it: A -->|text| B"
+        elif sign == "|":
+            suggestion = "the text of an arrow stands directly behind it: A -->|text| B"
+        elif sign in "])}" and sign:
+            suggestion = "there is no bracket that it closes"
+        elif sign == "`":
+            suggestion = "leave out the lines with ``` around the flowchart"
+        elif ID.match(self.text, self.at):
+            suggestion = "the name of a node is one word; put its text in brackets: A[text]"
+        self.fail(f"unexpected {word[0] if word else 'end of the text'!r}",
+                  expected=("an arrow such as -->", "the end of the line"), suggestion=suggestion)  # fmt: skip
+
+
+def _yaml(value: str) -> str:
+    if value.startswith('"'):
+        try:
+            return str(json.loads(value))
+        except ValueError:
+            return value.strip('"')
+    return value[1:-1].replace("''", "'") if len(value) > 1 and value[0] == value[-1] == "'" else value

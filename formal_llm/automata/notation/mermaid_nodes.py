@@ -1,0 +1,119 @@
+"""What stands behind the name of a node in a Mermaid flowchart: its text in brackets, or its attributes."""
+
+from __future__ import annotations
+
+import re
+from typing import NoReturn
+
+from formal_llm.automata.notation.mermaid_text import BRACKETS, PLACEHOLDER, REFUSED_SHAPES, SHAPES, read_text
+from formal_llm.automata.notation.source import Source
+from formal_llm.errors import did_you_mean
+
+SPACE = re.compile(r"\s*")
+QUOTED = re.compile(r'\s*"(`?)([^"]*?)(\1)"\s*')
+_ARROW_INSIDE = re.compile(r"\n[^\n]*(?:--|==|-\.)")
+_PAIR = re.compile(
+    r'[\s,]*(?P<key>[\w-]+)[ \t]*:[ \t]*(?:"(?P<double>[^"]*)"|\'(?P<single>[^\']*)\'|(?P<bare>[^,\n}"\'|]++))'
+    r"\s*(?=[,\n}\w])"
+)
+_STYLING = {"icon", "form", "pos", "h", "w", "img", "constraint", "animate", "animation", "curve"}
+
+
+class NodeScanner:
+    """Goes through a text; knows how to read the text and shape of a node.
+
+    Attributes:
+        source, text: what is read.
+        at: where it stands.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.text = source.text
+        self.at = 0
+
+    def fail(
+        self, problem: str, at: int | None = None, *, expected: tuple[str, ...] = (), suggestion: str | None = None
+    ) -> NoReturn:
+        """Raise for a problem here, or at another offset."""
+        self.source.fail(
+            problem, self.source.at(self.at if at is None else at), expected=expected, suggestion=suggestion
+        )
+
+    def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Go past what matches here; None where nothing does."""
+        match = pattern.match(self.text, self.at)
+        if match is not None:
+            self.at = match.end()
+        return match
+
+    def sees(self, *words: str) -> bool:
+        """Whether one of these stands here."""
+        return self.text.startswith(words, self.at)
+
+    def bracketed(self, opening: str) -> tuple[str, str]:
+        """The text and shape of a node whose opening bracket stands here."""
+        start = self.at
+        self.at += len(opening)
+        closings = dict(BRACKETS[opening])
+        expected = tuple(f"{closing!r}" for closing in closings)
+        quoted = self.take(QUOTED)
+        if quoted is None:
+            if re.compile(r'\s*"').match(self.text, self.at):
+                self.fail("this quote is not closed", self.text.index('"', self.at), expected=("'\"'",))
+            begin = self.at
+            while self.at < len(self.text) and not self.sees(*closings):
+                if self.take(PLACEHOLDER):
+                    continue
+                if self.text[self.at] in '[](){}|"':
+                    self._text_ends_badly(opening, start, begin, expected)
+                self.at += 1
+            if self.at >= len(self.text) or _ARROW_INSIDE.search(self.text, begin, self.at):
+                self.fail(f"the bracket {opening!r} is not closed", start, expected=expected)
+        for closing, shape in closings.items():
+            if self.sees(closing):
+                text = quoted[2] if quoted is not None else self.text[begin : self.at]
+                self.at += len(closing)
+                return read_text(text, markdown=bool(quoted and quoted[1])), shape
+        return self.fail(f"the bracket {opening!r} is not closed behind its text", expected=expected)
+
+    def _text_ends_badly(self, opening: str, start: int, begin: int, expected: tuple[str, ...]) -> NoReturn:
+        sign = self.text[self.at]
+        if re.search(r"\n|--|==|-\.", self.text[begin : self.at]):
+            self.fail(f"the bracket {opening!r} is not closed", start, expected=expected)
+        if sign in "])}":
+            self.fail(f"the bracket {opening!r} is closed by {sign!r}", expected=expected)
+        self.fail(f"{sign!r} in a text without quotes", suggestion='put the text in quotes: A["text"]')
+
+    def attributes(self) -> tuple[str | None, str | None]:
+        """``@{ shape: name, label: "text" }``."""
+        start = self.at
+        self.at += 2
+        text: str | None = None
+        shape: str | None = None
+        if "}" not in self.text[self.at :]:
+            self.fail("the bracket '@{' is not closed", start, expected=("'}'",))
+        while not re.compile(r"[\s,]*\}").match(self.text, self.at):
+            pair = self.take(_PAIR)
+            if pair is None:
+                self.take(SPACE)
+                self.fail("this cannot be read", expected=("shape: name", 'label: "text"'))
+            value = pair["double"] or pair["single"] or (pair["bare"] or "").strip()
+            if pair["key"] == "label":
+                markdown = len(value) > 1 and value[0] == value[-1] == "`"
+                text = read_text(value.strip("`") if markdown else value, markdown=markdown)
+            elif pair["key"] == "shape":
+                shape = self._shape(value, pair.end("key"))
+            elif pair["key"] not in _STYLING:
+                self.fail(f"unknown attribute {pair['key']}", pair.start("key"), expected=("shape", "label"))
+        self.at = self.text.index("}", self.at) + 1
+        return text, shape or (None if text is None else "rect")
+
+    def _shape(self, name: str, at: int) -> str:
+        at = self.text.index(name, at) if name else at
+        if name in REFUSED_SHAPES:
+            self.fail(f"a node of the shape {name}: {REFUSED_SHAPES[name]}", at)
+        if name not in SHAPES:
+            near = did_you_mean(name, SHAPES)
+            self.fail(f"unknown shape {name}", at, suggestion=f"did you mean {near}?" if near else None)
+        return SHAPES[name]

@@ -1,0 +1,315 @@
+"""Reading pushdown automata as text, one transition on a line: ``state, read, pop -> state, push ...``.
+
+The lines are read by :mod:`formal_llm.automata.notation.pda_lines`; here is what they mean. What
+:mod:`formal_llm.automata.notation.pda_writing` prints of an automaton reads back as the same one.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NoReturn
+
+from formal_llm.automata.models.automaton import State
+from formal_llm.automata.models.cfg import CFG, Symbol
+from formal_llm.automata.models.limits import Limits, SumLimit
+from formal_llm.automata.models.pda import PDA, Transition
+from formal_llm.automata.models.pda_checks import dead_ends, find_problem, near
+from formal_llm.automata.notation.pda_lines import ANY, DIRECTIVES, Line, Token, statements, unquoted
+from formal_llm.automata.notation.source import Source
+from formal_llm.errors import GrammarWarning, NotationError, did_you_mean
+
+_NUMBER = re.compile(r"([^\s=]+)=(\d+(?:\.\d+)?)")
+_ASKING = ("ask", "decide")
+
+
+def read_pda(text: str, *, file: str | None = None) -> PDA:
+    """The automaton that ``text`` describes; see :meth:`PDA.from_string`."""
+    source = Source.of(text, file, NotationError)
+    reader = _Reader(source)
+    for line in statements(source):
+        reader.read(line)
+    return reader.automaton()
+
+
+class _Reader:
+    """Collects the lines of a file."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        #: Each transition with the places of its state and of what it pops; ``*`` is not replaced yet.
+        self.transitions: list[tuple[Transition, Token, Token]] = []
+        self.start: Token | None = None
+        self.accepting: list[Token] = []
+        self.stack: list[str] = []
+        self.name = ""
+        self.symbols: dict[str, Symbol] = {}
+        self.labelled: list[Token] = []
+        self.limited: list[Token] = []
+        self.quantities: list[Token] = []
+        self.at_most: dict[str, int | None] = {}
+        self.at_least: dict[str, int] = {}
+        self.sums: list[SumLimit] = []
+        self.asked: dict[str, tuple[Token, str, bool]] = {}
+
+    def fail(self, problem: str, at: Token, *, suggestion: str | None = None, expected: Sequence[str] = ()) -> NoReturn:
+        self.source.fail(problem, at.place, suggestion=suggestion, expected=expected)
+
+    def read(self, line: Line) -> None:
+        first = line.tokens[0]
+        if first.kind == "directive":
+            if first.text not in DIRECTIVES:
+                meant = did_you_mean(first.text, DIRECTIVES)
+                hint = f"did you mean {meant}?" if meant else f"directives are {', '.join(DIRECTIVES)}"
+                self.fail(f"unknown directive {first.text}", first, suggestion=hint)
+            getattr(self, f"_{first.text[1:]}")(first, line.tokens[1:])
+        elif any(token.kind in ("comma", "arrow") for token in line.tokens):
+            self._transition(line)
+        else:
+            self._label(line)
+
+    # -- lines --------------------------------------------------------------------------------------------------
+
+    def _transition(self, line: Line) -> None:
+        arrows = [place for place, token in enumerate(line.tokens) if token.kind == "arrow"]
+        if len(arrows) != 1:
+            at = line.tokens[arrows[1]] if arrows else line.end
+            what = "a second arrow" if arrows else "the arrow is missing"
+            self.fail(what, at, expected=("state, read, pop -> state, push",))
+        left = self._fields(line.tokens[: arrows[0]], line.tokens[arrows[0]])
+        if len(left) != 3:
+            self.fail(f"{len(left)} parts before the arrow; there are three: state, read, pop", line.tokens[0],
+                      suggestion="write ε where nothing is read or popped")  # fmt: skip
+        for field in left:
+            if len(field) > 1:
+                self.fail(f"unexpected {field[1].text!r}", field[1], expected=("','",))
+        right, strings = self._texts(list(line.tokens[arrows[0] + 1 :]))
+        parts = self._fields(right, line.end)
+        if len(parts) != 2 or len(parts[0]) > 1:
+            at = parts[0][1] if parts and len(parts[0]) > 1 else parts[2][0] if len(parts) > 2 else line.end
+            self.fail("behind the arrow stand a state, a comma, and what is pushed, with blanks between", at,
+                      expected=("state, push ...",), suggestion="write ε where nothing is pushed")  # fmt: skip
+        state, read, pop = (field[0] for field in left)
+        target, push = parts[0][0], parts[1]
+        for token in (state, target):
+            if token.is_empty or token.kind == "any":
+                self.fail(f"{token.text} is no state", token)
+        if read.kind == "any":
+            self.fail("* stands for any symbol of the stack; what is read must be named", read)
+        if len(push) > 1 and any(token.is_empty for token in push):
+            self.fail("ε stands alone, where nothing is pushed", next(token for token in push if token.is_empty))
+        if pop.kind != "any" and any(token.kind == "any" for token in push):
+            self.fail(
+                "* behind the arrow is the symbol that * before it pops", next(t for t in push if t.kind == "any")
+            )
+        text, question, decision = strings
+        made = Transition(
+            state.text,
+            None if read.is_empty else read.text,
+            ANY if pop.kind == "any" else None if pop.is_empty else pop.text,
+            target.text,
+            tuple(ANY if token.kind == "any" else token.text for token in push if not token.is_empty),
+            text,
+            question=question,
+            decision=decision,
+        )
+        self.transitions.append((made, state, pop))
+
+    def _fields(self, tokens: Sequence[Token], end: Token) -> list[list[Token]]:
+        """Tokens, parted by commas."""
+        fields: list[list[Token]] = [[]]
+        for token in [*tokens, end]:
+            if token is end or token.kind == "comma":
+                if not fields[-1]:
+                    self.fail("a name is missing here", token, suggestion="write ε for nothing")
+                fields.append([])
+            elif token.kind in ("name", "any"):
+                fields[-1].append(token)
+            else:
+                self.fail(f"unexpected {token.text!r}", token, expected=("a name", "ε", "','"))
+        return fields[:-1]
+
+    def _texts(self, tokens: list[Token]) -> tuple[list[Token], tuple[str, str, bool]]:
+        """What stands behind the arrow, less the text and the question at its end."""
+        text = question = ""
+        decision = False
+        if len(tokens) > 1 and tokens[-1].kind == "string" and tokens[-2].is_word(*_ASKING):
+            question, decision = unquoted(tokens[-1]), tokens[-2].text == "decide"
+            tokens = tokens[:-2]
+        if tokens and tokens[-1].kind == "string":
+            text = unquoted(tokens.pop())
+        return tokens, (text, question, decision)
+
+    def _label(self, line: Line) -> None:
+        name, *rest = line.tokens
+        if name.kind != "name" or not rest or (rest[0].kind != "string" and not _NUMBER.fullmatch(rest[0].text)):
+            self.fail("this is neither a transition nor a label", rest[0] if name.kind == "name" and rest else name,
+                      expected=("state, read, pop -> state, push", 'terminal "label"'))  # fmt: skip
+        texts: list[str] = []
+        while rest and rest[0].kind == "string" and len(texts) < 2:
+            texts.append(unquoted(rest.pop(0)))
+        old = self.symbols.get(name.text)
+        numbers = dict(old.numbers) if old else {}
+        for token in rest:
+            pair = _NUMBER.fullmatch(token.text) if token.kind == "name" else None
+            if pair is None:
+                self.fail(f"unexpected {token.text!r}", token, expected=("a number such as minutes=20",))
+            if pair[1] in numbers:
+                self.fail(f"{name.text} has two numbers for {pair[1]}", token)
+            numbers[pair[1]] = float(pair[2]) if "." in pair[2] else int(pair[2])
+        if texts and old and old.label:
+            self.fail(f"{name.text} has two labels: {old.label!r} and {texts[0]!r}", name)
+        label, description = (*texts, "", "")[:2] if texts or old is None else (old.label, old.description)
+        self.symbols[name.text] = Symbol(label, description, numbers)
+        self.labelled.append(name)
+
+    # -- directives ---------------------------------------------------------------------------------------------
+
+    def _names(self, directive: Token, tokens: Sequence[Token], example: str) -> list[Token]:
+        names = [token for token in tokens if token.kind != "comma"]
+        for token in names:
+            if token.kind != "name" or token.is_empty:
+                self.fail(f"unexpected {token.text!r}", token, expected=("a name",))
+        if not names:
+            self.fail(f"{directive.text} names nothing", directive, suggestion=f"write: {directive.text} {example}")
+        return names
+
+    def _start(self, directive: Token, tokens: Sequence[Token]) -> None:
+        names = self._names(directive, tokens, "STATE")
+        if self.start is not None or len(names) > 1:
+            self.fail("a second initial state; there is one", names[-1])
+        self.start = names[0]
+
+    def _accept(self, directive: Token, tokens: Sequence[Token]) -> None:
+        self.accepting += self._names(directive, tokens, "STATE ...")
+
+    def _stack(self, directive: Token, tokens: Sequence[Token]) -> None:
+        self.stack += [token.text for token in self._names(directive, tokens, "SYMBOL ...")]
+
+    def _name(self, directive: Token, tokens: Sequence[Token]) -> None:
+        if len(tokens) != 1 or tokens[0].kind != "string":
+            self.fail("%name is followed by a text", directive, suggestion='write: %name "working hours"')
+        self.name = unquoted(tokens[0])
+
+    def _ask(self, directive: Token, tokens: Sequence[Token]) -> None:
+        if [token.kind for token in tokens] != ["name", "string"]:
+            self.fail(f"{directive.text} is followed by a state and a question", directive,
+                      suggestion=f'write: {directive.text} STATE "Which one?"')  # fmt: skip
+        state, question = tokens
+        if state.text in self.asked:
+            self.fail(f"a second question for the state {state.text}", state)
+        self.asked[state.text] = (state, unquoted(question), directive.text == "%decide")
+
+    _decide = _ask
+
+    def _limit(self, directive: Token, tokens: Sequence[Token]) -> None:
+        words = [token for token in tokens if token.kind != "comma"]
+        if len(words) == 3 and words[1].kind == "compare":
+            quantity, compare, value = words
+            if not re.fullmatch(r"\d+(\.\d+)?", value.text):
+                self.fail(f"{value.text!r} is not a number from 0", value)
+            amount = float(value.text) if "." in value.text else int(value.text)
+            most, least = (amount, None) if compare.text == "<=" else (None, amount)
+            self.quantities.append(quantity)
+            self.sums.append(SumLimit(quantity.text, most, least))
+            return
+        count, names = (words[0], words[1:]) if words else (directive, [])
+        star = count.kind == "any" and directive.text == "%limit"
+        if not star and not re.fullmatch(r"[0-9]{1,100}", count.text):
+            self.fail("the limit has no number", count, suggestion=f"write: {directive.text} 1 NAME ...")
+        if names or directive.text == "%require":
+            self._names(directive, names, "1 NAME ...")
+        self.limited += names
+        for name in [token.text for token in names] or [""]:
+            if name in (self.at_most if directive.text == "%limit" else self.at_least):
+                self.fail(f"a second {directive.text} for {name or 'every terminal'}", count)
+            if directive.text == "%limit":
+                self.at_most[name] = None if star else int(count.text)
+            else:
+                self.at_least[name] = int(count.text)
+
+    _require = _limit
+
+    # -- the whole ----------------------------------------------------------------------------------------------
+
+    def automaton(self) -> PDA:
+        if not self.transitions:
+            self.source.fail("the automaton has no transition", None, suggestion="write, for instance: p, a, ε -> q, ε")
+        if not self.accepting:
+            self.source.fail("no final state: no run can accept", None, suggestion="write: %accept STATE ...")
+        made, origin = self._made()
+        pda = PDA(
+            made,
+            start=self.start.text if self.start is not None else made[0].state,
+            accepting=[token.text for token in self.accepting],
+            stack=self.stack,
+            symbols=self.symbols,
+            name=self.name,
+            limits=self._limits(),
+            check=False,
+        )
+        self._check_names(pda)
+        problem = find_problem(pda)
+        if problem is not None:
+            named = [*origin.get(problem.transition, ()), *self.accepting, *([self.start] if self.start else [])]
+            at = next((token for token in named if token.text == problem.name), named[0])
+            self.source.fail(problem.message, at.place)
+        self._check_runs(pda)
+        return pda
+
+    def _made(self) -> tuple[list[Transition], dict[Transition | None, tuple[Token, Token]]]:
+        """The transitions with their questions, those on any symbol of the stack written out; and where they stand."""
+        named = [name for made, *_ in self.transitions for name in (*made.push, made.pop) if name not in (None, ANY)]
+        stack = [str(name) for name in dict.fromkeys([*self.stack, *named])]
+        made: list[Transition] = []
+        origin: dict[Transition | None, tuple[Token, Token]] = {}
+        for transition, state, pop in self.transitions:
+            if not transition.question and transition.state in self.asked:
+                _, question, decision = self.asked[transition.state]
+                transition = replace(transition, question=question, decision=decision)
+            symbols: list[str | None] = [*stack] if pop.kind == "any" else [transition.pop]
+            for symbol in symbols:
+                push = tuple(symbol if n is ANY and symbol is not None else n for n in transition.push)
+                made.append(replace(transition, pop=symbol, push=push))
+                origin.setdefault(made[-1], (state, pop))
+        return made, origin
+
+    def _limits(self) -> Limits:
+        at_most, default = dict(self.at_most), self.at_most.get("")
+        at_most.pop("", None)
+        return Limits(at_most, self.at_least, default, tuple(self.sums))
+
+    def _check_names(self, pda: PDA) -> None:
+        for token in self.labelled:
+            if token.text not in pda.terminals:
+                self.fail(CFG.unknown("terminal", token.text, pda.terminals), token)
+        for token in self.limited:
+            if token.text not in pda.terminals:
+                self.fail(CFG.unknown("terminal in a limit", token.text, pda.terminals), token)
+        carried = {quantity for symbol in self.symbols.values() for quantity in symbol.numbers}
+        for token in self.quantities:
+            if token.text not in carried:
+                self.fail(CFG.unknown("quantity", token.text, carried), token, suggestion="no terminal carries it")
+        for state, (token, *_) in self.asked.items():
+            if state not in pda.states:
+                self.fail(f"unknown state {state}" + near(state, pda.states), token)
+
+    def _check_runs(self, pda: PDA) -> None:
+        """An error where nothing is accepted, a warning where some runs are lost."""
+        from formal_llm.automata.languages.why_empty import why_empty
+        from formal_llm.automata.lookahead.lookahead import Lookahead
+
+        lookahead = Lookahead(pda)
+        if lookahead.completable().value == "no":
+            reason = why_empty(lookahead.automaton).reason if pda.limits else "what is popped never lies there"
+            self.source.fail(f"no run accepts: {reason}", self.accepting[0].place,
+                             suggestion="follow the transitions from the initial state to a final one")  # fmt: skip
+        for state in dead_ends(pda):
+            message = f"no transition leaves the state {state}, and it is not final{near(state, _others(pda, state))}"
+            warnings.warn(f"{self.source.file or '<string>'}: {message}", GrammarWarning, stacklevel=4)
+
+
+def _others(pda: PDA, state: State) -> list[State]:
+    return [other for other in pda.states if other != state]

@@ -1,0 +1,253 @@
+"""The lines of the notation for pushdown automata: their tokens, and the families that ``for`` makes of them.
+
+``q{t}, lunch, D{t} -> q{t+1}, ε for t in 1..3`` is three lines. A clause gives a name to each of a range of numbers or
+of a list of names; in braces stand such names, with ``+``, ``-``, ``*`` and parentheses where they are numbers.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import NamedTuple, NoReturn
+
+from formal_llm.automata.models.cfg import quote
+from formal_llm.automata.notation.source import Place, Source
+from formal_llm.errors import did_you_mean
+
+#: In a transition that is read: any symbol of the stack.
+ANY = "\0any"  # no text holds a zero byte
+DIRECTIVES = ("%start", "%accept", "%stack", "%name", "%ask", "%decide", "%limit", "%require")
+EMPTY_NAMES = ("ε", "%empty")
+#: How many lines one line may become.
+MOST = 100_000
+
+_TOKEN = re.compile(
+    r"""
+      (?P<blank>[ \t\f]+|\#[^\n]*)
+    | (?P<arrow>->|→)
+    | (?P<comma>,)
+    | (?P<string>"(?:[^"\\\n]|\\.)*")
+    | (?P<quoted>'(?:[^'\\\n]|\\.)*')
+    | (?P<any>\*(?=[\s,\#]|$))
+    | (?P<compare><=|>=)
+    | (?P<directive>%\w+)
+    | (?P<name>(?:\{[^{}\n]*\}|(?!->|→)[^\s\x00-\x1f\x7f,"'\#{}%()<>*])+)
+    """,
+    re.VERBOSE,
+)
+_BARE = re.compile(r"""(?:(?!->|→)[^\s\x00-\x1f\x7f,"'#{}%()<>*])+""")
+_WRONG_ARROW = re.compile(r"=>|⇒|⟶|:=|[—–―]>?|<-|>")
+_BRACES = re.compile(r"\{([^{}]*)\}")
+_RANGE = re.compile(r"(-?\d{1,9})\.\.(-?\d{1,9})")
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
+_Value = int | str
+
+
+class Token(NamedTuple):
+    """A piece of a line. Of a name in quotes the text is what they hold, of a string what is written."""
+
+    kind: str
+    text: str
+    place: Place
+    quoted: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is ε."""
+        return self.kind == "name" and not self.quoted and self.text in EMPTY_NAMES
+
+    def is_word(self, *words: str) -> bool:
+        """Whether it is one of these words of the notation."""
+        return self.kind == "name" and not self.quoted and self.text in words
+
+
+class Line(NamedTuple):
+    """The tokens of a statement, and where it ends."""
+
+    tokens: tuple[Token, ...]
+    end: Token
+
+
+def statements(source: Source) -> Iterator[Line]:
+    """The statements of a file, with every family written out.
+
+    Raises:
+        NotationError: a sign that means nothing, a text without end, a clause that cannot be read, an unknown name in
+            braces.
+    """
+    for number, text in enumerate(source.text.split("\n"), 1):
+        tokens, end = _tokens(source, text, number)
+        if not tokens:
+            continue
+        at = next((n for n, token in enumerate(tokens) if _begins_clause(tokens[n:])), len(tokens))
+        if at == 0:
+            source.fail("a clause stands behind a statement, on its line", tokens[0].place)
+        clauses = list(_clauses(source, tokens[at:], end))
+        size = 1
+        for name, values in clauses:
+            size *= len(values)
+            if size > MOST:
+                source.fail(f"this line stands for more than {MOST:,} lines", name.place)
+        for chosen in product(*(values for _, values in clauses)):
+            named = {name.text: value for (name, _), value in zip(clauses, chosen, strict=True)}
+            yield Line(tuple(_filled(source, token, named) for token in tokens[:at]), end)
+
+
+def _tokens(source: Source, text: str, number: int) -> tuple[list[Token], Token]:
+    tokens: list[Token] = []
+    at = end = 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        place = Place(number, at + 1)
+        if match is None:
+            _unreadable(source, text, place)
+        at = match.end()
+        kind = str(match.lastgroup)
+        if kind == "blank":
+            continue
+        end = at
+        if kind == "quoted":
+            tokens.append(Token("name", _unescaped(match[0][1:-1]), place, quoted=True))
+        elif match[0] == "%empty":
+            tokens.append(Token("name", "ε", place))
+        else:
+            tokens.append(Token(kind, match[0], place))
+    return tokens, Token("end", "the end of the line", Place(number, end + 1))
+
+
+def _unreadable(source: Source, text: str, place: Place) -> NoReturn:
+    sign = text[place.column - 1]
+    arrow = None if re.search("->|→", text) else _WRONG_ARROW.search(text)
+    if sign in "\"'":
+        source.fail(f"a text that does not end on its line (closing {sign} is missing)", place)
+    if sign in "{}":
+        source.fail(f"the brace {sign!r} stands alone", place, suggestion="a name with a number in it is: q{t+1}")
+    suggestion = f"write '->' instead of {arrow[0]!r}" if arrow else None
+    if sign in "()":
+        suggestion = "write the transition without brackets: state, read, pop -> state, push ..."
+    elif sign == "*":
+        suggestion = "* stands alone, for any symbol of the stack; a name with such a sign is written in quotes: '*'"
+    source.fail(f"unexpected character {sign!r}", place, suggestion=suggestion)
+
+
+# -- families ---------------------------------------------------------------------------------------------------------
+
+
+def _begins_clause(tokens: Sequence[Token]) -> bool:
+    return len(tokens) > 2 and tokens[0].is_word("for") and tokens[1].kind == "name" and tokens[2].is_word("in")
+
+
+def _clauses(source: Source, tokens: Sequence[Token], end: Token) -> Iterator[tuple[Token, Sequence[_Value]]]:
+    """``for NAME in 1..3`` or ``for NAME in a, b``, several times."""
+    known: set[str] = set()
+    while tokens:
+        name, *rest = tokens[1:]
+        if not name.text.isidentifier():
+            source.fail(f"{name.text!r} cannot be a name in braces", name.place, expected=("a word",))
+        if name.text in known:
+            source.fail(f"a second clause for {name.text}", name.place)
+        known.add(name.text)
+        size = next((n for n in range(1, len(rest)) if _begins_clause(rest[n:])), len(rest))
+        values = [token for token in rest[1:size] if token.kind != "comma"]
+        if not values:
+            source.fail("the clause has no values", end.place, expected=("1..3", "names such as: supper, lunch"))
+        for token in values:
+            if token.kind != "name":
+                source.fail(f"unexpected {token.text!r} in a clause", token.place, expected=("1..3", "a name"))
+        yield name, [value for token in values for value in _values(source, token)]
+        tokens = rest[size:]
+
+
+def _values(source: Source, token: Token) -> Sequence[_Value]:
+    found = _RANGE.fullmatch(token.text)
+    if found is None or token.quoted:
+        if not token.quoted and ".." in token.text:
+            source.fail(f"{token.text} is no range", token.place, expected=("1..3",))
+        return [int(token.text) if re.fullmatch(r"-?\d{1,9}", token.text) and not token.quoted else token.text]
+    low, high = int(found[1]), int(found[2])
+    if low > high:
+        source.fail(f"the range {token.text} is empty", token.place, suggestion=f"write {high}..{low}")
+    if high - low >= MOST:
+        source.fail(f"this range stands for more than {MOST:,} numbers", token.place)
+    return range(low, high + 1)
+
+
+def _filled(source: Source, token: Token, values: Mapping[str, _Value]) -> Token:
+    """A token with what stands in braces replaced; a text may have other braces, which are for the task to fill."""
+    if token.quoted or "{" not in token.text or token.kind not in ("name", "string"):
+        return token
+
+    def value(match: re.Match[str]) -> str:
+        names = re.findall(r"[^\W\d]\w*", match[1])
+        if token.kind == "string" and (not names or not set(names) <= set(values)):
+            return match[0]
+        place = Place(token.place.line, token.place.column + match.start())
+        return str(_compute(source, match[1], values, place))
+
+    return token._replace(text=_BRACES.sub(value, token.text))
+
+
+def _compute(source: Source, text: str, values: Mapping[str, _Value], place: Place) -> _Value:
+    try:
+        return _evaluate(ast.parse(text.strip(), mode="eval").body, values)
+    except KeyError as error:
+        near = did_you_mean(str(error.args[0]), values)
+        there = f"its clauses name {', '.join(values)}" if values else "add a clause, such as: for t in 1..3"
+        source.fail(
+            f"unknown name {error.args[0]} in braces", place, suggestion=f"did you mean {near}?" if near else there
+        )
+    except TypeError:
+        source.fail(f"{{{text}}} computes with a name that is no number", place)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        source.fail(f"{{{text}}} cannot be read", place, expected=("{t}", "{t-1}", "{2*t+1}"))
+
+
+def _evaluate(node: ast.expr, values: Mapping[str, _Value]) -> _Value:
+    match node:
+        case ast.Name(id=name):
+            return values[name]
+        case ast.Constant(value=int(number)) if not isinstance(number, bool):
+            return number
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return -_whole(_evaluate(inner, values))
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as sign, right=right):
+            one, other = _whole(_evaluate(left, values)), _whole(_evaluate(right, values))
+            return (
+                one + other if isinstance(sign, ast.Add) else one - other if isinstance(sign, ast.Sub) else one * other
+            )
+    raise ValueError("not covered")
+
+
+def _whole(value: _Value) -> int:
+    if isinstance(value, str):
+        raise TypeError("a name")
+    return value
+
+
+# -- names and texts --------------------------------------------------------------------------------------------------
+
+
+def unquoted(token: Token) -> str:
+    """What a string says."""
+    return _unescaped(token.text[1:-1])
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), text)
+
+
+def quoted_name(name: str) -> str:
+    """A name as it is written: bare where that is possible, else in single quotes."""
+    words = (*EMPTY_NAMES, "for", "ask", "decide")
+    if _BARE.fullmatch(name) and name not in words:
+        return name
+    inside = quoted_text(name)[1:-1].replace('\\"', '"').replace("'", "\\'")
+    return f"'{inside}'"
+
+
+def quoted_text(text: str) -> str:
+    """A text as it is written, in double quotes."""
+    return quote(text).replace("\0", "\\0")

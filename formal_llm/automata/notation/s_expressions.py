@@ -1,0 +1,94 @@
+"""S-expressions: from a text to groups of tokens that know their places.
+
+The syntax is in ``s_expressions.lark``. What the words mean is told in the modules that read formulas and behaviours.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from formal_llm.automata.models.cfg import unquote
+from formal_llm.automata.notation.source import Place, Source
+
+if TYPE_CHECKING:
+    from lark import Lark, Token, Tree
+
+#: How deep parentheses may be nested; formulas are worked on recursively.
+_DEPTH = 100
+
+
+class Word(NamedTuple):
+    """A name, or a text in quotes, and where it stands."""
+
+    text: str
+    place: Place
+    quoted: bool = False
+
+
+class Group(NamedTuple):
+    """What stands between two parentheses, and where they open."""
+
+    items: tuple[Expression, ...]
+    place: Place
+
+    @property
+    def head(self) -> Word | None:
+        """The name that it begins with, if it begins with one."""
+        first = self.items[0] if self.items else None
+        return first if isinstance(first, Word) and not first.quoted else None
+
+
+Expression = Word | Group
+
+
+@cache
+def _parser() -> Lark:
+    from lark import Lark
+
+    text = resources.files("formal_llm.automata.notation").joinpath("s_expressions.lark").read_text(encoding="utf-8")
+    return Lark(text, parser="lalr", lexer="basic", maybe_placeholders=False)
+
+
+def read_expressions(source: Source) -> tuple[Expression, ...]:
+    """The expressions of a text, one after the other.
+
+    Raises:
+        NotationError: a parenthesis without its partner, a text without its closing quote.
+    """
+    from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+
+    try:
+        tree = _parser().parse(source.text)
+    except UnexpectedCharacters as error:
+        place = Place(error.line, error.column)
+        if error.char == '"':
+            source.fail('a text that does not end on its line (closing " is missing)', place)
+        source.fail(f"unexpected character {error.char!r}", place)
+    except UnexpectedToken as error:
+        if error.token.type == "_CLOSE":
+            source.fail("this parenthesis closes nothing", Place(error.line, error.column))
+        open_ones: list[Token] = []
+        for token in _parser().lex(source.text):
+            if token.type == "OPEN":
+                open_ones.append(token)
+            elif token.type == "_CLOSE":
+                open_ones.pop()
+        source.fail("this parenthesis is never closed", _place(open_ones[-1]))
+    return tuple(_read(child, source, 0) for child in tree.children)
+
+
+def _read(tree: Tree[Token] | Token, source: Source, depth: int) -> Expression:
+    if isinstance(tree, str):
+        quoted = tree.type == "STRING"
+        return Word(unquote(tree) if quoted else str(tree), _place(tree), quoted)
+    opening, *items = tree.children
+    place = _place(cast("Token", opening))
+    if depth >= _DEPTH:
+        source.fail(f"parentheses more than {_DEPTH} deep", place)
+    return Group(tuple(_read(item, source, depth + 1) for item in items), place)
+
+
+def _place(token: Token) -> Place:
+    return Place(token.line or 1, token.column or 1)

@@ -1,0 +1,226 @@
+"""Models of Anthropic."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from formal_llm.errors import MissingKey
+from formal_llm.llms.hosted.adapter import (
+    CUT_OFF,
+    REFUSED,
+    checked_address,
+    either_client_or,
+    from_environment,
+    given,
+    invalid,
+    plain_address,
+    provider_error,
+    token_count,
+    token_usage,
+)
+from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_reply
+from formal_llm.llms.hosted.text import HostedText, TextRequest
+from formal_llm.llms.question import Answer, Message, Question, TokenUsage
+
+if TYPE_CHECKING:
+    import anthropic
+
+_STOPPED = {"refusal": REFUSED, "max_tokens": CUT_OFF, "model_context_window_exceeded": CUT_OFF}
+_TOOL = "choose"
+
+
+class AnthropicLLM(HostedText):
+    """A model that is asked through the messages endpoint, held to a JSON schema with an enum of the option numbers.
+
+    The schema is that of its output, or that of a strict tool which it is made to use. It has no probabilities, and
+    sampling parameters are never sent: the SDK's call has none.
+
+    *Prompt caching.* Breakpoints are set by hand, behind the system message and behind the last message before the
+    prompt, since that is what later questions have in common with this one. The SDK's automatic ``cache_control`` marks
+    the last block of the request, which here is the prompt: it differs in every question, so each request would pay
+    for putting it into the cache, and none would find it there. What is too short to be cached costs nothing extra. The
+    schema is part of what is cached, so questions with equally many options share an entry.
+
+    Args:
+        model: the name of the model.
+        base_url: the address; None: ``ANTHROPIC_BASE_URL``, or Anthropic's.
+        api_key: the key; None: ``ANTHROPIC_API_KEY``, or another credential that the SDK finds.
+        timeout: how many seconds the server may be silent; None: as the SDK has it (ten minutes).
+        max_retries: how often a request is repeated after a passing failure; None: as the SDK has it (twice).
+        client: a client of the SDK, instead of these four; it is yours to close.
+        async_client: the same to be awaited; None: one like ``client`` is made for each event loop.
+        method: ``"schema"``: structured output; ``"tool"``: a strict tool, for models that know only that.
+        max_tokens: the limit on what the model writes. Thinking counts too, and some models think unasked, so it is
+            far more than an answer needs; what is not used costs nothing. Above about 21000 the SDK wants a timeout.
+        effort: how much effort the model makes (``"low"``, ...); None sends none.
+        cache: how long the cached part of the prompt is kept; None: nothing is cached.
+
+    Raises:
+        MissingKey: no client and no key was given, and the SDK finds no credential.
+        ProviderError: the address is none, or the SDK found credentials that it cannot use.
+    """
+
+    key_variable = "ANTHROPIC_API_KEY"
+    url_variable = "ANTHROPIC_BASE_URL"
+    _KEPT: ClassVar = ("5m", "1h", None)
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        timeout: float | None = None,
+        max_retries: int | None = None,
+        client: anthropic.Anthropic | None = None,
+        async_client: anthropic.AsyncAnthropic | None = None,
+        method: Literal["schema", "tool"] = "schema",
+        max_tokens: int = 8192,
+        effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None,
+        cache: Literal["5m", "1h"] | None = "5m",
+    ) -> None:
+        # Imported here: the SDK takes longer to import than the rest of the library.
+        import anthropic
+
+        if method not in ("schema", "tool") or cache not in self._KEPT:
+            raise ValueError(f"method is 'schema' or 'tool', cache '5m', '1h' or None; not {method!r} and {cache!r}")
+        either_client_or(
+            (client, async_client), base_url=base_url, api_key=api_key, timeout=timeout, max_retries=max_retries
+        )
+        name = f"anthropic:{model}"
+        self.model = model
+        self.method = method
+        self.max_tokens = max_tokens
+        self.effort = effort
+        self.cache = cache
+        settings = {"method": method, "max_tokens": max_tokens, "effort": effort}
+        made: Any = client
+        if made is None and async_client is not None:
+            made = mirror(async_client, anthropic.Anthropic)
+        if made is None:
+            url = base_url or from_environment(self.url_variable)
+            if url is not None:
+                url = checked_address(name, url, self.url_variable)
+            key = api_key or from_environment(self.key_variable)
+            try:
+                made = anthropic.Anthropic(**given(
+                    base_url=url, api_key=key, timeout=timeout, max_retries=max_retries
+                ))  # fmt: skip
+            except anthropic.AnthropicError as error:
+                self.name, self.client = name, None
+                raise provider_error(self, error) from error
+            # The SDK says nothing about a missing credential before the first request.
+            if not ((made.api_key or "").strip() or made.auth_token or made.credentials):
+                made.close()
+                raise MissingKey(name, self.key_variable)
+        super().__init__(name, made, {"address": plain_address(made.base_url), **settings}, async_client=async_client)
+
+    def _send(self, client: Any, question: Question) -> Any:
+        schema = choice_schema(question)
+        config: dict[str, Any] = {"effort": self.effort} if self.effort else {}
+        told = self._messages(question.messages)
+        request: dict[str, Any] = {"model": self.model, "max_tokens": self.max_tokens, **told}
+        if self.method == "schema":
+            config["format"] = {"type": "json_schema", "schema": schema}
+        else:
+            description = "Gives the answer to the question: the number of the chosen option, or the numbers."
+            request["tools"] = [{"name": _TOOL, "description": description, "input_schema": schema, "strict": True}]
+            request["tool_choice"] = {"type": "tool", "name": _TOOL, "disable_parallel_tool_use": True}
+        if config:
+            request["output_config"] = config
+        return client.messages.create(**request)
+
+    def _messages(self, messages: tuple[Message, ...]) -> dict[str, Any]:
+        """The chat, with breakpoints behind what later questions have in common with this one."""
+        system = "\n\n".join(message.content for message in messages if message.role == "system")
+        chat: list[dict[str, Any]] = [
+            {"role": message.role, "content": message.content} for message in messages if message.role != "system"
+        ]
+        if len(chat) > 1:
+            chat[-2]["content"] = self._cached(chat[-2]["content"])
+        return {**({"system": self._cached(system)} if system else {}), "messages": chat}
+
+    def _cached(self, text: str) -> Any:
+        """A text that is kept in the cache together with all that stands before it."""
+        # An empty text cannot be marked.
+        if self.cache is None or not text.strip():
+            return text
+        kept = {"type": "ephemeral"} if self.cache == "5m" else {"type": "ephemeral", "ttl": self.cache}
+        return [{"type": "text", "text": text, "cache_control": kept}]
+
+    def _read(self, question: Question, response: Any) -> Answer:
+        usage = _usage(response.usage)
+        # Other blocks hold the model's thinking.
+        text = "".join(block.text for block in response.content if block.type == "text")
+        used = [block.input for block in response.content if block.type == "tool_use" and block.name == _TOOL]
+        if self.method == "tool" and used:
+            text = json.dumps(used[0])
+        stopped = _STOPPED.get(str(response.stop_reason), "")
+        if stopped == REFUSED and not text and response.stop_details:
+            text = response.stop_details.explanation or ""
+        if len(used) > 1 and not stopped:
+            raise invalid(question, f"it was given {len(used)} times", json.dumps(used)[:1000], usage)
+        return read_reply(question, Reply(text, usage, stopped))
+
+    def _send_text(self, client: Any, request: TextRequest) -> Any:
+        # No temperature: the SDK's call has none.
+        asked: dict[str, Any] = {"model": self.model, "max_tokens": request.max_tokens}
+        asked |= self._messages(request.messages)
+        if request.stop:
+            asked["stop_sequences"] = list(request.stop)
+        if self.effort:
+            asked["output_config"] = {"effort": self.effort}
+        return client.messages.create(**asked)
+
+    def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
+        # Other blocks hold the model's thinking.
+        text = "".join(block.text for block in response.content if block.type == "text")
+        return text, _usage(response.usage)
+
+    def _sdk_error(self) -> type[Exception]:
+        import anthropic
+
+        return anthropic.AnthropicError
+
+    def _make_async_client(self) -> Any:
+        import anthropic
+
+        return mirror(self.client, anthropic.AsyncAnthropic)
+
+
+def _usage(counted: Any) -> TokenUsage:
+    """What a message cost; what went into the cache or came out of it is not in ``input_tokens``."""
+    cached = token_count(getattr(counted, "cache_read_input_tokens", None))
+    stored = token_count(getattr(counted, "cache_creation_input_tokens", None))
+    return token_usage(token_count(counted.input_tokens) + cached + stored, counted.output_tokens, cached, stored)
+
+
+def mirror(client: Any, kind: Any) -> Any:
+    """A client of the other kind (that waits, or is awaited) with the same settings.
+
+    Raises:
+        TypeError: the client has what its mirror image cannot have: an HTTP client or a class of its own, middleware.
+    """
+    import anthropic
+
+    own_class = type(client) not in (anthropic.Anthropic, anthropic.AsyncAnthropic)
+    own_http = type(getattr(client, "_client", None)).__name__ not in (
+        "SyncHttpxClientWrapper",
+        "AsyncHttpxClientWrapper",
+    )
+    if own_class or own_http or getattr(client, "_middleware", None):
+        raise TypeError(
+            f"a {type(client).__name__} with settings of its own has no like; give both client and async_client"
+        )
+    # At most one of the three may be given.
+    key = {"api_key": client.api_key} if client.api_key else given(auth_token=client.auth_token)
+    return kind(
+        **(key or {"credentials": client.credentials}),
+        base_url=client.base_url,
+        timeout=client.timeout,
+        max_retries=client.max_retries,
+        # The SDK has no public name for the headers that it was given, without those that it adds by itself.
+        default_headers={**client._credential_headers, **client._custom_headers},
+        default_query=client._custom_query,
+    )

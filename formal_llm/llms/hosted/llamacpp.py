@@ -1,0 +1,102 @@
+"""Models on a server of llama.cpp: its own ``llama-server``, or the one of ``llama-cpp-python``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from formal_llm.llms.hosted.logprobs import TOP
+from formal_llm.llms.hosted.openai_client import ChatCompletionsLLM
+from formal_llm.llms.question import Question
+
+if TYPE_CHECKING:
+    import openai
+
+
+class LlamaCppLLM(ChatCompletionsLLM):
+    """A model on a llama.cpp server, held to the option numbers by a grammar (GBNF).
+
+    The text of the answer is one of the numbers and nothing else; where several may be chosen, numbers in ascending
+    order, separated by commas. Probabilities come from those of the tokens; ``llama-cpp-python`` gives them only when
+    it was started with ``--logits_all true``, and is asked without them otherwise.
+
+    Args:
+        model: the name of the model; a server with a single model takes any.
+        base_url: the address; None: ``LLAMACPP_BASE_URL``, or ``http://localhost:8080/v1``.
+        api_key: the key, where the server wants one; None: ``LLAMACPP_API_KEY``.
+        timeout: how many seconds the server may be silent; None: as the SDK has it (ten minutes).
+        max_retries: how often a request is repeated after a passing failure; None: as the SDK has it (twice).
+        client: a client of the SDK of OpenAI, instead of these four; it is yours to close.
+        async_client: the same to be awaited; None: one like ``client`` is made for each event loop.
+        temperature: the sampling temperature; None: the server's default.
+        max_tokens: the limit on what the model writes and thinks; None sends none.
+        logprobs: whether token probabilities are asked for; None: until the server refuses them.
+        extra_body: further fields of the request, such as ``{"chat_template_kwargs": {"enable_thinking": False}}``.
+
+    Raises:
+        ProviderError: the address is none.
+    """
+
+    provider = "llamacpp"
+    key_variable = "LLAMACPP_API_KEY"
+    url_variable = "LLAMACPP_BASE_URL"
+    default_url = "http://localhost:8080/v1"
+    needs = "the server must be one of llama.cpp, which knows grammars"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        timeout: float | None = None,
+        max_retries: int | None = None,
+        client: openai.OpenAI | None = None,
+        async_client: openai.AsyncOpenAI | None = None,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        logprobs: bool | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+    ) -> None:
+        # The server of llama-cpp-python knows the limit by its older name alone.
+        self._sampling = {"temperature": temperature, "max_tokens": max_tokens}
+        self._extra_body = dict(extra_body or {})
+        super().__init__(
+            model,
+            base_url=base_url,
+            api_key=api_key,
+            timeout=timeout,
+            max_retries=max_retries,
+            client=client,
+            async_client=async_client,
+            settings={**self._sampling, "logprobs": logprobs, "extra_body": self._extra_body or None},
+            logprobs=logprobs,
+        )
+
+    @property
+    def _text_body(self) -> dict[str, Any]:
+        return self._extra_body
+
+    def _guarantee(self, question: Question) -> dict[str, Any]:
+        sampling = {key: value for key, value in self._sampling.items() if value is not None}
+        held: dict[str, Any] = {"grammar": grammar(len(question.options), several=question.several)}
+        if self.asks_logprobs and not question.several:
+            # llama.cpp's own name for what is asked for; llama-cpp-python passes over names it does not know.
+            held["n_probs"] = TOP
+        return {**sampling, "extra_body": {**self._extra_body, **held}}
+
+
+def grammar(count: int, *, several: bool = False) -> str:
+    """The grammar of an answer, in llama.cpp's notation.
+
+    Args:
+        count: how many options there are.
+        several: whether any non-empty ascending list of numbers is an answer, or exactly one number.
+    """
+    if not several:
+        return "root ::= " + " | ".join(f'"{number}"' for number in range(1, count + 1))
+    # from-i is a list that begins with i or later; so the rules are as many as the options, not as many as their pairs.
+    rules = [
+        f'from-{number} ::= "{number}" ("," " "? from-{number + 1})? | from-{number + 1}' for number in range(1, count)
+    ]
+    return "\n".join(["root ::= from-1", *rules, f'from-{count} ::= "{count}"'])

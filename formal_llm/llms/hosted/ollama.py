@@ -1,0 +1,156 @@
+"""Models on an Ollama server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from formal_llm.llms.hosted.adapter import CUT_OFF, token_usage
+from formal_llm.llms.hosted.choice_schema import Probabilities, Reply, choice_schema, read_reply
+from formal_llm.llms.hosted.logprobs import TOP, option_probabilities, read_tokens
+from formal_llm.llms.hosted.openai_client import OpenAIClientLLM
+from formal_llm.llms.hosted.text import HostedText, TextRequest
+from formal_llm.llms.question import Answer, Question, TokenUsage
+
+if TYPE_CHECKING:
+    import openai
+
+_PORT = 11434
+
+
+class OllamaLLM(OpenAIClientLLM, HostedText):
+    """A model on an Ollama server, held to a JSON schema with an enum of the option numbers.
+
+    It is asked through Ollama's own ``/api/chat``, since that counts tokens, and tells of settings, in its own way; the
+    requests are made by the generic ``post`` of the SDK of OpenAI, so retries, waits and timeouts are the same as
+    everywhere. Probabilities come from those of the tokens; a server too old to give them passes over the wish.
+
+    Args:
+        model: the name of the model, as ``ollama list`` has it.
+        base_url: the address: a host, a host with a port, or a URL; None: ``OLLAMA_HOST``, or port 11434 here.
+        api_key: the key, for ollama.com or a server behind a proxy; None: ``OLLAMA_API_KEY``.
+        timeout: how many seconds the server may be silent; None: as the SDK has it (ten minutes).
+        max_retries: how often a request is repeated after a passing failure; None: as the SDK has it (twice).
+        client: a client of the SDK of OpenAI, instead of these four; its address is that of the server, without
+            ``/api``. It is yours to close.
+        async_client: the same to be awaited; None: one like ``client`` is made for each event loop.
+        temperature: the sampling temperature; None: the model's default.
+        num_predict: the limit on what the model writes and thinks; None sends none.
+        think: whether, or how long (``"low"``, ...), the model thinks first; None sends nothing.
+        logprobs: whether token probabilities are asked for; None: until the server refuses them.
+        options: further options of the model, such as ``{"num_ctx": 8192, "seed": 1}``.
+
+    Raises:
+        ProviderError: the address is none.
+    """
+
+    provider = "ollama"
+    key_variable = "OLLAMA_API_KEY"
+    url_variable = "OLLAMA_HOST"
+    default_url = f"http://localhost:{_PORT}"
+    needs = "the server must know a JSON schema as format (Ollama 0.5 or newer)"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        timeout: float | None = None,
+        max_retries: int | None = None,
+        client: openai.OpenAI | None = None,
+        async_client: openai.AsyncOpenAI | None = None,
+        temperature: float | None = None,
+        num_predict: int | None = None,
+        think: bool | str | None = None,
+        logprobs: bool | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        own = {"temperature": temperature, "num_predict": num_predict}
+        self._options = {**(options or {}), **{key: value for key, value in own.items() if value is not None}}
+        self._think = think
+        super().__init__(
+            model,
+            base_url=base_url,
+            api_key=api_key,
+            timeout=timeout,
+            max_retries=max_retries,
+            client=client,
+            async_client=async_client,
+            settings={"options": self._options or None, "think": think, "logprobs": logprobs},
+            logprobs=logprobs,
+        )
+
+    def _address(self, url: str) -> str:
+        return host_address(url)
+
+    def _send(self, client: Any, question: Question) -> Any:
+        body: dict[str, Any] = {
+            "model": self.model,
+            "messages": [{"role": message.role, "content": message.content} for message in question.messages],
+            "format": choice_schema(question, bounded=True),
+            "stream": False,
+        }
+        if self._options:
+            body["options"] = self._options
+        if self._think is not None:
+            body["think"] = self._think
+        if self.asks_logprobs and not question.several:
+            body |= {"logprobs": True, "top_logprobs": TOP}
+        return client.post("/api/chat", cast_to=object, body=body, options={"headers": self.headers})
+
+    def _read(self, question: Question, response: Any) -> Answer:
+        text = response["message"]["content"]
+        if not isinstance(text, str):
+            raise TypeError("the content of a message is a text")
+        usage = token_usage(response.get("prompt_eval_count"), response.get("eval_count"))
+        # Not done, or done for another reason than the end, is an answer that was cut off.
+        reply = Reply(text, usage, CUT_OFF if response.get("done_reason") == "length" else "")
+        tokens = read_tokens(response.get("logprobs"))
+
+        def probabilities(text: str) -> Probabilities | None:
+            return option_probabilities(tokens, len(question.options), text) if tokens else None
+
+        return read_reply(question, reply, probabilities)
+
+    def _send_text(self, client: Any, request: TextRequest) -> Any:
+        options: dict[str, Any] = {**self._options, "num_predict": request.max_tokens}
+        if request.temperature is not None:
+            options["temperature"] = request.temperature
+        if request.stop:
+            options["stop"] = list(request.stop)
+        body: dict[str, Any] = {
+            "model": self.model,
+            "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+            "stream": False,
+            "options": options,
+        }
+        if self._think is not None:
+            body["think"] = self._think
+        return client.post("/api/chat", cast_to=object, body=body, options={"headers": self.headers})
+
+    def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
+        usage = token_usage(response.get("prompt_eval_count"), response.get("eval_count"))
+        return response["message"]["content"], usage
+
+
+def host_address(host: str) -> str:
+    """The URL that a value of ``OLLAMA_HOST`` stands for, read as Ollama's own client does.
+
+    Without a scheme the port is 11434, with one it is the scheme's own. ``0.0.0.0``, with which a server is told to
+    listen everywhere, stands for this machine.
+    """
+    scheme, separator, rest = host.strip().rpartition("://")
+    place, slash, path = rest.partition("/")
+    if separator and not place:
+        return host  # and whoever checks it will say that it is no address
+    if place.count(":") > 1 and not place.startswith("["):
+        place = f"[{place}]"
+    name, colon, port = place.rpartition(":")
+    if not colon or place.endswith("]"):
+        name, port = place, ""
+    if name in ("", "0.0.0.0"):  # noqa: S104  # nothing is bound here
+        name = "127.0.0.1"
+    if not port and not separator:
+        port = str(_PORT)
+    return f"{scheme or 'http'}://{name}{':' if port else ''}{port}{slash}{path}".rstrip("/")

@@ -1,0 +1,151 @@
+"""Models of OpenAI, and of servers that speak its chat completions with JSON schemas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from formal_llm.llms.hosted.adapter import REFUSED, invalid, token_usage
+from formal_llm.llms.hosted.choice_schema import choice_schema
+from formal_llm.llms.hosted.decisions import INSTRUCTIONS, MOST_OPTIONS, read_choice, read_several, statement
+from formal_llm.llms.hosted.openai_client import ChatCompletionsLLM
+from formal_llm.llms.question import Answer, Message, Question
+
+if TYPE_CHECKING:
+    import openai
+
+#: The models that the decisions endpoint knows, as the SDK's documentation of ``decisions.create`` has it.
+DECISION_MODELS = frozenset({"gpt-6-luna"})
+#: The most questions in one request to the decisions endpoint.
+_MOST_QUESTIONS = 400
+
+
+class OpenAILLM(ChatCompletionsLLM):
+    """A model of OpenAI, asked through the decisions endpoint if that knows it, and through chat completions otherwise.
+
+    *Decisions*: the options are the choices of a ``choice`` question, so nothing else can be chosen, and the answer has
+    their probabilities. A question with several answers becomes one ``predicate`` question for each option, all in one
+    request. What the endpoint does not take (fewer than 2 or more than 255 options, more than 400 statements) is asked
+    through chat completions.
+
+    *Chat completions*: a strict JSON schema with an enum of the option numbers. Probabilities come from those of the
+    tokens, where the model gives them.
+
+    Args:
+        model: the name of the model.
+        base_url: the address; None: ``OPENAI_BASE_URL``, or OpenAI's.
+        api_key: the key; None: ``OPENAI_API_KEY``.
+        timeout: how many seconds the server may be silent; None: as the SDK has it (ten minutes).
+        max_retries: how often a request is repeated after a passing failure; None: as the SDK has it (twice).
+        client: a client of the SDK, instead of these four; it is yours to close.
+        async_client: the same to be awaited; None: one like ``client`` is made for each event loop.
+        api: ``"decisions"``, ``"chat"``, or ``"auto"``: decisions for the models in ``DECISION_MODELS``.
+        temperature: the sampling temperature in chats; None sends none (many models take none but their own).
+        max_completion_tokens: the limit on what the model writes and thinks in chats; None sends none.
+        logprobs: whether token probabilities are asked for in chats; None: until the server refuses them (models that
+            think do).
+
+    Raises:
+        MissingKey: no client and no key was given, and ``OPENAI_API_KEY`` is not set.
+        ProviderError: the address is none.
+    """
+
+    provider = "openai"
+    key_variable = "OPENAI_API_KEY"
+    url_variable = "OPENAI_BASE_URL"
+    needs_key = True
+    text_limit = "max_completion_tokens"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        timeout: float | None = None,
+        max_retries: int | None = None,
+        client: openai.OpenAI | None = None,
+        async_client: openai.AsyncOpenAI | None = None,
+        api: Literal["auto", "decisions", "chat"] = "auto",
+        temperature: float | None = None,
+        max_completion_tokens: int | None = None,
+        logprobs: bool | None = None,
+    ) -> None:
+        if api not in ("auto", "decisions", "chat"):
+            raise ValueError(f"api is 'auto', 'decisions' or 'chat', not {api!r}")
+        decides = api == "decisions" or (api == "auto" and model in DECISION_MODELS)
+        self.api = "decisions" if decides else "chat"
+        self._sampling = {"temperature": temperature, "max_completion_tokens": max_completion_tokens}
+        super().__init__(
+            model,
+            base_url=base_url,
+            api_key=api_key,
+            timeout=timeout,
+            max_retries=max_retries,
+            client=client,
+            async_client=async_client,
+            settings={"api": self.api, **self._sampling, "logprobs": logprobs},
+            logprobs=logprobs,
+        )
+
+    def _send(self, client: Any, question: Question) -> Any:
+        if not self._decides(question):
+            return super()._send(client, question)
+        return client.decisions.create(
+            model=self.model, input=[_input(message) for message in question.messages], questions=_questions(question)
+        )
+
+    def _read(self, question: Question, response: Any) -> Answer:
+        return self._read_decision(question, response) if self._decides(question) else super()._read(question, response)
+
+    def _decides(self, question: Question) -> bool:
+        """Whether the decisions endpoint is asked."""
+        count = len(question.options)
+        return self.api == "decisions" and (
+            count <= _MOST_QUESTIONS if question.several else 2 <= count <= MOST_OPTIONS
+        )
+
+    def _guarantee(self, question: Question) -> dict[str, Any]:
+        schema = {"name": "choice", "strict": True, "schema": choice_schema(question)}
+        sampling = {key: value for key, value in self._sampling.items() if value is not None}
+        return {"response_format": {"type": "json_schema", "json_schema": schema}, **sampling}
+
+    @staticmethod
+    def _read_decision(question: Question, response: Any) -> Answer:
+        counted = response.usage
+        details = getattr(counted, "input_tokens_details", None)
+        usage = token_usage(
+            getattr(counted, "input_tokens", None),
+            getattr(counted, "output_tokens", None),
+            getattr(details, "cached_tokens", None),
+            getattr(details, "cache_write_tokens", None),
+        )
+        answers = list(response.answers)
+        asked = _questions(question)
+        if any(answer.type == "refusal" for answer in answers):
+            raise invalid(question, REFUSED, "", usage)
+        # Answers stand in the order of the questions, with their names.
+        if [(answer.type, answer.name) for answer in answers] != [(one["type"], one["name"]) for one in asked]:
+            raise ValueError("the answers are not those to the questions")
+        if question.several:
+            return read_several(question, [answer.probability for answer in answers], usage)
+        shares = {share.value: share.probability for share in answers[0].probabilities}
+        return read_choice(question, answers[0].choice, shares, usage)
+
+
+def _questions(question: Question) -> list[dict[str, Any]]:
+    """A question in the form of the decisions endpoint."""
+    if question.several:
+        return [
+            {"type": "predicate", "name": str(option.number), "instructions": statement(option)}
+            for option in question.options
+        ]
+    choices = [{"value": str(option.number), "description": option.text} for option in question.options]
+    return [{"type": "choice", "name": "choice", "instructions": INSTRUCTIONS, "choices": choices}]
+
+
+def _input(message: Message) -> dict[str, Any]:
+    """A message in the form of the decisions endpoint, which wants what the model said in parts."""
+    content: Any = message.content
+    if message.role == "assistant":
+        content = [{"type": "output_text", "text": message.content}]
+    return {"type": "message", "role": message.role, "content": content}

@@ -1,0 +1,241 @@
+"""What the adapters share whose requests the SDK of OpenAI makes: clients, and chat completions.
+
+The SDK is also used for servers that are not OpenAI's, and for protocols that are not its own (by its generic
+``post``), so that retries after passing failures, the growing waits between them (a server's ``retry-after`` is kept
+to), timeouts and connections are the same everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from formal_llm.errors import MissingKey
+from formal_llm.llms.hosted.adapter import (
+    CUT_OFF,
+    FILTERED,
+    REFUSED,
+    HostedLLM,
+    checked_address,
+    either_client_or,
+    from_environment,
+    given,
+    plain_address,
+    token_usage,
+)
+from formal_llm.llms.hosted.choice_schema import Probabilities, Reply, read_reply
+from formal_llm.llms.hosted.logprobs import TOP, option_probabilities, read_tokens
+from formal_llm.llms.hosted.text import HostedText, TextRequest
+from formal_llm.llms.question import Answer, Question, TokenUsage
+
+_STOPPED = {"length": CUT_OFF, "content_filter": FILTERED}
+
+
+class OpenAIClientLLM(HostedLLM):
+    """A model that is asked with the SDK of OpenAI.
+
+    Args:
+        model: the name of the model.
+        base_url: the address of the server; None: from the environment, or the usual one.
+        api_key: the key; None: from the environment.
+        timeout: how many seconds a server may be silent; None: as the SDK has it (ten minutes).
+        max_retries: how often a request is repeated after a passing failure; None: as the SDK has it (twice).
+        client: a client of the SDK, instead of these four; it is yours to close.
+        async_client: the same to be awaited; None: one like ``client`` is made for each event loop.
+        settings: the adapter's own settings, as JSON data.
+        logprobs: whether token probabilities are asked for; None: until the server refuses them.
+
+    Raises:
+        MissingKey: the provider needs a key, and there is none.
+        ProviderError: the address is none.
+    """
+
+    #: The provider in the provider string.
+    provider: ClassVar[str]
+    #: Where the server is if nobody says; None: where the SDK thinks.
+    default_url: ClassVar[str | None] = None
+    #: Whether there is no answer without a key.
+    needs_key: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        timeout: float | None = None,
+        max_retries: int | None = None,
+        client: Any = None,
+        async_client: Any = None,
+        settings: Mapping[str, object] | None = None,
+        logprobs: bool | None = False,
+    ) -> None:
+        # Imported here: the SDK takes longer to import than the rest of the library.
+        import openai
+
+        either_client_or(
+            (client, async_client), base_url=base_url, api_key=api_key, timeout=timeout, max_retries=max_retries
+        )
+        name = f"{self.provider}:{model}"
+        self.model = model
+        #: Headers beyond those of the client.
+        self.headers: dict[str, Any] = {}
+        if client is None and async_client is not None:
+            client = mirror(async_client, openai.OpenAI)
+        if client is None:
+            key = api_key or (from_environment(self.key_variable) if self.key_variable else None)
+            # Looked at here and not left to the SDK, which is also content with a key for administration alone.
+            if key is None and self.needs_key:
+                raise MissingKey(name, self.key_variable)
+            url = base_url or from_environment(self.url_variable, self.default_url)
+            if url is not None:
+                url = checked_address(name, self._address(url), self.url_variable)
+            if not self.needs_key:
+                self.headers = self._own_headers(key)
+            # The SDK wants some key; where there is none, the header that it would go into is left out.
+            client = openai.OpenAI(**given(
+                base_url=url, api_key=key or "none", timeout=timeout, max_retries=max_retries
+            ))  # fmt: skip
+        super().__init__(
+            name,
+            client,
+            {"address": plain_address(client.base_url), **(settings or {})},
+            async_client=async_client,
+            logprobs=logprobs,
+        )
+
+    def _address(self, url: str) -> str:
+        """The address that a setting stands for."""
+        return url
+
+    def _own_headers(self, key: str | None) -> dict[str, Any]:
+        """The headers for a server that is not OpenAI's: nothing that the environment says for OpenAI goes to it."""
+        from openai import omit
+
+        lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
+        others = [line.partition(":")[0].strip() for line in lines if ":" in line]
+        headers: dict[str, Any] = dict.fromkeys([*others, "OpenAI-Organization", "OpenAI-Project"], omit)
+        return {**headers, "Authorization": f"Bearer {key}" if key else omit}
+
+    def _sdk_error(self) -> type[Exception]:
+        import openai
+
+        return openai.OpenAIError
+
+    def _make_async_client(self) -> Any:
+        import openai
+
+        return mirror(self.client, openai.AsyncOpenAI)
+
+
+def mirror(client: Any, kind: Any) -> Any:
+    """A client of the other kind (that waits, or is awaited) with the same settings.
+
+    Raises:
+        TypeError: the client has what its mirror image cannot have: an HTTP client of its own, a way of its own to find
+            its key, a class of its own.
+    """
+    import openai
+
+    own_class = type(client) not in (openai.OpenAI, openai.AsyncOpenAI)
+    own_http = type(getattr(client, "_client", None)).__name__ not in (
+        "SyncHttpxClientWrapper",
+        "AsyncHttpxClientWrapper",
+    )
+    if own_class or own_http or not client.api_key or getattr(client, "workload_identity", None) is not None:
+        raise TypeError(
+            f"a {type(client).__name__} with settings of its own has no like; give both client and async_client"
+        )
+    return kind(
+        api_key=client.api_key,
+        admin_api_key=client.admin_api_key,
+        organization=client.organization,
+        project=client.project,
+        base_url=client.base_url,
+        timeout=client.timeout,
+        max_retries=client.max_retries,
+        # The SDK has no public name for the headers that it was given, without those that it adds by itself.
+        default_headers=client._custom_headers,
+        default_query=client._custom_query,
+    )
+
+
+class ChatCompletionsLLM(OpenAIClientLLM, HostedText):
+    """A model that is asked through OpenAI's chat completions, with the guarantee that its server knows."""
+
+    #: The name of the limit on what is written: OpenAI's own, or the older one that all servers know.
+    text_limit: ClassVar[str] = "max_tokens"
+
+    @abstractmethod
+    def _guarantee(self, question: Question) -> dict[str, Any]:
+        """The arguments of the request that hold the model to a legal answer."""
+
+    def _send(self, client: Any, question: Question) -> Any:
+        messages = [{"role": message.role, "content": message.content} for message in question.messages]
+        request: dict[str, Any] = {"model": self.model, "messages": messages, **self._guarantee(question)}
+        if self.asks_logprobs and not question.several:
+            request |= {"logprobs": True, "top_logprobs": TOP}
+        if self.headers:
+            request["extra_headers"] = self.headers
+        return client.chat.completions.create(**request)
+
+    def _read(self, question: Question, response: Any) -> Answer:
+        choice = response.choices[0]
+        usage = chat_usage(response.usage)
+        refusal = getattr(choice.message, "refusal", None)
+        if refusal:
+            return read_reply(question, Reply(str(refusal), usage, REFUSED))
+        content = choice.message.content
+        if not isinstance(content, (str, type(None))):
+            raise TypeError("the content of a message is a text")
+        reply = Reply(content or "", usage, _STOPPED.get(str(choice.finish_reason), ""))
+        listed = getattr(getattr(choice, "logprobs", None), "content", None)
+
+        def probabilities(text: str) -> Probabilities | None:
+            tokens = read_tokens([_plain(entry) for entry in listed]) if isinstance(listed, list) else None
+            return option_probabilities(tokens, len(question.options), text) if tokens else None
+
+        return read_reply(question, reply, probabilities)
+
+    def _send_text(self, client: Any, request: TextRequest) -> Any:
+        asked: dict[str, Any] = {
+            "model": self.model,
+            "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+            self.text_limit: request.max_tokens,
+        }
+        if request.temperature is not None:
+            asked["temperature"] = request.temperature
+        if request.stop:
+            asked["stop"] = list(request.stop)
+        if self._text_body:
+            asked["extra_body"] = self._text_body
+        if self.headers:
+            asked["extra_headers"] = self.headers
+        return client.chat.completions.create(**asked)
+
+    @property
+    def _text_body(self) -> dict[str, Any]:
+        """Further fields of a request for free text."""
+        return {}
+
+    def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
+        message = response.choices[0].message
+        return message.content or getattr(message, "refusal", None) or "", chat_usage(response.usage)
+
+
+def _plain(entry: Any) -> Any:
+    """An object of the SDK as plain data; what is none stays as it is."""
+    return entry.model_dump(warnings=False) if hasattr(entry, "model_dump") else entry
+
+
+def chat_usage(counted: Any) -> TokenUsage:
+    """What a chat completion cost."""
+    details = getattr(counted, "prompt_tokens_details", None)
+    return token_usage(
+        getattr(counted, "prompt_tokens", None),
+        getattr(counted, "completion_tokens", None),
+        getattr(details, "cached_tokens", None),
+        getattr(details, "cache_write_tokens", None),
+    )

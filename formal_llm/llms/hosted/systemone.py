@@ -1,0 +1,107 @@
+"""Decision models on a server that speaks System One."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from formal_llm.errors import ProviderError
+from formal_llm.llms.hosted.adapter import token_usage
+from formal_llm.llms.hosted.decisions import INSTRUCTIONS, MOST_OPTIONS, read_choice, read_several, statement
+from formal_llm.llms.hosted.openai_client import OpenAIClientLLM
+from formal_llm.llms.question import Answer, Question
+
+if TYPE_CHECKING:
+    import openai
+
+
+class SystemOneLLM(OpenAIClientLLM):
+    """A decision model behind the System One protocol: it gives probabilities of the options, and writes nothing.
+
+    The options are the criteria of a ``choice`` question. A question with several answers becomes one ``noul`` question
+    (how likely is it?) for each option, all in one request. Requests are made by the generic ``post`` of the SDK of
+    OpenAI, so retries, waits and timeouts are the same as everywhere.
+
+    Args:
+        model: the name of the model, as the server has it.
+        base_url: the address, without ``/v1/systemone``; None: ``SYSTEMONE_BASE_URL``, or ``http://localhost:8093``.
+        api_key: the key, where the server wants one, sent in both headers that servers look at; None:
+            ``SYSTEMONE_API_KEY``.
+        timeout: how many seconds the server may be silent; None: as the SDK has it (ten minutes).
+        max_retries: how often a request is repeated after a passing failure; None: as the SDK has it (twice).
+        client: a client of the SDK of OpenAI, instead of these four; it is yours to close.
+        async_client: the same to be awaited; None: one like ``client`` is made for each event loop.
+
+    Raises:
+        ProviderError: the address is none.
+    """
+
+    provider = "systemone"
+    key_variable = "SYSTEMONE_API_KEY"
+    url_variable = "SYSTEMONE_BASE_URL"
+    default_url = "http://localhost:8093"
+    needs = "the server must speak System One"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        timeout: float | None = None,
+        max_retries: int | None = None,
+        client: openai.OpenAI | None = None,
+        async_client: openai.AsyncOpenAI | None = None,
+    ) -> None:
+        super().__init__(
+            model,
+            base_url=base_url,
+            api_key=api_key,
+            timeout=timeout,
+            max_retries=max_retries,
+            client=client,
+            async_client=async_client,
+        )
+
+    def _own_headers(self, key: str | None) -> dict[str, Any]:
+        # Some servers read one header, some the other.
+        headers = super()._own_headers(key)
+        return {**headers, "X-API-Key": key} if key else headers
+
+    def _send(self, client: Any, question: Question) -> Any:
+        count = len(question.options)
+        if not question.several and not 2 <= count <= MOST_OPTIONS:
+            raise ProviderError(
+                f"{self.name}: a question to System One has 2 to {MOST_OPTIONS} options, this one has {count}"
+            )
+        body = {"model": self.model, "state": _state(question), "questions": _questions(question)}
+        return client.post("/v1/systemone", cast_to=object, body=body, options={"headers": self.headers})
+
+    def _read(self, question: Question, response: Any) -> Answer:
+        counted = response.get("usage") or {}
+        usage = token_usage(counted.get("input_tokens"), counted.get("output_tokens"))
+        answers = response["answers"]
+        if question.several:
+            found = [_typed(answers[str(option.number)], "noul")["noul"] for option in question.options]
+            return read_several(question, found, usage)
+        answer = _typed(answers["choice"], "choice")
+        shares = answer.get("probabilities")
+        return read_choice(question, answer["choice"], shares if isinstance(shares, dict) else {}, usage)
+
+
+def _state(question: Question) -> dict[str, Any]:
+    """What the model judges by. The question stands first: what is too long for a model is cut off at its end."""
+    earlier = [{"role": message.role, "content": message.content} for message in question.messages[:-1]]
+    return {"question": question.prompt, **({"earlier messages": earlier} if earlier else {})}
+
+
+def _questions(question: Question) -> dict[str, Any]:
+    if question.several:
+        return {str(option.number): {"type": "noul", "instructions": statement(option)} for option in question.options}
+    criteria = {str(option.number): option.text for option in question.options}
+    return {"choice": {"type": "choice", "instructions": INSTRUCTIONS, "criteria": criteria}}
+
+
+def _typed(answer: Any, kind: str) -> Any:
+    if answer["type"] != kind:
+        raise ValueError(f"a {answer['type']} is no answer to a {kind}")
+    return answer

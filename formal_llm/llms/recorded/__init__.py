@@ -1,0 +1,1 @@
+"""Answers that were given before: a cache, transcripts."""

@@ -1,0 +1,242 @@
+"""A cache of answers: the same question to the same model is paid for once.
+
+Two questions are the same if they show the same (chat, options); two models, if their ``identity`` (name and settings)
+is the same. So a change of the wording, of the rules or of a setting is asked anew, and nothing old gets in its way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from formal_llm.errors import InvalidAnswer, LLMError
+from formal_llm.llms.llm import LLM
+from formal_llm.llms.question import Answer, Question, TokenUsage
+from formal_llm.llms.recorded.answer_data import answer_from_data, answer_to_data, read_json
+from formal_llm.llms.recorded.answer_store import AnswerStore
+from formal_llm.llms.wrapper import WrapperLLM, checked
+
+
+@dataclass(frozen=True, slots=True)
+class CacheStats:
+    """What a cache did since it was opened here.
+
+    Attributes:
+        hits: questions answered without asking the LLM.
+        misses: questions that the LLM was asked.
+        saved: what the answers of the hits cost when they were made.
+    """
+
+    hits: int = 0
+    misses: int = 0
+    saved: TokenUsage = field(default_factory=TokenUsage)
+
+
+class CachedLLM(WrapperLLM):
+    """An LLM whose answers are kept in an SQLite file.
+
+    It has ``achoose``, ``aclose`` and ``choose_many`` where the LLM behind it has them. Threads, coroutines and
+    processes may share one file. While a question is on its way, the same question from another coroutine, or from
+    another thread, is not sent: it waits for the answer to the first.
+
+    Only legal answers are kept. An answer from the cache costs nothing, and is checked against the question like any
+    other; a damaged entry counts as none and is replaced. A model that answers at random is held to its first answer.
+
+    Args:
+        llm: who answers what the cache does not know: a provider string, a function or an object.
+        path: the file; made if it is not there.
+        name: tells this LLM apart from others in the file; needed where it has no ``identity`` of its own, such as a
+            function. It should change whenever the answers would. An LLM that looks at more than the chat and the
+            options (the task, the outlook) is not one to cache.
+
+    Raises:
+        ValueError: the LLM has no ``identity``, and no name was given.
+        AnswerFileError: the file cannot be used; also while answering.
+    """
+
+    def __init__(
+        self, llm: str | LLM | Callable[[Question], Any], path: str | os.PathLike[str], *, name: str | None = None
+    ) -> None:
+        super().__init__(llm)
+        if name is None and super().identity is None:
+            raise ValueError(
+                f"{type(self.llm).__name__} has no identity that tells its answers apart from those of other LLMs; "
+                "give the cache a name for it: CachedLLM(llm, path, name=...)"
+            )
+        self._alias = name
+        self._store = AnswerStore(path)
+        self._stats = CacheStats()
+        self._counting = threading.Lock()
+        self._flights: dict[tuple[Any, str], _Flight] = {}
+
+    @property
+    def identity(self) -> dict[str, object]:
+        """What the LLM behind is told apart from others by, as JSON data; with the name, where one was given."""
+        own = super().identity or {}
+        return {**own} if self._alias is None else {**own, "name": self._alias}
+
+    @property
+    def stats(self) -> CacheStats:
+        """What the cache did since it was opened here."""
+        return self._stats
+
+    def __len__(self) -> int:
+        """How many answers the file holds, of all LLMs."""
+        return len(self._store)
+
+    def close(self) -> None:
+        """Close the file. The LLM behind is left as it is."""
+        self._store.close()
+
+    # -- asking -------------------------------------------------------------------------------------------------
+
+    def choose(self, question: Question) -> Answer:
+        """The answer in the cache; else that of the LLM, which is then kept.
+
+        Raises:
+            InvalidAnswer: the LLM gave no legal answer.
+            AnswerFileError: the file cannot be read or written any more.
+        """
+        key = self._key(question)
+        # A child of this process does not wait for a question that its parent has sent.
+        place = (os.getpid(), key)
+        while True:
+            mine = _Flight(threading.Event())
+            flight = self._flights.setdefault(place, mine)
+            if flight is mine:
+                with self._leading(place, flight):
+                    answer = self._find(key, question)
+                    if answer is not None:
+                        flight.outcome = answer
+                        return self._hit(answer)
+                    self._missed(1)
+                    flight.outcome = question.check(self.llm.choose(question))
+                    self._keep([(key, flight.outcome)])
+                    return flight.outcome
+            flight.landed.wait()
+            if flight.outcome is not None:
+                return self._shared(question, flight.outcome)
+
+    async def _achoose(self, question: Question) -> Answer:
+        import asyncio
+
+        key = self._key(question)
+        # Each event loop waits for its own: a loop must not be held up by another one.
+        place = (asyncio.get_running_loop(), key)
+        while True:
+            mine = _Flight(asyncio.Event())
+            flight = self._flights.setdefault(place, mine)
+            if flight is mine:
+                with self._leading(place, flight):
+                    answer = self._find(key, question)
+                    if answer is not None:
+                        flight.outcome = answer
+                        return self._hit(answer)
+                    self._missed(1)
+                    flight.outcome = question.check(await self._awaited.achoose(question))
+                    self._keep([(key, flight.outcome)])
+                    return flight.outcome
+            await flight.landed.wait()
+            if flight.outcome is not None:
+                return self._shared(question, flight.outcome)
+
+    def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
+        keys = [self._key(question) for question in questions]
+        found = [self._find(key, question) for key, question in zip(keys, questions, strict=True)]
+        first: dict[str, int] = {}  # where a question that must be asked stands for the first time
+        for number, (key, answer) in enumerate(zip(keys, found, strict=True)):
+            if answer is None:
+                first.setdefault(key, number)
+        came: dict[str, Answer | LLMError] = {}
+        if first:
+            asked = [questions[number] for number in first.values()]
+            self._missed(len(asked))
+            said = self._batched.choose_many(asked)
+            came = {key: checked(q, outcome) for key, q, outcome in zip(first, asked, said, strict=True)}
+            self._keep([(key, answer) for key, answer in came.items() if isinstance(answer, Answer)])
+        answers: list[Answer | LLMError] = []
+        for number, (key, answer) in enumerate(zip(keys, found, strict=True)):
+            if answer is not None:
+                answers.append(self._hit(answer))
+            elif first[key] == number:
+                answers.append(came[key])
+            else:
+                try:
+                    answers.append(self._shared(questions[number], came[key]))
+                except LLMError as error:
+                    answers.append(error)
+        return answers
+
+    # -- one question, many who ask it --------------------------------------------------------------------------
+
+    @contextmanager
+    def _leading(self, place: tuple[Any, str], flight: _Flight) -> Iterator[None]:
+        """Ask for all who wait. What goes wrong they learn too; only if it is broken off, one of them asks anew."""
+        try:
+            yield
+        except Exception as error:
+            # Where the answer came and could not be kept, those who wait have it all the same.
+            flight.outcome = flight.outcome or error
+            raise
+        finally:
+            del self._flights[place]
+            flight.landed.set()
+
+    def _shared(self, question: Question, outcome: Answer | Exception) -> Answer:
+        """What came back for another one that asked the same; it was paid for there."""
+        if isinstance(outcome, InvalidAnswer):
+            raise InvalidAnswer(outcome.problem, outcome.transcript)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return question.check(self._hit(outcome))
+
+    # -- entries ------------------------------------------------------------------------------------------------
+
+    def _key(self, question: Question) -> str:
+        text = json.dumps([self.identity, question.content], sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def _find(self, key: str, question: Question) -> Answer | None:
+        """The answer under a key, with what it cost; None where there is none that answers the question."""
+        text = self._store.get(key)
+        if text is None:
+            return None
+        try:
+            return question.check(answer_from_data(read_json(text)))
+        except (ValueError, InvalidAnswer):
+            return None
+
+    def _keep(self, answers: Sequence[tuple[str, Answer]]) -> None:
+        self._store.put((key, self.name, json.dumps(answer_to_data(answer))) for key, answer in answers)
+
+    def _hit(self, answer: Answer) -> Answer:
+        """The answer as one that costs nothing."""
+        with self._counting:
+            stats = self._stats
+            self._stats = replace(stats, hits=stats.hits + 1, saved=stats.saved + answer.usage)
+        return replace(answer, usage=TokenUsage())
+
+    def _missed(self, count: int) -> None:
+        with self._counting:
+            self._stats = replace(self._stats, misses=self._stats.misses + count)
+
+
+class _Flight:
+    """A question that is on its way to the LLM.
+
+    Attributes:
+        landed: set when it is over.
+        outcome: the answer, with what it cost, or what went wrong; None if it was broken off.
+    """
+
+    __slots__ = ("landed", "outcome")
+
+    def __init__(self, landed: Any) -> None:
+        self.landed = landed
+        self.outcome: Answer | Exception | None = None

@@ -1,0 +1,1 @@
+"""The benchmark of four ways of asking a model for a plan."""

@@ -1,0 +1,219 @@
+"""The benchmark's tables: the layout of the paper's Tables 1 and 2, with its published figures as a table of their own.
+
+Columns are methods of LLMs, rows are the share of valid plans, the score of each group of tasks, and their average over
+tasks; below them, what a plan took.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from formal_llm import authored
+from formal_llm.errors import NotationError
+from formal_llm.packs.openagi.benchmark.methods import METHODS, Method
+from formal_llm.planning.walks.wording import read_toml
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+#: The groups of tasks, in the order of the paper's tables.
+GROUPS = ("Task 1", "Task 2", "Task 3", "Task X")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The figures of a method of an LLM.
+
+    Attributes:
+        llm, method: whose.
+        plans: how many plans they are the figures of.
+        valid: the share of valid plans, from 0 to 1.
+        scores: for each group the mean score over its tasks and repeats; None where no task of it was scored.
+        average: the mean over all scored tasks, each counting once; None where none was scored.
+        deviation: the standard deviation of the average over the repeats; None for a single repeat.
+        questions: the mean number of questions of a plan; None for published figures, which do not tell.
+        tokens: the mean number of tokens of a plan, read and written; None where nobody counted any.
+        published: the table of the paper that it is from; 0 for one's own figures.
+    """
+
+    llm: str
+    method: str
+    plans: int
+    valid: float
+    scores: Mapping[str, float | None]
+    average: float | None
+    deviation: float | None = None
+    questions: float | None = None
+    tokens: float | None = None
+    published: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Figures of others.
+
+    Attributes:
+        source: where they are published.
+        scores: which score each group has there.
+        columns: the figures.
+    """
+
+    source: str
+    scores: Mapping[str, str]
+    columns: tuple[Column, ...]
+
+
+def columns_of(rows: Iterable[Mapping[str, Any]], unscored: Iterable[int] = ()) -> list[Column]:
+    """The columns of plans on record: LLMs in the order in which they first occur, each with its methods.
+
+    Args:
+        rows: plans with their scores (:meth:`~formal_llm.packs.openagi.benchmark.records.Records.joined`).
+        unscored: the tasks that no score can judge.
+    """
+    passed_over = set(unscored)
+    by_column: dict[tuple[str, Method], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        by_column.setdefault((row["llm"], row["method"]), []).append(row)
+    llms = list(dict.fromkeys(llm for llm, _ in by_column))
+    order = sorted(by_column, key=lambda key: (llms.index(key[0]), METHODS.index(key[1])))
+    return [_column(llm, method, by_column[llm, method], passed_over) for llm, method in order]
+
+
+def _column(llm: str, method: str, rows: Sequence[Mapping[str, Any]], passed_over: set[int]) -> Column:
+    scored = [row for row in rows if row["task"] not in passed_over and row["value"] is not None]
+    repeats: dict[int, list[float]] = {}
+    for row in scored:
+        repeats.setdefault(row["repeat"], []).append(row["value"])
+    averages = [statistics.fmean(values) for values in repeats.values()]
+    tokens = [row["usage"]["input_tokens"] + row["usage"]["output_tokens"] for row in rows]
+    return Column(
+        llm,
+        method,
+        len(rows),
+        statistics.fmean(row["valid"] for row in rows),
+        {group: _mean_over_tasks([row for row in scored if row["group"] == group]) for group in GROUPS},
+        _mean_over_tasks(scored),
+        statistics.stdev(averages) if len(averages) > 1 else None,
+        statistics.fmean(row["questions"] for row in rows),
+        statistics.fmean(tokens) if any(tokens) else None,
+    )
+
+
+def _mean_over_tasks(rows: Sequence[Mapping[str, Any]]) -> float | None:
+    """The mean over tasks of the means over their repeats, which of a run that was stopped are not equally many."""
+    by_task: dict[int, list[float]] = {}
+    for row in rows:
+        by_task.setdefault(row["task"], []).append(row["value"])
+    return statistics.fmean(map(statistics.fmean, by_task.values())) if by_task else None
+
+
+def read_published() -> Published:
+    """The paper's figures, from ``tasks/openagi/published.toml``.
+
+    Raises:
+        NotationError: the file cannot be read.
+    """
+    file = authored.find("tasks", "openagi") / "published.toml"
+    data = read_toml(file)
+    try:
+        columns = [
+            Column(
+                row["llm"], row["method"], 0, float(row["valid"]), {group: float(row[group]) for group in GROUPS},
+                float(row["average"]), published=int(row["table"]),
+            )
+            for row in data["columns"]
+        ]  # fmt: skip
+        return Published(str(data["source"]), dict(data["scores"]), tuple(columns))
+    except (KeyError, TypeError, ValueError) as error:
+        raise NotationError(f"this is no table of published figures: {error!r}", file=str(file)) from None
+
+
+# -- how they look -----------------------------------------------------------------------------------------------------
+
+
+def lines_of(columns: Sequence[Column], scores: Mapping[str, str]) -> list[list[str]]:
+    """The rows of a table as texts: what it is, then a figure for each column.
+
+    Args:
+        columns: the columns.
+        scores: for each group the name of its score.
+    """
+    lines = [["valid plans", *(f"{column.valid:.1%}" for column in columns)]]
+    for group in GROUPS:
+        shown = [_figure(column.scores[group]) for column in columns]
+        lines.append([f"{group} ({scores.get(group) or 'not scored'})", *shown])
+    lines.append(["average over tasks", *(_figure(column.average) for column in columns)])
+    if any(column.deviation is not None for column in columns):
+        lines.append(["± over repeats", *(_figure(column.deviation) for column in columns)])
+    if not all(column.published for column in columns):
+        lines.append(["questions per plan", *(_figure(column.questions, 1) for column in columns)])
+        lines.append(["tokens per plan", *(_figure(column.tokens, 0) for column in columns)])
+        lines.append(["plans", *(str(column.plans) for column in columns)])
+    return lines
+
+
+def _figure(value: float | None, places: int = 4) -> str:
+    return "-" if value is None else f"{value:.{places}f}"
+
+
+def rich_tables(columns: Sequence[Column], scores: Mapping[str, str], width: int) -> list[Table]:
+    """Tables for the terminal: as many as it takes to keep each within a width. The methods of an LLM stay together.
+
+    Args:
+        columns: the columns.
+        scores: for each group the name of its score.
+        width: how many characters fit on a line.
+    """
+    by_llm = [[column for column in columns if column.llm == llm] for llm in dict.fromkeys(c.llm for c in columns)]
+    room = width - max(len(line[0]) for line in lines_of(columns, scores)) - 4
+    shown: list[list[Column]] = []
+    fitting = (part for group in by_llm for part in _parts(group, room))
+    for group in fitting:
+        if shown and sum(map(_width, shown[-1])) + sum(map(_width, group)) <= room:
+            shown[-1] += group
+        else:
+            shown.append(list(group))
+    return [_rich(part, scores) for part in shown]
+
+
+def _parts(group: Sequence[Column], room: int) -> list[Sequence[Column]]:
+    """The columns of an LLM together if they fit, else one by one."""
+    return [group] if sum(map(_width, group)) <= room else [[column] for column in group]
+
+
+def _width(column: Column) -> int:
+    return max(len(column.llm), len(column.method), 6) + 3
+
+
+def _rich(columns: Sequence[Column], scores: Mapping[str, str]) -> Table:
+    from rich.table import Table
+
+    table = Table()
+    table.add_column("", no_wrap=True)
+    for column in columns:
+        table.add_column(f"{column.llm}\n{column.method}", justify="right", no_wrap=True)
+    for line in lines_of(columns, scores):
+        if line[0] in ("average over tasks", "questions per plan"):
+            table.add_section()
+        table.add_row(*line)
+    return table
+
+
+def markdown_table(title: str, columns: Sequence[Column], scores: Mapping[str, str]) -> str:
+    """A table in Markdown, with its title above."""
+    heads = ["", *(f"{column.llm} {column.method}".replace("|", "\\|") for column in columns)]
+    rows = [heads, ["---", *("---:" for _ in columns)], *lines_of(columns, scores)]
+    return f"{title}\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
+
+
+def published_title(published: Published, table: int) -> str:
+    """The title of a table of published figures, so that nobody takes them for one's own."""
+    return f"PUBLISHED, table {table} of {published.source}: other models, tools and data, for reference only"
+
+
+def as_data(columns: Sequence[Column]) -> list[dict[str, Any]]:
+    """Columns as JSON data."""
+    return [asdict(column) for column in columns]

@@ -1,0 +1,1 @@
+"""The offline toolkit: image and text tools without neural models."""

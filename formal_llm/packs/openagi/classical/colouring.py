@@ -1,0 +1,164 @@
+"""Colours by example: a gray picture takes those of the most similar of a few known pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from PIL import Image
+
+from formal_llm.packs.openagi.classical.pixels import Pixels, noise_level, resized
+from formal_llm.packs.openagi.data.sources import pictures
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+
+#: The longer side of the pictures among whose pixels is searched; of those that are compared as a whole.
+_SIDE, _THUMBNAIL = 128, 48
+#: More colour than this, on the scale from 0 to 1, is no gray picture.
+_GRAY = 0.01
+#: Colours are laid on at half their strength: a wrong one costs more than a pale one, and there are few references.
+_STRENGTH = 0.5
+#: Above this correlation a reference shows the same picture as the one to colour. Those of the task data have 0.86 and
+#: more with themselves, however degraded, and 0.77 and less with others.
+_SAME = 0.8
+
+
+def colorization(image: Image.Image) -> Image.Image:
+    """Add colours to a grayscale picture, by example.
+
+    Among some photographs (those of the task data, which are inside scikit-image) the one is found whose brightness and
+    texture are most alike; each pixel takes the mean colour of the pixels there that are most like it in brightness, in
+    brightness around, and in texture (after Welsh et al. 2002). The brightness stays what it was.
+
+    That gives plausible tints, not truth: it does not know what it sees, so the tints are pale. A reference that shows
+    the very picture is passed over, so that a picture of the task data does not get its own colours back. A picture
+    that has colours keeps them.
+
+    Args:
+        image: any picture.
+    """
+    pixels = Pixels.of(image)
+    if _has_colours(pixels):
+        return pixels.image(pixels.values)
+    gray = pixels.luminance
+    small = _within(gray, _SIDE)
+    others = [reference for reference in _references() if not same_picture(small, reference.luminance)]
+    if not others:
+        return pixels.image(pixels.values)
+    nearest = min(others, key=lambda reference: _distance(_statistics(small), reference.statistics))
+    return pixels.image(_with_chroma(gray, _chroma_of(small, nearest)))
+
+
+def same_picture(luminance: Floats, reference: Floats) -> bool:
+    """Whether a picture is the reference, or three quarters of it and more, by the correlation of small versions.
+
+    Both are blurred first, so that noise and blur do not hide it; nor does a size that is tried only nearly.
+    """
+    import numpy as np
+    from scipy.ndimage import gaussian_filter
+    from skimage.feature import match_template
+
+    whole = gaussian_filter(_within(reference, _THUMBNAIL), 1.5)
+    for side in range(_THUMBNAIL, _THUMBNAIL * 3 // 4 - 1, -1):
+        # A part of another shape may be longer than the whole on one side.
+        piece = gaussian_filter(_within(luminance, side), 1.5)[: whole.shape[0], : whole.shape[1]]
+        if min(piece.shape) >= 8 and piece.std() > 0.01 and float(np.max(match_template(whole, piece))) > _SAME:
+            return True
+    return False
+
+
+@dataclass(frozen=True)
+class _Reference:
+    """A known picture: its brightness, the colour of each pixel (a and b of CIELAB), its statistics."""
+
+    luminance: Floats
+    chroma: Floats
+    statistics: Floats
+
+
+@cache
+def _references() -> tuple[_Reference, ...]:
+    import numpy as np
+    from skimage.color import rgb2lab
+
+    references = []
+    for picture in pictures():
+        if picture.colours:
+            image = picture.open()
+            image.thumbnail((_SIDE, _SIDE), Image.Resampling.BOX)
+            pixels = Pixels.of(image)
+            chroma = rgb2lab(pixels.values)[..., 1:].astype(np.float32)
+            references.append(_Reference(pixels.luminance, chroma, _statistics(pixels.luminance)))
+    return tuple(references)
+
+
+def _has_colours(pixels: Pixels) -> bool:
+    """Whether the picture has colours beyond a noise that is not the same in its channels."""
+    if pixels.values.shape[2] == 1:
+        return False
+    height, width = pixels.values.shape[:2]
+    small = resized(pixels.values, min(width, 32), min(height, 32), Image.Resampling.BOX)
+    # The largest of three noisy values is 1.7 standard deviations above the least; each is a mean of many pixels.
+    noise = 2 * noise_level(pixels.values) * (small[..., 0].size / (height * width)) ** 0.5
+    return bool(float((small.max(axis=2) - small.min(axis=2)).mean()) > _GRAY + noise)
+
+
+def _within(luminance: Floats, side: int) -> Floats:
+    """A version whose longer side is at most ``side``."""
+    height, width = luminance.shape
+    factor = min(1.0, side / max(height, width))
+    size = max(round(width * factor), 1), max(round(height * factor), 1)
+    return resized(luminance[..., None], *size, Image.Resampling.BOX)[..., 0]
+
+
+def _features(luminance: Floats) -> Floats:
+    """For each pixel: its brightness, the brightness around it near and far, and how rough it is around it."""
+    import numpy as np
+    from scipy.ndimage import gaussian_filter
+
+    near, far = gaussian_filter(luminance, 1.0), gaussian_filter(luminance, 6.0)
+    rough = np.sqrt(np.maximum(gaussian_filter(luminance**2, 2.0) - gaussian_filter(luminance, 2.0) ** 2, 0))
+    return np.stack([near, 0.5 * far, 2 * rough], axis=-1).reshape(-1, 3)
+
+
+def _statistics(luminance: Floats) -> Floats:
+    """How brightness and roughness are spread over a picture: quantiles of both."""
+    import numpy as np
+
+    return np.quantile(_features(luminance)[:, [0, 2]], np.linspace(0.05, 0.95, 10), axis=0).astype(np.float32)
+
+
+def _distance(one: Floats, other: Floats) -> float:
+    return float(abs(one - other).mean())
+
+
+def _chroma_of(luminance: Floats, reference: _Reference) -> Floats:
+    """The colours of the reference for a picture of that brightness."""
+    import numpy as np
+    from scipy.ndimage import gaussian_filter
+    from scipy.spatial import cKDTree
+
+    tree = cKDTree(_features(reference.luminance))
+    _, nearest = tree.query(_features(luminance), k=min(48, reference.luminance.size))
+    colours = reference.chroma.reshape(-1, 2)[np.asarray(nearest).reshape(luminance.size, -1)].mean(axis=1)
+    smooth: Floats = gaussian_filter(colours.reshape(*luminance.shape, 2), (1.5, 1.5, 0)).astype(np.float32)
+    return smooth
+
+
+def _with_chroma(luminance: Floats, chroma: Floats) -> Floats:
+    """The picture of that brightness in the colours of a smaller one."""
+    import numpy as np
+    from skimage.color import lab2rgb, rgb2lab
+
+    height, width = luminance.shape
+    lightness = rgb2lab(np.repeat(luminance[..., None], 3, axis=2))[..., :1]
+    large = resized(chroma, width, height, Image.Resampling.BICUBIC)
+    # The brightest and the darkest pixels have no room for colour: it would be cut off, with a warning.
+    room = _STRENGTH * np.clip(np.minimum(lightness, 100 - lightness) / 25, 0, 1)
+    values: Floats = lab2rgb(np.concatenate([lightness, large * room], axis=2)).clip(0, 1).astype(np.float32)
+    return values

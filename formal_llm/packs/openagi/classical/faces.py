@@ -1,0 +1,67 @@
+"""Detection: the faces of people, by a cascade that OpenCV carries."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from formal_llm.packs.openagi.classical.pixels import Pixels, resized
+
+#: The longer side of the picture that is searched; a face must fill about a thirtieth of it.
+_SIDE = 800
+#: The smallest face that the cascade knows, in pixels.
+_LEAST = 24
+#: A cascade keeps what it is searching in itself, and branches of a plan run side by side.
+_ONE_AT_A_TIME = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Face:
+    """The square around a face, as shares of the width and height of the picture."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+
+def detection(image: Image.Image) -> str:
+    """Find the faces in a picture: ``"2 faces"``, ``"1 face"``, ``"no faces"``.
+
+    It knows the faces of people, seen from the front, and nothing else (Viola and Jones 2001). It may miss a face that
+    is turned or covered, and may take something else for one.
+
+    Args:
+        image: any picture.
+    """
+    count = len(find_faces(image))
+    return "no faces" if count == 0 else "1 face" if count == 1 else f"{count} faces"
+
+
+def find_faces(image: Image.Image) -> list[Face]:
+    """Where the faces in a picture are, from the left to the right."""
+    import numpy as np
+
+    luminance = Pixels.of(image).luminance
+    factor = min(1.0, _SIDE / max(luminance.shape))
+    height, width = (max(round(length * factor), 1) for length in luminance.shape)
+    if min(height, width) < _LEAST:
+        return []
+    small = resized(luminance[..., None], width, height, Image.Resampling.BOX)[..., 0]
+    gray = np.rint(small.clip(0, 1) * 255).astype(np.uint8)
+    with _ONE_AT_A_TIME:
+        squares = _cascade().detectMultiScale(gray, scaleFactor=1.1, minNeighbors=4, minSize=(_LEAST, _LEAST))
+    found = [Face(left / width, top / height, wide / width, high / height) for left, top, wide, high in squares]
+    return sorted(found, key=lambda face: (face.left, face.top))
+
+
+@cache
+def _cascade() -> Any:
+    import cv2
+
+    return cv2.CascadeClassifier(str(Path(cv2.__file__).parent / "data" / "haarcascade_frontalface_alt2.xml"))

@@ -1,0 +1,173 @@
+"""A model of English by counts of one, two and three words: it fills gaps and continues texts.
+
+It has read six chapters of a book and knows which words follow which, not what they mean.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from formal_llm.packs.openagi.data.sources import prose
+
+#: A gap: the masks of the usual models, or three and more underscores.
+GAP = re.compile(r"\[MASK\]|<mask>|_{3,}", re.IGNORECASE)
+_TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[.!?,;:]")
+#: So many characters around a gap are sure to hold the words that count.
+_NEAR = 400
+_MARKS = frozenset(".!?,;:")
+_ENDS = frozenset(".!?")
+#: How much three words, two and one say about the next, where they have been seen.
+_WEIGHTS = (0.6, 0.3, 0.1)
+
+
+class NGrams:
+    """Counts of runs of one, two and three tokens: words in small letters, and marks.
+
+    Args:
+        texts: what is counted.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.counts: tuple[Counter[tuple[str, ...]], ...] = (Counter(), Counter(), Counter())
+        self.following: dict[tuple[str, ...], Counter[str]] = {}
+        self.preceding: dict[str, Counter[str]] = {}
+        for text in texts:
+            self._count(tokens(text))
+
+    def _count(self, run: Sequence[str]) -> None:
+        for size, counter in enumerate(self.counts, start=1):
+            counter.update(zip(*(run[start:] for start in range(size)), strict=False))
+        for place, token in enumerate(run):
+            for size in (1, 2):
+                if place >= size:
+                    self.following.setdefault(tuple(run[place - size : place]), Counter())[token] += 1
+            if place:
+                self.preceding.setdefault(token, Counter())[run[place - 1]] += 1
+
+    def probability(self, token: str, before: Sequence[str]) -> float:
+        """How probable a token is after others (of which the last two count): interpolated, Jelinek and Mercer 1980."""
+        one, two, three = self.counts
+        pair, context = tuple(before[-1:]), tuple(before[-2:])
+        result = _WEIGHTS[2] * (one[(token,)] + 0.1) / (one.total() + 0.1 * len(one) + 1)
+        if pair and one[pair]:
+            result += _WEIGHTS[1] * two[(*pair, token)] / one[pair]
+        if len(context) == 2 and two[context]:
+            result += _WEIGHTS[0] * three[(*context, token)] / two[context]
+        return result
+
+    def fill(self, before: Sequence[str], after: Sequence[str]) -> str:
+        """The word that fits best between two runs of tokens."""
+        fits = set(self.following.get(tuple(before[-2:]), ())) | set(self.following.get(tuple(before[-1:]), ()))
+        fits |= set(self.preceding.get(after[0], ())) if after else set()
+        if not any(token not in _MARKS for token in fits):
+            fits = {token for (token,) in self.counts[0]}
+
+        def fitness(token: str) -> tuple[float, str]:
+            result = self.probability(token, before)
+            seen = [*before[-1:], token]
+            for following in after[:2]:
+                result *= self.probability(following, seen)
+                seen.append(following)
+            return result, token
+
+        return max((fitness(token) for token in fits if token not in _MARKS), default=(0.0, ""))[1]
+
+    def after(self, before: Sequence[str], rng: random.Random) -> str:
+        """A token to follow others, drawn as often as it did; the longer of two known contexts decides."""
+        contexts = (tuple(before[-2:]), tuple(before[-1:]), (".",))
+        known = next(self.following[context] for context in contexts if self.following.get(context))
+        # Sorted, so that the draw does not depend on the order in which the texts were read.
+        choices = sorted(known.items())
+        return rng.choices([token for token, _ in choices], [count for _, count in choices])[0]
+
+
+def fill_mask(text: str) -> str:
+    """Fill the gaps of a clozed text, written ``[MASK]``, ``<mask>`` or ``___``.
+
+    Each gap, from the left, gets the word that most probably stands between its neighbours, by counts of runs of three
+    words in prose of the public domain and in the text itself. A text without a gap stays as it is.
+
+    Args:
+        text: the text.
+    """
+    if GAP.search(text) is None:
+        return text
+    # A gap is often filled by a word of the same text.
+    model = NGrams([*prose().split("\n\n"), *GAP.split(text)])
+    start = 0
+    while (gap := GAP.search(text, start)) is not None:
+        before, after = text[: gap.start()], text[gap.end() :]
+        # Only a few words around count, and a long text may have many gaps.
+        left, right = tokens(before[-_NEAR:]), tokens(GAP.split(after[:_NEAR])[0])
+        word = model.fill(left, right)
+        begins = not left or left[-1] in _ENDS
+        filled = before + (word.capitalize() if begins else word)
+        # What was filled in is no gap, even if it reads like one together with what stands around it.
+        text, start = filled + after, len(filled)
+    return text
+
+
+def text_generation(text: str) -> str:
+    """Continue a text by one or two sentences.
+
+    Drawn word by word as the words follow one another in the same prose as for ``fill_mask``. What comes out is like
+    the prose, and means nothing. The same text is continued in the same way.
+
+    Args:
+        text: how it begins.
+    """
+    rng = random.Random(zlib.crc32(text.encode()))
+    model = _model()
+    run = tokens(text)
+    said: list[str] = []
+    while len(said) < 60:
+        token = model.after([*run, *said], rng)
+        if token in _MARKS and (not said or said[-1] in _MARKS):
+            continue
+        said.append(token)
+        if token in _ENDS and len(said) >= 12:
+            break
+    if said[-1] not in _ENDS:
+        said.append(".")
+    begins = not run or run[-1] in _ENDS
+    return (text.rstrip() + " " + _written(said, begins)).strip()
+
+
+def tokens(text: str) -> list[str]:
+    """The words of a text in small letters, and its marks."""
+    return [token.casefold() for token in _TOKEN.findall(text)]
+
+
+def _written(run: Sequence[str], begins: bool) -> str:
+    """Tokens as a person writes them."""
+    text = ""
+    for token in run:
+        if token not in _MARKS:
+            text += " "
+            if begins or token.split("'")[0] == "i" or token in _names():
+                text += token.capitalize()
+            else:
+                text += token
+        else:
+            text += token
+        begins = token in _ENDS
+    return text.strip()
+
+
+@cache
+def _names() -> frozenset[str]:
+    """Words that the prose always writes with a capital letter, and within a sentence."""
+    inside = re.findall(r"(?<=[a-z,] )[A-Z][a-z]+\b", prose())
+    small = set(re.findall(r"\b[a-z]+\b", prose()))
+    return frozenset(word.casefold() for word in inside if word.casefold() not in small)
+
+
+@cache
+def _model() -> NGrams:
+    """The model of the prose. It has not read the task data, or it would know what was cut out of them."""
+    return NGrams(prose().split("\n\n"))

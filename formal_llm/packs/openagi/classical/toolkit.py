@@ -1,0 +1,38 @@
+"""The classical toolkit of OpenAGI: the tools that truly work without downloaded weights.
+
+A tool is a function from pictures and texts to a picture or a text; its type hints say which. What cannot be done
+honestly without weights is not here: image classification, captioning, visual question answering, text to image and
+translation. A planner goes around them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from formal_llm.packs.openagi.classical.colouring import colorization
+from formal_llm.packs.openagi.classical.faces import detection
+from formal_llm.packs.openagi.classical.language import question_answering, sentiment, summarization
+from formal_llm.packs.openagi.classical.ngrams import fill_mask, text_generation
+from formal_llm.packs.openagi.classical.restoration import deblurring, denoising, super_resolution
+
+#: The tools by the terminals of grammars/openagi.cfg.
+CLASSICAL: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "colorization": colorization,
+        "super_resolution": super_resolution,
+        "denoising": denoising,
+        "deblurring": deblurring,
+        "detection": detection,
+        "summarization": summarization,
+        "text_generation": text_generation,
+        "fill_mask": fill_mask,
+        "sentiment": sentiment,
+        "question_answering": question_answering,
+    }
+)
+#: What each tool does, in the words of its documentation.
+DESCRIPTIONS: Mapping[str, str] = MappingProxyType(
+    {name: (function.__doc__ or "").strip().split("\n", 1)[0].replace("``", "") for name, function in CLASSICAL.items()}
+)

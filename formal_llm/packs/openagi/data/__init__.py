@@ -1,0 +1,1 @@
+"""Inputs for the tasks: made from pictures and texts at hand."""

@@ -1,0 +1,93 @@
+"""Making good pictures and texts worse, as the benchmark does, so that tools can make them better again.
+
+The benchmark (Ge et al. 2023) makes a picture gray, blurs it, adds noise, and lowers its resolution; in a text it
+masks a word. What differs here: a low resolution is half the width and height, not a strongly compressed JPEG, and the
+noise is added last, as in a camera; blur and noise are stronger and vary.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from PIL import Image, ImageFilter
+
+from formal_llm.packs.openagi.classical.pixels import Pixels, picture_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+#: The words of the tasks' sentences for what is wrong with a picture, in the order in which it is done to it.
+DEGRADATIONS = ("grayscale", "blurry", "low-resolutioned", "noisy")
+MASK = "[MASK]"
+
+
+@dataclass(frozen=True)
+class Degradation:
+    """What is done to a picture.
+
+    Attributes:
+        grayscale: whether its colours are taken.
+        blur: the standard deviation of the Gaussian blur in pixels; 0 for none.
+        low_resolution: whether its width and height are halved.
+        noise: the standard deviation of the Gaussian noise, where white is 1; 0 for none.
+    """
+
+    grayscale: bool = False
+    blur: float = 0.0
+    low_resolution: bool = False
+    noise: float = 0.0
+
+    @classmethod
+    def drawn(cls, names: Iterable[str], rng: random.Random) -> Degradation:
+        """One of the named kinds, of a strength drawn at random.
+
+        Args:
+            names: some of ``DEGRADATIONS``.
+            rng: where chance comes from.
+        """
+        named = frozenset(names)
+        # Both are always drawn, so that a picture is as blurry in one task as in another.
+        blur, noise = round(rng.uniform(1.0, 2.0), 2), round(rng.uniform(0.05, 0.1), 3)
+        return cls(
+            grayscale="grayscale" in named,
+            blur=blur if "blurry" in named else 0.0,
+            low_resolution="low-resolutioned" in named,
+            noise=noise if "noisy" in named else 0.0,
+        )
+
+    def apply(self, image: Image.Image, rng: np.random.Generator) -> Image.Image:
+        """The worse picture.
+
+        Args:
+            image: a gray picture or one with colours.
+            rng: where the noise comes from.
+        """
+        if self.grayscale:
+            image = image.convert("L")
+        if self.blur:
+            image = image.filter(ImageFilter.GaussianBlur(self.blur))
+        if self.low_resolution:
+            half = max(image.width // 2, 1), max(image.height // 2, 1)
+            image = image.resize(half, Image.Resampling.BICUBIC)
+        if self.noise:
+            values = Pixels.of(image).values
+            image = picture_of(values + rng.normal(0, self.noise, values.shape))
+        return image
+
+
+def cloze(text: str, rng: random.Random) -> str:
+    """The text with one word replaced by ``[MASK]``, as in the benchmark; the marks around the word stay.
+
+    Args:
+        text: the text; one without a word stays as it is.
+        rng: where chance comes from.
+    """
+    found = list(re.finditer(r"[^\W_]+(?:['’-][^\W_]+)*", text))
+    if not found:
+        return text
+    word = rng.choice(found)
+    return text[: word.start()] + MASK + text[word.end() :]

@@ -1,0 +1,228 @@
+"""Making data for the OpenAGI tasks: pictures of the scikit-image wheel and texts of the project, degraded.
+
+Nothing is downloaded, and the same seed makes the same data. The layout: :mod:`formal_llm.packs.openagi.data.samples`.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from formal_llm.packs.openagi.data.degradation import DEGRADATIONS, Degradation, cloze
+from formal_llm.packs.openagi.data.samples import tasks_in
+from formal_llm.packs.openagi.data.sources import Picture, opinions, passages, pictures
+from formal_llm.planning import Task, TaskPack
+
+INDEX = "index.json"
+#: Is there while data are made, so that those of a run that was stopped are known.
+_BEGUN = "unfinished"
+_FORMAT = "formal-llm openagi data 1"
+
+
+@dataclass(frozen=True)
+class _Made:
+    """One sample as it is written: for each file, a picture or a line; and what the index says of it."""
+
+    inputs: Mapping[str, Image.Image | str]
+    outputs: Mapping[str, Image.Image | str]
+    facts: Mapping[str, Any]
+
+
+def make_data(
+    out: str | Path, *, tasks: Iterable[int] | None = None, samples: int = 8, seed: int = 0, side: int = 192
+) -> dict[str, Any]:
+    """Write task data.
+
+    Args:
+        out: the folder to write to; it is made where it is not there, and must not hold data already.
+        tasks: the numbers of the tasks, from 0; all where left out.
+        samples: how many samples each task gets.
+        seed: 0 or more; the same seed makes the same data, and a task gets the same samples whichever others are made.
+        side: the longer side of the pictures in pixels, before their resolution is lowered.
+
+    Returns:
+        The index, as it is written to ``index.json``: what was done to which picture, and where it is from.
+
+    Raises:
+        FileExistsError: the folder holds task data already, which were not left behind by a run that was stopped.
+        NotADirectoryError: there is a file in its place.
+        ValueError: no sample, pictures that are too small, or a negative seed.
+        ResourceNotFound: there is no task of such a number.
+        MissingDependency: scikit-image is not installed.
+    """
+    if samples < 1 or side < 16 or seed < 0:
+        raise ValueError("at least one sample, pictures of at least 16 pixels, and no negative seed")
+    pack = TaskPack.load("openagi")
+    numbers = list(range(len(pack.tasks))) if tasks is None else sorted(set(tasks))
+    chosen = {number: pack.task(number) for number in numbers}
+    folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"{folder} is no folder; name another place")
+    begun = folder / _BEGUN
+    there = tasks_in(folder)
+    if (folder / INDEX).exists() or (there and not begun.exists()):
+        raise FileExistsError(f"{folder} holds task data already; give another folder, or remove them")
+    folder.mkdir(parents=True, exist_ok=True)
+    begun.touch()
+    for number in there:  # ours, of a run that was stopped; perhaps it was to make more samples
+        shutil.rmtree(folder / number)
+    sentences = "".join(f"{task.description}\n" for task in pack.tasks)
+    (folder / "task_description.txt").write_text(sentences, encoding="utf-8")
+    index = {
+        "format": _FORMAT,
+        "seed": seed,
+        "samples": samples,
+        "side": side,
+        "sources": [
+            {"name": picture.name, "file": f"skimage/data/{picture.file}", "licence": picture.licence,
+             "source": picture.source}
+            for picture in pictures()
+        ],
+        "tasks": [
+            {"number": number, "task": task.description, "group": task.group,
+             "samples": _write_task(folder / str(number), _samples_of(pack, number, task, samples, seed, side))}
+            for number, task in chosen.items()
+        ],
+    }  # fmt: skip
+    # Written last: a folder with an index is whole.
+    (folder / INDEX).write_text(json.dumps(index, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    begun.unlink()
+    return index
+
+
+def _write_task(folder: Path, made: Sequence[_Made]) -> list[dict[str, Any]]:
+    lines: dict[Path, list[str]] = {}
+    for number, sample in enumerate(made):
+        for side, values in (("inputs", sample.inputs), ("outputs", sample.outputs)):
+            (folder / side).mkdir(parents=True, exist_ok=True)
+            for name, value in values.items():
+                if isinstance(value, str):
+                    # A line for each sample, so a text is one line.
+                    lines.setdefault(folder / side / f"{name}.txt", []).append(" ".join(value.split()))
+                else:
+                    (folder / side / name).mkdir(exist_ok=True)
+                    value.save(folder / side / name / f"{number}.png")
+    for path, texts in lines.items():
+        path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    return [dict(sample.facts) for sample in made]
+
+
+# -- what a task's sentence says ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What the sentence of a task says about its data.
+
+    Attributes:
+        degradations: what is wrong with its picture.
+        clozed: which of its texts have a gap: "text", "document", "query".
+        language: of what comes out.
+        given, wanted: the two halves of the sentence.
+    """
+
+    degradations: tuple[str, ...]
+    clozed: frozenset[str]
+    language: str
+    given: str
+    wanted: str
+
+    @classmethod
+    def of(cls, pack: TaskPack, task: Task) -> _Wanted:
+        match = re.search(pack.data["sentence"]["pattern"], task.description, re.IGNORECASE)
+        assert match is not None, task.description
+        given, wanted = match["given"], match["wanted"]
+        return cls(
+            tuple(name for name in DEGRADATIONS if name in given.split()),
+            frozenset(re.findall(r"\bclozed English (\w+)", given)),
+            "German" if " in German" in wanted or "translate" in wanted else "English",
+            given,
+            wanted,
+        )
+
+    def gap(self, text: str, name: str, rng: random.Random) -> str:
+        """The text, with a gap if the sentence says so of the text of that name."""
+        return cloze(text, rng) if name in self.clozed else text
+
+
+def _samples_of(pack: TaskPack, number: int, task: Task, count: int, seed: int, side: int) -> list[_Made]:
+    wanted = _Wanted.of(pack, task)
+    chances = [random.Random(f"{seed} {number} {place}") for place in range(count)]
+    if "image" in task.inputs:
+        return [_from_picture(wanted, task, place, seed, side, rng) for place, rng in enumerate(chances)]
+    return [_from_text(wanted, task, place, rng) for place, rng in enumerate(chances)]
+
+
+def _from_picture(wanted: _Wanted, task: Task, place: int, seed: int, side: int, rng: random.Random) -> _Made:
+    """A degraded picture, with a question where the task has one."""
+    import numpy as np
+
+    picture, image, box = _view(place, seed, side, colours="grayscale" in wanted.degradations)
+    # Drawn by the number of the sample: the same picture is as blurry and as noisy in all tasks.
+    degradation = Degradation.drawn(wanted.degradations, random.Random(f"{seed} {place}"))
+    worse = degradation.apply(image, np.random.default_rng([seed, place]))
+    facts = {"picture": picture.name, "box": box, "degradation": asdict(degradation)}
+    inputs: dict[str, Image.Image | str] = {"images": worse}
+    if task.goal == "image_plan":
+        return _Made(inputs, {"images": image}, facts)
+    if "text" in task.inputs:
+        inputs["questions"] = wanted.gap(picture.question, "query", rng)
+        return _Made(inputs, {"answers": picture.answer[wanted.language]}, facts)
+    labels = {"caption": picture.caption, "class label": picture.label, "object names": picture.objects}
+    said = next(said for name, said in labels.items() if name in wanted.wanted)
+    return _Made(inputs, {"labels": said[wanted.language]}, facts)
+
+
+def _from_text(wanted: _Wanted, task: Task, place: int, rng: random.Random) -> _Made:
+    """A text to make something of, or a document and a question about it."""
+    if "document" in wanted.given:
+        passage = passages()[place % len(passages())]
+        context = wanted.gap(passage.text, "document", rng)
+        question = wanted.gap(passage.question, "query", rng)
+        answer = passage.answer[wanted.language]
+        facts = {"text": place % len(passages())}
+        return _Made({"context": context, "questions": question}, {"answers": answer}, facts)
+    if task.goal == "image_plan":
+        # What the benchmark judges is how well picture and caption go together, so the whole caption is kept.
+        picture = pictures()[place % len(pictures())]
+        caption = picture.caption["English"]
+        return _Made({"captions": wanted.gap(caption, "text", rng)}, {"captions": caption}, {"picture": picture.name})
+    if "summarization" in wanted.wanted:
+        passage = passages()[place % len(passages())]
+        text, label = passage.text, passage.summary[wanted.language]
+        return _Made({"text": wanted.gap(text, "text", rng)}, {"labels": label}, {"text": place % len(passages())})
+    opinion = opinions()[place % len(opinions())]
+    said = opinion.text if "translate" in wanted.wanted else opinion.sentiment
+    text = wanted.gap(opinion.text["English"], "text", rng)
+    return _Made({"text": text}, {"labels": said[wanted.language]}, {"text": place % len(opinions())})
+
+
+def _view(place: int, seed: int, side: int, *, colours: bool) -> tuple[Picture, Image.Image, list[int]]:
+    """The picture of a sample, scaled: each picture whole at first, then parts of four fifths of it and more.
+
+    Args:
+        place: the number of the sample.
+        seed: of the data.
+        side: the longer side in pixels.
+        colours: whether only pictures with colours will do, since gray ones lose nothing by being made gray.
+    """
+    known = [picture for picture in pictures() if picture.colours or not colours]
+    picture = known[place % len(known)]
+    image = picture.open()
+    rng = random.Random(f"{seed} {place} view")
+    share = 1.0 if place < len(known) else rng.uniform(0.8, 0.95)
+    width, height = round(image.width * share), round(image.height * share)
+    left, top = rng.randint(0, image.width - width), rng.randint(0, image.height - height)
+    factor = side / max(width, height)
+    # Even sides, so that half the picture is half of it.
+    size = tuple(max(round(length * factor / 2) * 2, 2) for length in (width, height))
+    box = (left, top, left + width, top + height)
+    return picture, image.resize((size[0], size[1]), Image.Resampling.LANCZOS, box=box), list(box)

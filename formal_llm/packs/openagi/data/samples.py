@@ -1,0 +1,184 @@
+"""Reading task data: folders ``N/inputs`` and ``N/outputs`` with pictures and lines of text.
+
+This is the layout of the OpenAGI benchmark, whose own data are read as well as those that ``formal-llm data openagi``
+makes. In each of the two folders lies a folder of pictures, one file for each sample, named by its number, or files of
+texts, one line for each sample, or both::
+
+    117/inputs/images/0.png     the picture of sample 0, and so on
+    117/inputs/questions.txt    line 1: the question of sample 0, and so on
+    117/outputs/answers.txt     line 1: the answer of sample 0, and so on
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TypeAlias
+
+from PIL import Image
+
+from formal_llm.errors import InputError, ResourceNotFound
+from formal_llm.packs.openagi.classical.pixels import check_size
+
+#: A picture or a text.
+Value: TypeAlias = Image.Image | str
+#: Formats of pictures that are read. Others have no use here and a larger surface.
+_FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "TIFF")
+_ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff"})
+#: A document comes before the question about it.
+_ORDER = ("images", "context", "text", "captions", "questions")
+_MOST_BYTES = 50_000_000
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One input of a task and what should come out.
+
+    Attributes:
+        inputs: what is given, by the name of its file or folder: ``images``, ``context``, ``questions`` ...; pictures
+            first, a document before its question.
+        outputs: what is expected, in the same way; empty where the benchmark has no reference.
+    """
+
+    inputs: Mapping[str, Value]
+    outputs: Mapping[str, Value]
+
+
+class TaskData(Sequence[Sample]):
+    """The samples of one task, read when they are asked for.
+
+    Args:
+        folder: the folder of the task; its name is the number of the task.
+
+    Raises:
+        ResourceNotFound: there is no such folder, or it has no inputs.
+        InputError: its parts have not the same number of samples, or it points outside itself.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        if not (self.folder / "inputs").is_dir():
+            raise ResourceNotFound("task data", str(folder), tasks_in(self.folder.parent))
+        lengths = {name: len(part) for part_of in self._parts for name, part in part_of.items()}
+        if len(set(lengths.values())) > 1:
+            told = ", ".join(f"{name}: {length}" for name, length in lengths.items())
+            raise InputError(f"{self.folder}: the parts have not the same number of samples ({told})")
+        self._length = next(iter(lengths.values()), 0)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, index: int) -> Sample:  # type: ignore[override]  # one at a time, since pictures are large
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"{self.folder} has {len(self)} samples, none of number {index}")
+        inputs, outputs = self._parts
+        return Sample(
+            {name: part[index]() for name, part in inputs.items()},
+            {name: part[index]() for name, part in outputs.items()},
+        )
+
+    def __repr__(self) -> str:
+        return f"TaskData({str(self.folder)!r}: {len(self)} samples)"
+
+    @cached_property
+    def _parts(self) -> tuple[dict[str, list[Callable[[], Value]]], dict[str, list[Callable[[], Value]]]]:
+        """For inputs and outputs: the readers of all samples, by the name of the file or folder."""
+        return dict(self._read("inputs")), dict(self._read("outputs"))
+
+    def _read(self, side: str) -> Iterator[tuple[str, list[Callable[[], Value]]]]:
+        place = self.folder / side
+        entries = sorted(place.iterdir(), key=_rank) if place.is_dir() else []
+        for entry in entries:
+            self._check_inside(entry)
+            if entry.is_dir():
+                files = _pictures_in(entry)
+                for file in files:
+                    self._check_inside(file)
+                yield entry.name, [partial(read_picture, file) for file in files]
+            elif entry.suffix == ".txt":
+                yield entry.stem, [partial(str, line) for line in _lines(entry)]
+
+    def _check_inside(self, path: Path) -> None:
+        """Raise for a link that leads out of the folder."""
+        if not path.resolve().is_relative_to(self.folder.resolve()):
+            raise InputError(f"{path}: it leads out of the folder {self.folder}")
+
+
+def read_data(folder: str | Path) -> dict[int, TaskData]:
+    """All task data in a folder, by the number of the task.
+
+    Args:
+        folder: what holds the folders ``0``, ``1`` and so on.
+
+    Raises:
+        ResourceNotFound: it holds none.
+        InputError: some of it cannot be used; says which.
+    """
+    root = Path(folder).resolve()
+    numbers = tasks_in(root)
+    if not numbers:
+        raise ResourceNotFound("folder of task data (formal-llm data openagi --out FOLDER makes some)", str(folder), [])
+    for number in numbers:
+        if not (root / number).resolve().is_relative_to(root):
+            raise InputError(f"{Path(folder) / number}: it leads out of the folder {folder}")
+    return {int(number): TaskData(Path(folder) / number) for number in numbers}
+
+
+def read_picture(file: str | Path) -> Image.Image:
+    """The picture in a file, decoded.
+
+    Raises:
+        InputError: it is too large, damaged, or no picture.
+    """
+    path = Path(file)
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise ValueError(f"the file has more than {_MOST_BYTES:,} bytes")
+        with warnings.catch_warnings():
+            # The size is looked at here before a pixel is decoded.
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(path, formats=_FORMATS) as image:
+                check_size(*image.size)
+                image.load()
+                return image.copy()
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _rank(path: Path) -> tuple[int, str]:
+    return (_ORDER.index(path.stem) if path.stem in _ORDER else len(_ORDER), path.name)
+
+
+def tasks_in(folder: Path) -> list[str]:
+    """The names of the folders of tasks, in the order of their numbers."""
+    if not folder.is_dir():
+        return []
+    found = [path.name for path in folder.iterdir() if path.name.isdecimal() and (path / "inputs").is_dir()]
+    return sorted(found, key=int)
+
+
+def _pictures_in(folder: Path) -> list[Path]:
+    """The pictures 0, 1, 2 ... of a folder.
+
+    Raises:
+        InputError: a number is missing or there twice, so that pictures and lines would not go together.
+    """
+    found = [path for path in folder.iterdir() if path.suffix.lower() in _ENDINGS and path.stem.isdecimal()]
+    found.sort(key=lambda path: int(path.stem))
+    if [int(path.stem) for path in found] != list(range(len(found))):
+        raise InputError(f"{folder}: the pictures are not numbered 0, 1, 2 and so on")
+    return found
+
+
+def _lines(path: Path) -> list[str]:
+    """The lines of a file; an empty one is an empty text."""
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise ValueError(f"the file has more than {_MOST_BYTES:,} bytes")
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: {error}") from None
+    return text.removesuffix("\n").split("\n") if text else []

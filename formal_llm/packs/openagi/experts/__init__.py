@@ -1,0 +1,1 @@
+"""The toolkit of neural models."""

@@ -1,0 +1,146 @@
+"""Experts that restore pictures: more pixels, less noise, less blur.
+
+Both kinds of networks take a picture of any size and give one whose sides are a fixed multiple. Large pictures go
+through in pieces, so that memory stays bounded.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from PIL import Image
+
+from formal_llm.packs.openagi.classical.pixels import Pixels, resized
+from formal_llm.packs.openagi.classical.tiling import Tiling
+from formal_llm.packs.openagi.experts.expert import Expert, batches
+from formal_llm.packs.openagi.experts.loading import Parts
+
+if TYPE_CHECKING:
+    from formal_llm.packs.openagi.classical.pixels import Values
+
+
+class Restoration(Expert):
+    """A network from pictures to pictures.
+
+    Settings:
+        keep_size: whether the result is brought back to the size of the picture.
+        tile: the longest side, in pixels, of what goes through the network at once.
+        overlap: how many pixels neighbouring pieces share.
+    """
+
+    inputs = ("image",)
+    output = "image"
+    defaults: ClassVar[Mapping[str, Any]] = MappingProxyType({"keep_size": False, "tile": 256, "overlap": 32})
+
+    @abstractmethod
+    def scale(self, parts: Parts) -> int:
+        """How many times as high and wide the output is."""
+
+    @abstractmethod
+    def multiple(self, parts: Parts) -> int:
+        """What the sides of a picture have to be multiples of."""
+
+    @abstractmethod
+    def restored(self, parts: Parts, pixels: Any) -> Any:
+        """The output for a tensor of pictures x 3 x height x width from 0 to 1."""
+
+    def run(self, parts: Parts, *columns: Sequence[Image.Image]) -> list[Image.Image]:
+        """Each picture, restored: gray where it was, and with its transparency."""
+        given = [Pixels.of(image) for image in columns[0]]
+        tile = max(self.settings["tile"], 1)
+        overlap = min(self.settings["overlap"], tile - 1)
+        sizes = [pixels.values.shape[:2] for pixels in given]
+        tilings = [Tiling(height, width, tile, overlap) for height, width in sizes]
+        pieces = [piece for pixels, tiling in zip(given, tilings, strict=True) for piece in tiling.cut(pixels.values)]
+        made = iter(self._through(parts, pieces))
+        scale = self.scale(parts)
+        results = []
+        for pixels, tiling in zip(given, tilings, strict=True):
+            values = tiling.join([next(made) for _ in tiling.places], scale)
+            if self.settings["keep_size"] and scale != 1:
+                values = resized(values, tiling.width, tiling.height, Image.Resampling.LANCZOS)
+            results.append(pixels.image(values))
+        return results
+
+    def _through(self, parts: Parts, pieces: Sequence[Values]) -> list[Values]:
+        """Pieces of pictures through the network, those of one size together."""
+        import numpy as np
+        import torch
+
+        multiple, scale = self.multiple(parts), self.scale(parts)
+        results: dict[int, Values] = {}
+        for shape in dict.fromkeys(piece.shape[:2] for piece in pieces):
+            places = [place for place, piece in enumerate(pieces) if piece.shape[:2] == shape]
+            for some in batches(places, self.batch):
+                stack = np.stack([padded(pieces[place], multiple) for place in some]).transpose(0, 3, 1, 2)
+                pixels = torch.from_numpy(np.ascontiguousarray(stack)).to(parts.device, parts.model.dtype)
+                made = self.restored(parts, pixels).float().cpu().numpy().transpose(0, 2, 3, 1)
+                made = made[:, : shape[0] * scale, : shape[1] * scale]
+                for place, values in zip(some, made, strict=True):
+                    gray = pieces[place].shape[2] == 1
+                    results[place] = values.mean(axis=2, keepdims=True) if gray else values
+        return [results[place] for place in range(len(pieces))]
+
+
+class Swin2SR(Restoration):
+    """Enlarges a picture (Swin2SR, Conde et al. 2022).
+
+    A network that was trained to undo noise, blur and compression while it enlarges restores a picture when the result
+    is made small again (``keep_size``).
+    """
+
+    def load(self) -> Parts:
+        """The model; what its image processor would do is done here, for pieces and for any size."""
+        return Parts(self.source.model("Swin2SRForImageSuperResolution"))
+
+    def scale(self, parts: Parts) -> int:
+        """As the checkpoint says: 2 or 4, mostly."""
+        return int(parts.model.config.upscale)
+
+    def multiple(self, parts: Parts) -> int:
+        """The side of the windows in which the network looks."""
+        return int(parts.model.config.window_size)
+
+    def restored(self, parts: Parts, pixels: Any) -> Any:
+        """What the network reconstructs."""
+        return parts.model(pixel_values=pixels).reconstruction
+
+
+class RestormerRestoration(Restoration):
+    """Takes noise or blur from a picture (Restormer, Zamir et al. 2022), with converted weights.
+
+    See :mod:`formal_llm.packs.openagi.experts.restormer` for the weights.
+    """
+
+    def load(self) -> Parts:
+        """The network with the weights in ``model.safetensors``."""
+        file = self.source.file("model.safetensors")
+        with self.source.telling("Restormer"):
+            from formal_llm.packs.openagi.experts.restormer import read_restormer
+
+            return Parts(read_restormer(file, self.source.dtype))
+
+    def scale(self, parts: Parts) -> int:  # noqa: ARG002
+        """The size stays."""
+        return 1
+
+    def multiple(self, parts: Parts) -> int:  # noqa: ARG002
+        """It halves the picture three times."""
+        return 8
+
+    def restored(self, parts: Parts, pixels: Any) -> Any:
+        """What the network makes of colours, or of gray where its weights are for gray pictures."""
+        return parts.model(pixels[:, :1] if parts.model.shape.channels == 1 else pixels)
+
+
+def padded(values: Values, multiple: int) -> Values:
+    """Three channels, and sides that are multiples of a number: the picture is mirrored at its right and lower edge."""
+    import numpy as np
+
+    height, width = (-side % multiple for side in values.shape[:2])
+    if values.shape[2] == 1:
+        values = np.repeat(values, 3, axis=2)
+    return np.pad(values, ((0, height), (0, width), (0, 0)), mode="symmetric")

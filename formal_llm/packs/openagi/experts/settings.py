@@ -1,0 +1,201 @@
+"""Which checkpoint each expert has, and how it is used: tables in TOML, the shipped one and one of the user's own."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from formal_llm import authored
+from formal_llm.errors import ResourceNotFound, ToolkitError, did_you_mean
+from formal_llm.packs.openagi.experts.diffusion import PictureEditing, TextToImage
+from formal_llm.packs.openagi.experts.expert import Expert
+from formal_llm.packs.openagi.experts.loading import DTYPES
+from formal_llm.packs.openagi.experts.reading import ExtractiveAnswer, FillMask
+from formal_llm.packs.openagi.experts.restoration import RestormerRestoration, Swin2SR
+from formal_llm.packs.openagi.experts.text import Continuation, SequenceToSequence, TextClassification
+from formal_llm.packs.openagi.experts.vision import (
+    AnswerByClass,
+    AnswerInWords,
+    ImageCaptioning,
+    ImageClassification,
+    ObjectDetection,
+)
+
+#: The environment variable that names a file of the user's own.
+VARIABLE = "FORMAL_LLM_EXPERTS"
+#: The kinds of experts by the names that they have in TOML.
+LOADERS: Mapping[str, type[Expert]] = MappingProxyType(
+    {
+        "swin2sr": Swin2SR,
+        "restormer": RestormerRestoration,
+        "instruct_pix2pix": PictureEditing,
+        "text_to_image": TextToImage,
+        "image_classification": ImageClassification,
+        "object_detection": ObjectDetection,
+        "image_captioning": ImageCaptioning,
+        "vqa_by_class": AnswerByClass,
+        "vqa_in_words": AnswerInWords,
+        "text_classification": TextClassification,
+        "seq2seq": SequenceToSequence,
+        "causal_lm": Continuation,
+        "fill_mask": FillMask,
+        "extractive_qa": ExtractiveAnswer,
+    }
+)
+#: The settings that every expert has, and their values where nothing is said.
+COMMON: Mapping[str, Any] = MappingProxyType(
+    {
+        "checkpoint": "",
+        "loader": "",
+        "revision": "",
+        "weights": "safetensors",
+        "dtype": "float32",
+        "batch": 1,
+        "working_memory": 0,
+        "may_lack": [],
+        "generation": {},
+    }
+)
+_MACHINE: Mapping[str, Any] = MappingProxyType({"device": "", "memory_gb": 0.0, "offline": False})
+_CHOICES = {"weights": ("safetensors", "any"), "dtype": DTYPES}
+
+
+@dataclass(frozen=True)
+class ExpertSettings:
+    """What the tables say.
+
+    Attributes:
+        tools: for each tool its table, with every setting that its loader has.
+        machine: the table ``machine``, with every setting.
+    """
+
+    tools: Mapping[str, Mapping[str, Any]]
+    machine: Mapping[str, Any] = field(default_factory=lambda: dict(_MACHINE))
+
+    def loader(self, tool: str) -> type[Expert]:
+        """The kind of expert that a tool is."""
+        return LOADERS[self.tools[tool]["loader"]]
+
+
+def read_settings(
+    own: str | os.PathLike[str] | None = None, checkpoints: Mapping[str, str] | None = None
+) -> ExpertSettings:
+    """The shipped tables with the changes of the user.
+
+    Args:
+        own: a TOML file with tables of the same form, which change the shipped ones; where left out, the file that the
+            environment variable ``FORMAL_LLM_EXPERTS`` names, if it does.
+        checkpoints: other checkpoints by tool. The revision that a table names is that of its own checkpoint, and falls
+            with it.
+
+    Raises:
+        ResourceNotFound: there is no such file.
+        ToolkitError: with everything that is wrong in a file or names a tool that there is not.
+    """
+    shipped = _read(authored.find("tasks", "openagi") / "experts.toml")
+    tools = {name: dict(table) for name, table in shipped.get("tools", {}).items()}
+    machine = {**_MACHINE, **shipped.get("machine", {})}
+    place = own or os.environ.get(VARIABLE) or None
+    if place is not None:
+        changes, where = _read(Path(place)), f"{os.fspath(place)}: "
+        problems = list(_objections(changes, tools, where))
+        if problems:
+            raise ToolkitError(problems)
+        machine.update(changes.get("machine", {}))
+        for name, table in changes.get("tools", {}).items():
+            tools[name] = _changed(tools.get(name, {}), table)
+    unknown = [name for name in checkpoints or {} if name not in tools]
+    if unknown:
+        raise ToolkitError([_unknown("tool", name, tools, "checkpoints: ") for name in unknown])
+    for name, checkpoint in (checkpoints or {}).items():
+        tools[name] = _changed(tools[name], {"checkpoint": os.fspath(checkpoint)})
+    return ExpertSettings(
+        {name: {**COMMON, **LOADERS[table["loader"]].defaults, **table} for name, table in tools.items()}, machine
+    )
+
+
+def _changed(table: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A table of the user over another: one with another loader replaces it."""
+    if changes.get("loader", table.get("loader")) != table.get("loader"):
+        return dict(changes)
+    fallen = {"revision"} if "checkpoint" in changes else set()
+    return {**{name: value for name, value in table.items() if name not in fallen}, **changes}
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ResourceNotFound("file with the tables of experts", str(file)) from error
+    except ValueError as error:  # no TOML, or no text
+        raise ToolkitError([f"{file}: {error}"]) from error
+
+
+def _objections(data: Mapping[str, Any], shipped: Mapping[str, Mapping[str, Any]], where: str) -> Iterator[str]:
+    """What is wrong with a file of the user's own."""
+    for name in data:
+        if name not in ("machine", "tools"):
+            yield _unknown("table", name, ("machine", "tools"), where)
+    machine, tools = data.get("machine", {}), data.get("tools", {})
+    if not isinstance(machine, dict) or not isinstance(tools, dict):
+        yield f"{where}machine and tools are tables"
+        return
+    yield from _wrong_values(machine, _MACHINE, f"{where}machine: ")
+    for name, table in tools.items():
+        here = f"{where}tools.{name}: "
+        if not isinstance(table, dict):
+            yield f"{here}it is a table, as in [tools.{name}]"
+            continue
+        whole = _changed(shipped.get(name, {}), table)
+        if name not in shipped and not ("checkpoint" in table and "loader" in table):
+            yield _unknown("tool", name, shipped, where) + " A tool of your own names its checkpoint and its loader."
+        elif not whole.get("checkpoint"):
+            yield f"{here}another loader needs another checkpoint: name it"
+        elif whole.get("loader") not in LOADERS:
+            yield _unknown("loader", str(whole.get("loader")), LOADERS, here)
+        else:
+            yield from _wrong_table(name, table, whole["loader"], shipped, here)
+
+
+def _wrong_table(
+    name: str, table: Mapping[str, Any], loader: str, shipped: Mapping[str, Mapping[str, Any]], here: str
+) -> Iterator[str]:
+    """What is wrong with the settings of one tool."""
+    kind = LOADERS[loader]
+    yield from _wrong_values(table, {**COMMON, **kind.defaults}, here)
+    for setting, allowed in _CHOICES.items():
+        if setting in table and table[setting] not in allowed:
+            yield f"{here}{setting} is one of {', '.join(allowed)}, not {table[setting]!r}"
+    if isinstance(table.get("batch", 1), int) and table.get("batch", 1) < 1:
+        yield f"{here}batch counts from 1"
+    if table.get("generation") and not kind.writes:
+        yield f"{here}the loader {loader} does not write, so generation says nothing"
+    if name in shipped:
+        old = LOADERS[shipped[name]["loader"]]
+        if (old.inputs, old.output) != (kind.inputs, kind.output):
+            wanted = f"({', '.join(old.inputs)}) -> {old.output}"
+            yield f"{here}the tool is {wanted}, the loader {loader} ({', '.join(kind.inputs)}) -> {kind.output}"
+
+
+def _wrong_values(table: Mapping[str, Any], known: Mapping[str, Any], where: str) -> Iterator[str]:
+    for setting, value in table.items():
+        if setting not in known:
+            yield _unknown("setting", setting, known, where)
+            continue
+        usual = known[setting]
+        fits = type(value) is type(usual) or (isinstance(usual, float) and type(value) is int)
+        if not fits:
+            yield f"{where}{setting} is a {_NAMES[type(usual)]}, not {value!r}"
+
+
+_NAMES = {str: "text", int: "whole number", float: "number", bool: "true or false", list: "list", dict: "table"}
+
+
+def _unknown(what: str, name: str, known: Any, where: str) -> str:
+    near = did_you_mean(name, known)
+    return f"{where}there is no {what} {name!r}" + (f"; did you mean {near!r}?" if near else f"; {', '.join(known)}")

@@ -1,0 +1,113 @@
+"""Experts that turn a text into another: its sentiment, its summary, its translation, its continuation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from formal_llm.packs.openagi.classical.language import sentences
+from formal_llm.packs.openagi.experts.expert import Expert, batches
+from formal_llm.packs.openagi.experts.loading import Parts
+
+#: So many tokens are read where neither model nor tokenizer say how many can be.
+_USUAL = 512
+
+
+class TextClassification(Expert):
+    """Names the class of a text, as its sentiment (any ``AutoModelForSequenceClassification``)."""
+
+    inputs = ("text",)
+    output = "text"
+
+    def load(self) -> Parts:
+        """The model and its tokenizer."""
+        model = self.source.model("AutoModelForSequenceClassification")
+        return Parts(model, self.source.processor("AutoTokenizer"))
+
+    def run(self, parts: Parts, *columns: Sequence[str]) -> list[str]:
+        """The most probable class of the beginning of each text, in small letters: ``"positive"``."""
+        best = parts.model(**read(parts, columns[0])).logits.argmax(-1).tolist()
+        return [str(parts.model.config.id2label[number]).lower() for number in best]
+
+
+class SequenceToSequence(Expert):
+    """Writes a text for a text: a summary, a translation (any ``AutoModelForSeq2SeqLM``).
+
+    Settings:
+        prefix: what is put before each text, where a model has many tasks (T5).
+        by_sentence: whether each sentence goes through the model by itself; for models that were trained on sentences.
+    """
+
+    inputs = ("text",)
+    output = "text"
+    writes = True
+    defaults: ClassVar[Mapping[str, Any]] = MappingProxyType({"prefix": "", "by_sentence": False})
+
+    def load(self) -> Parts:
+        """The model and its tokenizer."""
+        return Parts(self.source.model("AutoModelForSeq2SeqLM"), self.source.processor("AutoTokenizer"))
+
+    def run(self, parts: Parts, *columns: Sequence[str]) -> list[str]:
+        """What the model writes for each text; of a text that is too long for the beginning. Nothing for nothing."""
+        pieces = [
+            sentences(text) if self.settings["by_sentence"] else [text][: bool(text.strip())] for text in columns[0]
+        ]
+        flat = [self.settings["prefix"] + piece for some in pieces for piece in some]
+        made: list[str] = []
+        for some in batches(flat, self.batch):
+            ids = parts.model.generate(**read(parts, some), **self.generation)
+            made += parts.tokenizer.batch_decode(ids, skip_special_tokens=True)
+        told = iter(made)
+        return [" ".join(next(told).strip() for _ in some) for some in pieces]
+
+
+class Continuation(Expert):
+    """Goes on with a text (GPT-2, Radford et al. 2019; any ``AutoModelForCausalLM``)."""
+
+    inputs = ("text",)
+    output = "text"
+    writes = True
+
+    def load(self) -> Parts:
+        """The model, and its tokenizer set to write to the right of what was read."""
+        model = self.source.model("AutoModelForCausalLM")
+        tokenizer = self.source.processor("AutoTokenizer", padding_side="left", truncation_side="left")
+        if tokenizer.pad_token is None:
+            tokenizer.pad_token = tokenizer.eos_token
+        return Parts(model, tokenizer)
+
+    def run(self, parts: Parts, *columns: Sequence[str]) -> list[str]:
+        """Each text with its continuation; of a text that is too long the end is gone on with."""
+        begin = parts.tokenizer.bos_token or parts.tokenizer.eos_token or ""
+        texts = [text.rstrip() for text in columns[0]]
+        new = self.generation.get("max_new_tokens", 20)
+        given = read(parts, [text or begin for text in texts], less=new)
+        ids = parts.model.generate(**given, pad_token_id=parts.tokenizer.pad_token_id, **self.generation)
+        ends = parts.tokenizer.batch_decode(ids[:, given["input_ids"].shape[1] :], skip_special_tokens=True)
+        return [(text + end).strip() for text, end in zip(texts, ends, strict=True)]
+
+
+def longest(parts: Parts) -> int:
+    """How many tokens the model can read."""
+    config = parts.model.config
+    told = [getattr(config, name, None) for name in ("max_position_embeddings", "n_positions")]
+    told.append(parts.tokenizer.model_max_length)
+    # Tokenizers that do not know say a number of thirty digits.
+    return min((number for number in told if isinstance(number, int) and 0 < number < 1_000_000), default=_USUAL)
+
+
+def read(parts: Parts, texts: Sequence[str], *, less: int = 0) -> dict[str, Any]:
+    """Texts as tokens where the model is, cut to what it can read.
+
+    Args:
+        parts: the model and its tokenizer.
+        texts: the texts.
+        less: so many tokens less, which the model is to write.
+
+    Returns:
+        ``input_ids`` and ``attention_mask`` and nothing else: many models have no use for ``token_type_ids``.
+    """
+    most = max(longest(parts) - less, 1)
+    found = parts.tokenizer(list(texts), padding=True, truncation=True, max_length=most, return_tensors="pt")
+    return {name: found[name].to(parts.device) for name in ("input_ids", "attention_mask")}

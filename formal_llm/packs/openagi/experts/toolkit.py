@@ -1,0 +1,218 @@
+"""The experts: the fifteen tools of OpenAGI as models of transformers and diffusers.
+
+Which checkpoints they have stands in ``tasks/openagi/experts.toml`` and in a file of the user's own. A model is loaded
+when its tool is first used. The models share a bounded memory: what was used longest ago makes room.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from formal_llm.errors import CheckpointError, ToolkitError, did_you_mean
+from formal_llm.packs.openagi.experts.expert import Expert, batches
+from formal_llm.packs.openagi.experts.gate import GATE
+from formal_llm.packs.openagi.experts.loading import Parts, Source, download, offline_by_environment, pick_device
+from formal_llm.packs.openagi.experts.settings import VARIABLE, ExpertSettings, read_settings
+from formal_llm.tools import ModelPool, Tool, Toolkit
+from formal_llm.tools.kinds import kind_named
+
+#: Part of the key of every cached result; it changes when experts use their models in another way.
+VERSION = "1"
+
+
+class ExpertToolkit(Toolkit):
+    """The experts as a toolkit.
+
+    Attributes:
+        experts: the experts by tool.
+        pool: the models in memory.
+        device: where they run.
+        left_out: the tools whose checkpoint is not on this machine, each with what to do about it.
+    """
+
+    def __init__(
+        self, experts: Mapping[str, Expert], settings: ExpertSettings, device: str, memory: int | None
+    ) -> None:
+        self.experts = dict(experts)
+        self.device = device
+        self.pool = ModelPool(memory)
+        users: dict[str, _Model] = {}
+        made = []
+        for name, expert in experts.items():
+            key = _model_key(expert)
+            users.setdefault(key, _Model(self.pool, key)).tools.append(name)
+            run = _Run(expert, users[key])
+            made.append(
+                Tool(
+                    name,
+                    tuple(map(kind_named, expert.inputs)),
+                    kind_named(expert.output),
+                    run.one,
+                    batch=run.many,
+                    description=f"{_said(expert)} ({expert.source.checkpoint})",
+                    version=_fingerprint(expert),
+                    parameters=_parameters(expert),
+                )
+            )
+        for key, model in users.items():
+            self._add(key, model, settings)
+        super().__init__(made)
+
+    def _add(self, key: str, model: _Model, settings: ExpertSettings) -> None:
+        """Tell the pool of a model."""
+        first = self.experts[model.tools[0]]
+        first.source = replace(first.source, tool=", ".join(model.tools))
+        working = max(settings.tools[name]["working_memory"] for name in model.tools) * 1_000_000
+        moves: dict[str, Any] = {}
+        if self.device != "cpu":
+            # It waits in the memory of the machine while the device has no room for it.
+            moves = {"enter": lambda parts: parts.move(self.device), "leave": lambda parts: parts.move("cpu")}
+
+        def load() -> Parts:
+            with GATE.loading():
+                return first.load()
+
+        self.pool.add(key, load, size=lambda parts: parts.bytes + working, **moves)
+
+
+class _Model:
+    """A model in the pool, which the tools that share it use one after the other."""
+
+    def __init__(self, pool: ModelPool, key: str) -> None:
+        self.pool = pool
+        self.key = key
+        self.tools: list[str] = []
+        self.lock = threading.Lock()
+
+
+class _Run:
+    """What a tool calls."""
+
+    def __init__(self, expert: Expert, model: _Model) -> None:
+        self._expert = expert
+        self._model = model
+
+    def one(self, *values: Any) -> Any:
+        """The result for one value of each input."""
+        return self.many(*([value] for value in values))[0]
+
+    def many(self, *columns: Sequence[Any]) -> list[Any]:
+        """The results for many values of each input, some at a time."""
+        results: list[Any] = []
+        # Pipelines keep what they are doing in themselves, and two batches at once would take twice the memory.
+        with self._model.lock, self._model.pool.use(self._model.key) as parts:
+            import torch
+
+            with GATE.working(), torch.inference_mode():
+                for some in batches(range(len(columns[0])), self._expert.batch):
+                    results += self._expert.run(parts, *([column[place] for place in some] for column in columns))
+        return results
+
+
+def experts(
+    only: Collection[str] | None = None,
+    *,
+    checkpoints: Mapping[str, str] | None = None,
+    settings: str | os.PathLike[str] | None = None,
+    device: str | None = None,
+    memory: int | None = None,
+    offline: bool | None = None,
+) -> ExpertToolkit:
+    """The toolkit of experts. Nothing is loaded or downloaded before a tool is used.
+
+    Args:
+        only: the tools to have; all where left out. A planner goes around the others.
+        checkpoints: other checkpoints by tool: a repository on the hub or a folder, of the same kind of model.
+        settings: a TOML file of your own, as ``tasks/openagi/experts.toml``; it needs only what shall be different.
+            Where left out, the environment variable ``FORMAL_LLM_EXPERTS`` may name one.
+        device: where the models run, as torch names it; a GPU if there is one where left out.
+        memory: how many bytes the models may take there together; no bound where left out.
+        offline: whether only what is on this machine is read; tools whose checkpoint is not are left out. Where left
+            out, as the settings say, or the environment variable ``HF_HUB_OFFLINE``.
+
+    Returns:
+        The toolkit; ``left_out`` says which tools it lacks for want of a checkpoint.
+
+    Raises:
+        ToolkitError: a setting or a tool that there is not.
+        ResourceNotFound: there is no such file.
+        CheckpointError: a checkpoint is written as a folder and there is none, or a tool named in ``only`` cannot be
+            had offline.
+        MissingDependency: torch is not installed.
+    """
+    told = read_settings(settings, checkpoints)
+    machine = told.machine
+    unknown = [name for name in only or () if name not in told.tools]
+    if unknown:
+        raise ToolkitError([_no_tool(name, told.tools) for name in unknown])
+    place = pick_device(device or machine["device"])
+    bound = memory if memory is not None else int(machine["memory_gb"] * 1_000_000_000) or None
+    local = offline if offline is not None else machine["offline"] or offline_by_environment()
+    found: dict[str, Expert] = {}
+    left_out: dict[str, str] = {}
+    for name, table in told.tools.items():
+        if only is not None and name not in only:
+            continue
+        expert = _expert(name, table, told, place, local)
+        if local and not expert.source.here():
+            problem = "is not on this machine"
+            remedy = f"download it with a network ({download(expert.source)}), or name a folder ({VARIABLE})"
+            if only is not None:
+                raise CheckpointError(name, expert.source.checkpoint, problem, remedy)
+            left_out[name] = f"its checkpoint {problem}; {remedy}"
+            continue
+        found[name] = expert
+    toolkit = ExpertToolkit(found, told, place, bound)
+    toolkit.left_out = MappingProxyType(left_out)
+    return toolkit
+
+
+def _expert(name: str, table: Mapping[str, Any], told: ExpertSettings, device: str, offline: bool) -> Expert:
+    loader = told.loader(name)
+    dtype = table["dtype"]
+    source = Source(
+        name,
+        table["checkpoint"],
+        table["revision"] or None,
+        table["weights"],
+        # Half precision is for GPUs: CPUs are slow with it, and lack some of its operations.
+        "float32" if dtype == "float16" and device == "cpu" else dtype,
+        offline,
+        tuple(table["may_lack"]),
+    )
+    _ = source.folder  # a folder that is not there is told before anything runs
+    own = {setting: table[setting] for setting in loader.defaults}
+    return loader(source, own, batch=table["batch"], generation=table["generation"])
+
+
+def _model_key(expert: Expert) -> str:
+    """Experts with the same key share a model."""
+    return f"{type(expert).__name__} {expert.source.key}"
+
+
+def _fingerprint(expert: Expert) -> str:
+    """What the results depend on beside the inputs, for the keys of caches."""
+    told = json.dumps([expert.settings, expert.generation], sort_keys=True, default=str)
+    text = f"{VERSION} {type(expert).__name__} {expert.source.fingerprint()} {told}"
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _parameters(expert: Expert) -> tuple[str, ...]:
+    return ("document", "question") if expert.inputs == ("text", "text") else expert.inputs
+
+
+def _said(expert: Expert) -> str:
+    """The first sentence of what an expert says of itself, without its sources."""
+    return (type(expert).__doc__ or "").split("\n", 1)[0].split(" (")[0].rstrip(".")
+
+
+def _no_tool(name: str, known: Collection[str]) -> str:
+    near = did_you_mean(name, known)
+    return f"there is no expert {name!r}" + (f"; did you mean {near!r}?" if near else f"; {', '.join(known)}")

@@ -1,0 +1,1 @@
+"""Whether a plan follows the rules, and why not."""

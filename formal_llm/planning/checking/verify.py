@@ -1,0 +1,275 @@
+"""Is this plan valid, and if not: where does it go wrong, what could have stood there, what is the nearest valid plan?
+
+This is for plans that somebody else made, a person or a model that plans in free text. A :class:`Verifier` keeps what
+it learns about an automaton, so that it serves many plans; :func:`verify` is its one-shot form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from formal_llm.automata import CFG, Limits, Lookahead
+from formal_llm.automata.languages.edits import UNIT_WEIGHTS, Edit, EditWeights
+from formal_llm.automata.languages.nearest import Nearest, nearest
+from formal_llm.automata.languages.prefixes import Prefixes
+from formal_llm.automata.languages.why_empty import RuleSet, why_empty
+from formal_llm.automata.lookahead.flow import INFINITE
+from formal_llm.automata.models.limited import LimitedAutomaton
+from formal_llm.errors import did_you_mean
+from formal_llm.planning.plans.plan import Plan
+
+Word = tuple[str, ...]
+#: How many sets of rules a verifier keeps what it learnt of, to name the limits and constraints to blame.
+_KEPT = 100
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What there is to say about a plan.
+
+    Attributes:
+        word: the plan's word.
+        valid: whether it is a word of the language within the limits. Always certain.
+        reason: why, in a sentence for a person.
+        position: where an invalid word leaves the language: the longest prefix that some valid word begins with ends
+            there, so ``word[position]`` cannot stand where it stands. ``len(word)`` where the word only ends too early.
+            None for a valid word, and where it was not decided.
+        allowed: the terminals that could have stood at ``position``, in the order of the alphabet.
+        may_stop: whether the word could have ended at ``position``.
+        limits: the limits to blame, as lines of the grammar notation; empty where the word breaks the grammar itself.
+        constraints: the constraints of a product to blame, by name (``"constraint 2"``, by its place, for one without).
+            The limits and constraints to blame are those that the word breaks at ``position``, each by itself; where it
+            breaks none there, they are a smallest set that together leave no way on: without any one there is one.
+        decided: False where the budget of states ran out before ``position`` and all of ``allowed`` were known; what
+            is told nevertheless is certain.
+        nearest: a nearest valid word; None where there is none, or it was not looked for or not found.
+        edits: what turns the word into it.
+        distance: what those edits cost; infinite where there is no valid word, None where it is not known.
+        nearest_decided: False where ``nearest`` was not looked for or the budget of states ran out.
+    """
+
+    word: Word
+    valid: bool
+    reason: str
+    position: int | None = None
+    allowed: Word = ()
+    may_stop: bool = False
+    limits: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    decided: bool = True
+    nearest: Word | None = None
+    edits: tuple[Edit, ...] = ()
+    distance: int | float | None = None
+    nearest_decided: bool = True
+
+    def __bool__(self) -> bool:
+        return self.valid
+
+    def __str__(self) -> str:
+        lines = [f"{'valid' if self.valid else 'not valid'}: {self.reason}"]
+        if self.edits and self.nearest is not None:
+            lines.append(f"nearest valid plan: {' '.join(self.nearest) or 'ε (the empty plan)'}")
+            lines += [f"  {edit}" for edit in self.edits]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verification as plain data for JSON; an infinite distance becomes None."""
+        data = asdict(self)
+        if self.distance == INFINITE:
+            data["distance"] = None
+        return data
+
+
+class Verifier:
+    """Verifies plans against one grammar or automaton.
+
+    Args:
+        source: a grammar (with its limits), a pushdown automaton, a product, or one of these under limits.
+        limits: more limits.
+        weights: what edits cost, in the search for a nearest valid word.
+        max_states: how many states one query may visit before it answers "not decided".
+
+    Attributes:
+        rules: the constraints and limits of the automaton, by number.
+
+    Raises:
+        AutomatonError: the automaton is no pushdown automaton, or a limit names a terminal that there is not.
+    """
+
+    def __init__(
+        self,
+        source: CFG | Any,
+        limits: Limits | None = None,
+        *,
+        weights: EditWeights = UNIT_WEIGHTS,
+        max_states: int = 50_000,
+    ) -> None:
+        self.lookahead = Lookahead(source, limits, max_states=max_states)
+        self.automaton = self.lookahead.automaton
+        self.weights = weights
+        self._max_states = max_states
+        self._prefixes = Prefixes(self.lookahead)
+        self._pda = self._prefixes.pda
+        self._decisions = {t.read: f"{t.question} {t.text}" for t in self._pda.transitions if t.decision and t.text}
+        self.rules = RuleSet(self.automaton, max_states)
+        self._under: dict[frozenset[int], Prefixes] = {frozenset(): self._prefixes}
+        self._alone: dict[int, Prefixes] = {}
+
+    def verify(self, plan: Plan | Sequence[str], *, repair: bool = True) -> Verification:
+        """What there is to say about a plan.
+
+        Args:
+            plan: a plan, or a word as a sequence of terminal names.
+            repair: whether to look for a nearest valid word, which is most of the work.
+
+        Raises:
+            TypeError: a text; :func:`~formal_llm.planning.plans.reading.read_plan_text` reads one.
+        """
+        if isinstance(plan, str):
+            raise TypeError("a word is a sequence of terminal names; read_plan_text reads a plan from a text")
+        word: Word = plan.word if isinstance(plan, Plan) else tuple(plan)
+        if self.automaton.accepts(word):
+            return Verification(word, True, "it follows all the rules", may_stop=True, nearest=word, distance=0)
+        found = nearest(self.lookahead, word, self.weights, max_states=self._max_states) if repair else None
+        return self._invalid(word, found or Nearest(None, decided=False))
+
+    def _invalid(self, word: Word, found: Nearest) -> Verification:
+        longest, decided = self._prefixes.longest(word)
+        position: int | None = max(longest, 0) if decided else None
+        allowed: Word = ()
+        may_stop = False
+        limits: Sequence[str] = ()
+        constraints: Sequence[str] = ()
+        if position is None:
+            reason = "where it goes wrong was not decided within the budget of states"
+        elif longest < 0:
+            why = why_empty(self.automaton, max_states=self._max_states)
+            limits, constraints = why.limits, why.constraints
+            reason = f"no plan is valid: {why.reason}"
+        else:
+            allowed, may_stop, decided = self._prefixes.following(word[:position])
+            rules, blamed = self.rules, self._to_blame(word, position)
+            limits = rules.called(rule for rule in blamed if rules.is_limit(rule))
+            constraints = rules.called(rule for rule in blamed if not rules.is_limit(rule))
+            reason = self._reason(word, position, allowed, may_stop, [rules.shown(rule) for rule in blamed])
+        return Verification(
+            word,
+            False,
+            reason,
+            position=position,
+            allowed=allowed,
+            may_stop=may_stop,
+            limits=tuple(limits),
+            constraints=tuple(constraints),
+            decided=decided,
+            nearest=found.word,
+            edits=found.edits,
+            distance=found.distance if found.decided else None,
+            nearest_decided=found.decided,
+        )
+
+    # -- why ----------------------------------------------------------------------------------------------------
+
+    def _to_blame(self, word: Word, position: int) -> list[int]:
+        """The rules that forbid what stands at ``position``; none where the grammar forbids it anyway."""
+        rules, prefix = self.rules, word[: position + 1]
+        ends = position == len(word)
+        if not rules.every or not self._fits(prefix, ends, rules.every):
+            return []
+        if broken := self.broken(prefix, ends=ends):
+            return broken
+        # No rule is broken yet, but together they leave no way on: the deletion filter, as in explain.clash.
+        dropped: frozenset[int] = frozenset()
+        needed: list[int] = []
+        for rule in sorted(rules.every):
+            if self._fits(prefix, ends, dropped | {rule}):
+                needed.append(rule)
+            else:
+                dropped |= {rule}
+        return needed
+
+    def broken(self, word: Word, *, ends: bool) -> list[int]:
+        """The rules that each by itself, whatever the grammar says, forbid a word, or where it goes on, to begin so."""
+        broken = [number for number in range(len(self.rules.constraints)) if self._breaks(number, word, ends)]
+        if isinstance(self.automaton, LimitedAutomaton):
+            bounds = self.automaton.counters.bounds
+            limits = [bounds.index(bound) for bound in self.automaton.broken(word) if ends or bound.most is not None]
+            broken += [len(self.rules.constraints) + number for number in limits]
+        return broken
+
+    def _breaks(self, number: int, prefix: Word, ends: bool) -> bool:
+        """Whether a constraint by itself, whatever the grammar says, rules out that a word begins so, or is that."""
+        constraint = self.rules.constraints[number]
+        if ends:
+            return not constraint.accepts(prefix)
+        if number not in self._alone:
+            self._alone[number] = Prefixes(Lookahead(constraint, max_states=self._max_states))
+        return self._alone[number].viable(prefix) is False
+
+    def _fits(self, prefix: Word, ends: bool, dropped: frozenset[int]) -> bool:
+        """Whether a word begins with ``prefix``, or is it, when some rules are dropped; unknown counts as yes."""
+        if ends:
+            return bool(self.rules.without(dropped).accepts(prefix))
+        prefixes = self._under.get(dropped)
+        if prefixes is None:
+            if len(self._under) > _KEPT:
+                self._under.clear()
+            lookahead = Lookahead(self.rules.without(dropped), max_states=self._max_states)
+            prefixes = self._under[dropped] = Prefixes(lookahead)
+        return prefixes.viable(prefix) is not False
+
+    def _label(self, name: str) -> str:
+        """The text for a terminal; a decision is told with its question, since many have the answer "yes"."""
+        return self._decisions.get(name) or self._pda.label(name)
+
+    def _reason(self, word: Word, position: int, allowed: Word, may_stop: bool, blamed: Sequence[str]) -> str:
+        ends = position == len(word)
+        label = self._label
+        name = "" if ends else word[position]
+        if not ends and name not in self._pda.terminals:
+            near = did_you_mean(name, self._pda.terminals)
+            what = f"{name!r} at place {position + 1} is no terminal" + (f" (did you mean {near}?)" if near else "")
+        elif ends:
+            what = "it ends too early" if word else "it is empty"
+        else:
+            what = f"{label(name)} cannot stand at place {position + 1}"
+        if blamed:
+            what += f" because of {'; '.join(blamed)}"
+        could = [label(other) for other in allowed]
+        if not could:
+            return what + ("; the plan must end there" if may_stop else "")
+        return f"{what}; {_either(could)} could {'come next' if ends else 'stand there'}" + (
+            ", or the plan could end" if may_stop and not ends else ""
+        )
+
+
+def verify(
+    plan: Plan | Sequence[str],
+    source: CFG | Any,
+    *,
+    limits: Limits | None = None,
+    weights: EditWeights = UNIT_WEIGHTS,
+    max_states: int = 50_000,
+) -> Verification:
+    """Whether a plan is valid, where it goes wrong if not, and a nearest valid one.
+
+    Args:
+        plan: a plan, or a word as a sequence of terminal names.
+        source: a grammar (with its limits), a pushdown automaton, a product, or one of these under limits.
+        limits: more limits.
+        weights: what edits cost, in the search for a nearest valid word.
+        max_states: how many states one query may visit before it answers "not decided".
+
+    To verify many plans against one automaton, keep a :class:`Verifier`.
+
+    Raises:
+        AutomatonError: the automaton is no pushdown automaton, or a limit names a terminal that there is not.
+        TypeError: the plan is a text; :func:`~formal_llm.planning.plans.reading.read_plan_text` reads one.
+    """
+    return Verifier(source, limits, weights=weights, max_states=max_states).verify(plan)
+
+
+def _either(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

@@ -1,0 +1,1 @@
+"""What asks the questions of walks: one planner, many plans at once, searches, results."""

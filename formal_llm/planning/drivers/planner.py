@@ -1,0 +1,331 @@
+"""The planner: walks an automaton and asks an LLM at each branch."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Container, Generator, Iterable, Mapping, Sequence
+from typing import Any, Literal, get_args
+
+from formal_llm.automata import CFG, PDA, Limits
+from formal_llm.errors import InvalidAnswer
+from formal_llm.llms.llm import LLM, attempts, resolve
+from formal_llm.llms.question import Answer, Prices, Question, TokenUsage
+from formal_llm.planning.drivers import batch
+from formal_llm.planning.drivers.search import Steps, best_first, drive, greedy, sample
+from formal_llm.planning.drivers.solving import Runner, Solution, Solving, asolve, solve
+from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.task import Task
+from formal_llm.planning.walks.budget import Budget
+from formal_llm.planning.walks.choices import ChoiceTable
+from formal_llm.planning.walks.events import Answered, Asked, EventCallback, Failed, Started
+from formal_llm.planning.walks.walk import Walk
+from formal_llm.planning.walks.wording import Wording
+
+Search = Literal["greedy", "best-first", "sample"]
+
+
+class Planner:
+    """Makes plans that follow the rules of a grammar or automaton.
+
+    Args:
+        source: a grammar, or an automaton.
+        llm: who answers: a provider string (``"openai:MODEL"``, ``"builtin"``, ...), a function of the question, or an
+            object with ``choose``.
+        limits: limits besides those of ``source``; of two limits on the same thing the tighter one counts.
+        constraints: finite automata that the plan's word must satisfy as well.
+        lookahead: ``"on"``: only options from which a valid plan can be finished are offered. ``"off"``: all that the
+            automaton allows next; dead ends are left by backtracking.
+        search: what becomes of the answers (see :mod:`formal_llm.planning.drivers.search`). ``"greedy"``: each is
+            followed. ``"best-first"``: the plan is the one to which the answers together give the highest probability;
+            this takes more questions, and an llm whose answers have probabilities. ``"sample"``: each choice is drawn
+            from them.
+        seed: where the draws of ``"sample"`` begin. They go on from plan to plan; in :meth:`plan_all` they begin anew
+            for each task, so that they do not depend on who is answered first.
+        length_penalty: of ``"best-first"``: 0 for the most probable plan; above 0, longer plans are favoured (see
+            :func:`formal_llm.planning.drivers.search.best_first`).
+        wording: how questions are put; :meth:`Wording.default` where left out.
+        budget: what each plan may use.
+        prices: what the model's tokens cost; then plans tell their cost, and a budget may bound it.
+        tries: how often one question is asked until the answer is legal.
+        max_states: the budget of one lookahead query (see :class:`Lookahead`).
+        solver: whether an integer program may decide what the lookahead's search does not (see :class:`Lookahead`).
+        on_event: called with what happens (see :mod:`formal_llm.planning.walks.events`). ``"best-first"`` tells of
+            questions, answers and the finished plan, not of what happens on each of its branches.
+
+    One planner serves any number of plans: what it learns of the automaton it keeps.
+
+    Raises:
+        ValueError: a setting that is none, or that has no meaning with the others.
+        UnknownProvider, MissingKey: no such LLM, or one without its key.
+    """
+
+    def __init__(
+        self,
+        source: CFG | Any,
+        llm: str | LLM | Callable[..., Any] = "builtin",
+        *,
+        limits: Limits | None = None,
+        constraints: Sequence[PDA] = (),
+        lookahead: Literal["on", "off"] = "on",
+        search: Search = "greedy",
+        seed: int = 0,
+        length_penalty: float = 0.0,
+        wording: Wording | None = None,
+        budget: Budget | None = None,
+        prices: Prices | None = None,
+        tries: int = 3,
+        max_states: int = 20_000,
+        solver: bool = True,
+        on_event: EventCallback | None = None,
+    ) -> None:
+        if lookahead not in ("on", "off"):
+            raise ValueError(f"lookahead is 'on' or 'off', not {lookahead!r}")
+        if search not in get_args(Search):
+            raise ValueError(f"search is one of {', '.join(map(repr, get_args(Search)))}, not {search!r}")
+        if length_penalty and search != "best-first":
+            raise ValueError(f"a length_penalty is for search='best-first', not for {search!r}")
+        if length_penalty < 0:
+            raise ValueError(f"length_penalty is 0 or more, not {length_penalty}")
+        if tries < 1:
+            raise ValueError("tries counts from 1")
+        (budget or Budget()).check(prices)
+        self.source = source
+        self.llm = resolve(llm)
+        self.limits = limits or Limits()
+        self.constraints = tuple(constraints)
+        self.lookahead = lookahead
+        self.search: Search = search
+        self.length_penalty = length_penalty
+        self.seed = seed
+        self._random = random.Random(seed)
+        self.wording = wording or Wording.default(source)
+        self.budget = budget or Budget()
+        self.prices = prices
+        self.tries = tries
+        self.max_states = max_states
+        self.solver = solver
+        self.on_event = on_event
+        self._tables: dict[tuple[str | None, Limits], ChoiceTable] = {}
+
+    def table(self, task: str | Task = "") -> ChoiceTable:
+        """The choices of this planner's automaton, under the goal and the limits of a task; shared by its walks."""
+        task = Task.of(task)
+        key = (task.goal, task.limits)
+        table = self._tables.get(key)
+        if table is None:
+            table = self._tables[key] = ChoiceTable.of(
+                self.source,
+                goal=task.goal,
+                limits=self.limits & task.limits,
+                constraints=self.constraints,
+                lookahead=self.lookahead,
+                max_states=self.max_states,
+                solver=self.solver,
+            )
+        return table
+
+    def start(self, task: str | Task, *, name: str = "") -> Walk:
+        """A walk for ``task``, before its first question.
+
+        Args:
+            task: the task.
+            name: a name for the walk, where several are under way.
+
+        Raises:
+            NoValidPlan: nothing follows all the rules; says which symbols, limits or constraints are to blame.
+        """
+        return Walk(self.table(task), task, name=name, **self._settings)
+
+    def resume(self, snapshot: Mapping[str, Any] | str, task: str | Task | None = None) -> Walk:
+        """The walk of a snapshot (see :meth:`Walk.restore`).
+
+        Args:
+            snapshot: what :meth:`Walk.snapshot` returned.
+            task: the task, where it had a goal, limits or inputs of its own; else its description is in the snapshot.
+        """
+        table = self.table("" if task is None else task)
+        return Walk.restore(snapshot, table, **self._settings, **({} if task is None else {"task": task}))
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """What every walk of this planner is given."""
+        return {"wording": self.wording, "budget": self.budget, "prices": self.prices, "on_event": self.on_event}
+
+    # -- one plan -----------------------------------------------------------------------------------------------
+
+    def plan(self, task: str | Task) -> Plan:
+        """A plan for ``task``: a word of the language, within all limits, whatever the LLM answers.
+
+        Raises:
+            NoValidPlan: nothing follows all the rules; before the first question is asked.
+            InvalidAnswer: the LLM gave no legal answer to a question within ``tries``.
+            BudgetExceeded: the budget is used up; the partial plan is attached (of ``"best-first"``, the best finished
+                plan so far, where there is one).
+            LLMError: the LLM could not be asked.
+        """
+        return self.drive(self.start(task))
+
+    async def aplan(self, task: str | Task) -> Plan:
+        """As :meth:`plan`, letting others go on while the LLM is waited for."""
+        return await self.adrive(self.start(task))
+
+    def drive(self, walk: Walk) -> Plan:
+        """Answer a walk's questions with this planner's LLM, as its search has it, until the plan is finished."""
+        drive(self.steps(walk), self.llm.choose)
+        return walk.plan
+
+    async def adrive(self, walk: Walk) -> Plan:
+        """As :meth:`drive`, letting others go on while the LLM is waited for."""
+        await batch.adrive(self.steps(walk), self.llm)
+        return walk.plan
+
+    def steps(self, walk: Walk, rng: random.Random | None = None) -> Steps:
+        """The questions that take a walk to its end as this planner's search has it, bad answers asked again.
+
+        A generator without input or output of its own, for those who answer questions in their own way: it yields a
+        question, and is sent an answer to it, or an ``InvalidAnswer`` is thrown in. Then :attr:`Walk.plan` is there.
+
+        Args:
+            walk: a walk that this planner started.
+            rng: where the draws of ``"sample"`` come from, if not from the planner's own.
+        """
+        told = self.on_event
+        if told is not None and not walk.usage.questions:
+            told(Started(walk.task, walk.name))
+        try:
+            search = self._search(walk, rng)
+            question = next(search, None)
+            while question is not None:
+                if told is not None:
+                    told(Asked(question))
+                answer = yield from self._asking(walk, question)
+                if told is not None:
+                    told(Answered(question, answer))
+                try:
+                    question = search.send(answer)
+                except StopIteration:
+                    return
+        except BaseException as error:  # also that nobody wants an answer any more
+            if told is not None:
+                told(Failed(error, walk.usage, walk.name))
+            raise
+
+    def _search(self, walk: Walk, rng: random.Random | None) -> Steps:
+        if self.search == "best-first":
+            return best_first(walk, length_penalty=self.length_penalty)
+        if self.search == "sample":
+            return sample(walk, rng or self._random)
+        return greedy(walk)
+
+    def _asking(self, walk: Walk, question: Question) -> Generator[Question, Answer, Answer]:
+        """One question and its tries, within the walk's budget; what was used in vain is put to the walk's account."""
+        vain = TokenUsage()
+
+        def before_again(usage: TokenUsage) -> None:
+            nonlocal vain
+            vain = usage
+            if walk.budget.metered:
+                walk.afford(usage)
+            vain = TokenUsage()
+
+        try:
+            return (yield from attempts(question, self.tries, before_again))
+        except InvalidAnswer as error:
+            vain = error.usage or TokenUsage()
+            raise
+        finally:
+            if vain.requests:
+                walk.charge(vain)
+
+    # -- planning and carrying out ------------------------------------------------------------------------------
+
+    def solve(
+        self,
+        task: str | Task,
+        inputs: Mapping[str, Any],
+        toolkit: Runner,
+        *,
+        replans: int | None = 50,
+        patience: int = 2,
+    ) -> Solution:
+        """Plan, carry the plan out, and plan around tools that fail.
+
+        What the toolkit cannot do, and inputs that are not given, are not planned with. A tool that fails rules out the
+        branch that led to it, and planning goes on from there (:meth:`Walk.rule_out`); one that has failed ``patience``
+        times is planned without. So a broken tool costs a detour and not the task.
+
+        Args:
+            task: the task.
+            inputs: the inputs by terminal.
+            toolkit: what carries plans out: a :class:`~formal_llm.tools.Toolkit`, or an
+                :class:`~formal_llm.tools.Executor` with settings of its own.
+            replans: how many plans may fail; None for no bound.
+            patience: how often a tool may fail before it is planned without.
+
+        Raises:
+            NoValidPlan: nothing follows all the rules with these tools and inputs; before the first question is asked.
+            NoPlanWorked: no plan is left that does without the tools that failed, or the replans are used up; names the
+                tools.
+            ToolkitError, InputError: tools or inputs do not fit the plan.
+            InvalidAnswer, BudgetExceeded, LLMError: as :meth:`plan` does.
+        """
+        return solve(self, Solving(self, task, toolkit, inputs, replans, patience), toolkit, inputs)
+
+    async def asolve(
+        self,
+        task: str | Task,
+        inputs: Mapping[str, Any],
+        toolkit: Runner,
+        *,
+        replans: int | None = 50,
+        patience: int = 2,
+    ) -> Solution:
+        """As :meth:`solve`, letting others go on while the LLM and the tools are waited for."""
+        return await asolve(self, Solving(self, task, toolkit, inputs, replans, patience), toolkit, inputs)
+
+    # -- many plans ---------------------------------------------------------------------------------------------
+
+    def plan_all(
+        self,
+        tasks: Iterable[str | Task],
+        *,
+        concurrency: int | None = None,
+        budget: Budget | None = None,
+        skip: Container[int] = (),
+        on_outcome: Callable[[batch.Outcome], None] | None = None,
+    ) -> list[batch.Outcome]:
+        """A plan for each task; many walks advance together, and one task's failure is its own.
+
+        How they advance depends on the LLM: one that can be awaited has ``concurrency`` questions in flight; one that
+        answers many questions together is asked ``concurrency`` at once; any other is asked one at a time, or from
+        ``concurrency`` threads if that is given and above 1 (then it must allow being called from several threads).
+
+        Args:
+            tasks: the tasks; taken one by one as places become free, so a generator of many will do.
+            concurrency: how many walks are under way at most.
+            budget: what all plans together may use: questions, requests, tokens, cost (what each may use is the
+                planner's own budget). It is looked at before each question, so at most the questions in flight go
+                beyond it; what is not finished by then ends with ``BudgetExceeded``, its ``shared`` True.
+            skip: places among the tasks, from 0, that are left out since they are done already.
+            on_outcome: called with each outcome as it comes. What it raises ends the run.
+
+        Returns:
+            One outcome for each task, in their order: the plan, or what went wrong.
+
+        Raises:
+            ValueError: a concurrency below 1; a budget of steps or backtracks, which only single plans have.
+            RuntimeError: called from a coroutine; there :meth:`aplan_all` is awaited.
+        """
+        return batch.run(self, tasks, concurrency, batch.Terms(budget, skip, on_outcome))
+
+    async def aplan_all(
+        self,
+        tasks: Iterable[str | Task],
+        *,
+        concurrency: int | None = None,
+        budget: Budget | None = None,
+        skip: Container[int] = (),
+        on_outcome: Callable[[batch.Outcome], None] | None = None,
+    ) -> list[batch.Outcome]:
+        """As :meth:`plan_all`, on the running event loop."""
+        return await batch.arun(self, tasks, concurrency, batch.Terms(budget, skip, on_outcome))

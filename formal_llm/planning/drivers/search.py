@@ -1,0 +1,296 @@
+"""Strategies of search: how the answers to a walk's questions become a plan.
+
+Each strategy is a generator: it yields questions of the walk, is sent their answers, and ends when the walk does. It
+does no input or output of its own, so whoever drives it (:func:`drive`, or one who waits for many at once) decides how
+questions are answered.
+
+- :func:`greedy` follows each answer.
+- :func:`best_first` looks for the most probable plan: uniform-cost search (Dijkstra 1959; Russell and Norvig,
+  *Artificial Intelligence*, section 3.4) over the choices, where a choice costs the negative logarithm of its
+  probability.
+- :func:`sample` draws each choice from the probabilities of its answer.
+
+**Probability.** An answer may carry a probability for each option. It is normalised over the options that are offered;
+a choice that leaves one option has probability 1, and a plan the product over its questions. The model is asked only
+about options from which a valid plan can be finished, so this is a distribution over valid plans, normalised place by
+place. It is not the model's free distribution conditioned on the plan being valid: for that, a choice would have to be
+weighted by how much of what the model would write after it is valid (see "grammar-aligned decoding", Park et al. 2024,
+arXiv 2405.21047).
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from typing import Any
+
+from formal_llm.errors import BudgetExceeded, NoValidPlan
+from formal_llm.llms.question import Answer, Question, TokenUsage
+from formal_llm.planning.plans.plan import Plan, Usage
+from formal_llm.planning.walks.budget import Budget
+from formal_llm.planning.walks.journal import shares
+from formal_llm.planning.walks.walk import Walk
+
+#: Questions go out, answers come in.
+Steps = Generator[Question, Answer, None]
+
+
+def drive(steps: Generator[Question, Answer, Any], choose: Callable[[Question], Answer]) -> None:
+    """Have the questions of ``steps`` answered by ``choose``, one after the other; what it raises is thrown in."""
+    try:
+        question = next(steps)
+        while True:
+            try:
+                answer = choose(question)
+            except Exception as error:
+                question = steps.throw(error)
+            else:
+                question = steps.send(answer)
+    except StopIteration:
+        return
+
+
+def greedy(walk: Walk) -> Steps:
+    """Take a walk to its end along what is answered.
+
+    Args:
+        walk: the walk.
+
+    Raises:
+        BudgetExceeded, NoValidPlan: as :attr:`Walk.question` does.
+    """
+    while (question := walk.question) is not None:
+        walk.answer((yield question))
+
+
+def sample(walk: Walk, rng: random.Random) -> Steps:
+    """Take a walk to its end along choices that are drawn from the probabilities of the answers.
+
+    So a plan comes up with its probability as this module defines it, normalised place by place. After a dead end,
+    which there is only where the lookahead is off or had to say "unknown", what is left is asked and drawn anew. An
+    answer without probabilities, and any answer to a selection, is followed as it is.
+
+    Args:
+        walk: the walk.
+        rng: where the draws come from.
+
+    Raises:
+        BudgetExceeded, NoValidPlan: as :attr:`Walk.question` does.
+        InvalidAnswer: an answer has a negative probability, or one that is no finite number.
+    """
+    while (question := walk.question) is not None:
+        answer = yield question
+        likely = None if question.several else shares(answer, len(question.options))
+        if likely is not None:
+            drawn = rng.choices(range(1, len(likely) + 1), likely)[0]
+            answer = replace(answer, numbers=(drawn,))
+        walk.answer(answer)
+
+
+def best_first(walk: Walk, *, length_penalty: float = 0.0) -> Steps:
+    """Take a walk to the most probable plan.
+
+    Unfinished plans wait in a frontier, the most probable one first; its question is asked, once, and each of its
+    options becomes an unfinished plan in turn. The first finished plan whose turn comes is the most probable one, since
+    a plan never becomes more probable by going on.
+
+    *Answers without probabilities*: the chosen option has probability 1, the others 0. *Selections*: the chosen set has
+    probability 1, whatever the answer says of its members; the question is asked again, without this set, only when
+    nothing with a probability above 0 is left. Among plans of probability 0, those with the fewest choices of
+    probability 0 come first, then the most probable but for these (as in limited discrepancy search, Harvey and
+    Ginsberg 1995): so where nobody gives probabilities, the search is ``greedy`` as long as there is no dead end.
+
+    *Ties*: a finished plan first, then the one with fewer questions, then by the numbers of the options, first question
+    first. The same answers make the same plan, always.
+
+    *Dead ends* (lookahead off, or "unknown") are dropped. Nothing is normalised anew, so with lookahead off the
+    probabilities of all valid plans may sum to less than 1.
+
+    *Length*: a product of more factors is smaller, so short plans are favoured. With ``length_penalty`` alpha above 0,
+    the plan with the best log-probability / n ** alpha is looked for, with n the number of questions that led to it (as
+    in beam search, Wu et al. 2016, arXiv 1609.08144; 1 is the mean of the logarithms). The answer is exact here too: an
+    unfinished plan stands in the frontier with the best score that any of its completions could have, and that is
+    where the walk's step budget comes in, which bounds n. The smaller the step budget, the fewer questions are asked;
+    with a generous one most of the language is searched, so give a question budget as well.
+
+    Args:
+        walk: the walk. It goes to the plan that was found; where an exception is raised, it stays where it is. The same
+            question should be answered in the same way whenever it is asked.
+        length_penalty: alpha, 0 or more.
+
+    Raises:
+        BudgetExceeded: what all branches together used has used up the walk's budget. Its
+            ``plan`` is the best finished plan known by then (``complete`` is True), or else the most probable partial
+            one. Or no plan ends within the step budget.
+        NoValidPlan: every branch was tried.
+        InvalidAnswer: an answer has a negative probability, or one that is no finite number.
+        ValueError: a length penalty that is negative or has no step budget to bound the search.
+    """
+    if not 0 <= length_penalty < math.inf:
+        raise ValueError(f"length_penalty is 0 or more, not {length_penalty}")
+    if length_penalty and walk.budget.steps is None:
+        raise ValueError("a length penalty needs a bound on the length of plans: Budget(steps=...)")
+    if not walk.done:
+        yield from _BestFirst(walk, length_penalty).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """An unfinished or finished plan in the frontier.
+
+    Attributes:
+        walk: stands at the node; or, until its turn comes for the first time, at the question before it.
+        zeros: how many choices of probability 0 led here.
+        cost: the sum of the negative logarithms of the probabilities of the others.
+        questions: how many questions led here.
+        path: the numbers of the options that led here; after a selection 1, or 2 for all its other sets.
+        answer: the answer to that question; None where the walk stands at the node.
+        other: whether the node is all other answers but this one.
+    """
+
+    walk: Walk
+    zeros: int = 0
+    cost: float = 0.0
+    questions: int = 0
+    path: tuple[int, ...] = ()
+    answer: Answer | None = None
+    other: bool = False
+
+
+class _BestFirst:
+    """The frontier of a best-first search, and what the search has used."""
+
+    def __init__(self, walk: Walk, alpha: float) -> None:
+        self._walk = walk
+        self._alpha = alpha
+        self._heap: list[tuple[Any, _Node]] = []
+        self._used = walk.usage
+        self._tokens = TokenUsage()
+        self._asked = self._dead = 0
+        self._capped = False
+        so_far = walk.log_probability or 0.0
+        cost = -so_far if so_far > -math.inf else 0.0
+        start = walk.fork()
+        start.budget = Budget(None, walk.budget.steps, self._used.backtracks)
+        self._push(_Node(start, cost=cost, questions=self._used.questions - self._used.wasted))
+
+    def run(self) -> Steps:
+        budget = self._walk.budget
+        while self._heap:
+            node = heappop(self._heap)[1]
+            if node.answer is not None:
+                if not self._arrive(node):
+                    dead = self._used.backtracks + self._dead
+                    if budget.backtracks is not None and dead >= budget.backtracks:
+                        raise BudgetExceeded("backtracks", budget.backtracks, self._plan(node.walk))
+                    self._dead += 1
+            elif node.walk.done:
+                self._walk.follow(node.walk, self._usage(node.walk))
+                return
+            elif budget.metered and (kind := budget.spent(self._usage(node.walk))) is not None:
+                raise BudgetExceeded(kind, getattr(budget, kind), self._plan(self._finished() or node.walk))
+            else:
+                question = node.walk.question
+                assert question is not None
+                answer = question.check((yield question))
+                for branch in self._branches(node, question, answer):
+                    self._push(branch)
+        if self._capped and budget.steps is not None:
+            raise BudgetExceeded("steps", budget.steps, self._plan(self._walk))
+        raise NoValidPlan("every branch was tried or ruled out")
+
+    # -- the frontier -------------------------------------------------------------------------------------------
+
+    def _push(self, node: _Node) -> None:
+        heappush(self._heap, (self._rank(node), node))
+
+    def _rank(self, node: _Node) -> tuple[Any, ...]:
+        """The place of a node in the frontier, no worse than that of anything it can lead to; least first.
+
+        Of equal nodes the finished ones come first and those that have yet to ask last, so nothing is asked in vain.
+        The path makes every rank unlike all others.
+        """
+        finished = node.answer is None and node.walk.done
+        cost = node.cost
+        if self._alpha:
+            # Each further question takes a move, but for the last one: to stop takes none.
+            most = node.questions if finished else node.questions + node.walk.left + 1
+            cost /= max(most, 1) ** self._alpha
+        stage = 0 if finished else 1 if node.answer is not None else 2
+        return (node.zeros, cost, stage, node.questions, node.path)
+
+    def _branches(self, node: _Node, question: Question, answer: Answer) -> Iterator[_Node]:
+        """One node for each option of the question at a node."""
+        self._asked += 1
+        self._tokens += answer.usage
+        if question.several:
+            given = Answer(answer.numbers)
+            yield replace(node, questions=node.questions + 1, path=(*node.path, 1), answer=given)
+            yield replace(node, zeros=node.zeros + 1, path=(*node.path, 2), answer=given, other=True)
+            return
+        count = len(question.options)
+        likely = shares(answer, count) or [float(number in answer.numbers) for number in range(1, count + 1)]
+        for number, probability in enumerate(likely, 1):
+            yield _Node(
+                node.walk,
+                node.zeros + (not probability),
+                node.cost - math.log(probability) if probability else node.cost,
+                node.questions + 1,
+                (*node.path, number),
+                Answer((number,), answer.probabilities),
+            )
+
+    def _arrive(self, node: _Node) -> bool:
+        """Walk to where a node leads and put it back; False for a dead end."""
+        assert node.answer is not None
+        walk = node.walk.fork()
+        gone_back = walk.usage.backtracks
+        # A walk that meets a dead end goes back and asks again. The search has these branches itself: it allows that
+        # only where the answer shall be ruled out, and then once.
+        walk.budget = replace(walk.budget, backtracks=gone_back + node.other)
+        try:
+            walk.answer(node.answer)
+            if node.other and walk.usage.backtracks == gone_back:
+                walk.rule_out()
+        except BudgetExceeded:
+            self._capped = self._capped or walk.capped
+            return node.other  # that no other set is left is no dead end of its own
+        self._push(replace(node, walk=walk, answer=None, other=False))
+        return True
+
+    def _finished(self) -> Walk | None:
+        """The best finished plan that the frontier leads to without another question."""
+        while self._heap:
+            node = heappop(self._heap)[1]
+            if node.answer is not None:
+                self._arrive(node)
+            elif node.walk.done:
+                return node.walk
+        return None
+
+    # -- what is found ------------------------------------------------------------------------------------------
+
+    def _usage(self, walk: Walk) -> Usage:
+        """What the whole search took to find a walk."""
+        own, tokens = walk.usage, self._used.token_usage + self._tokens
+        asked = self._used.questions + self._asked
+        return replace(
+            own,
+            questions=asked,
+            backtracks=self._used.backtracks + self._dead,
+            wasted=asked - (own.questions - own.wasted),
+            requests=tokens.requests,
+            input_tokens=tokens.input_tokens,
+            output_tokens=tokens.output_tokens,
+            cached_tokens=tokens.cached_tokens,
+            cache_write_tokens=tokens.cache_write_tokens,
+            cost=self._walk.cost(tokens),
+        )
+
+    def _plan(self, walk: Walk) -> Plan:
+        plan = walk.partial
+        plan.usage = self._usage(walk)
+        return plan

@@ -1,0 +1,166 @@
+"""Solving a task: plan, carry the plan out, and plan around the tools that fail.
+
+Planning knows nothing of tools. What carries plans out is a :class:`Runner`: it says which terminals it cannot do, runs
+a plan, and raises an error that tells the place of the tool that failed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from formal_llm.automata import Limits
+from formal_llm.errors import NoPlanWorked, NoValidPlan, ToolError
+from formal_llm.planning.plans.plan import Plan, Usage
+from formal_llm.planning.task import Task
+
+if TYPE_CHECKING:
+    from formal_llm.planning.drivers.planner import Planner
+    from formal_llm.planning.walks.walk import Walk
+
+
+class Runner(Protocol):
+    """What carries plans out: a toolkit or an executor of :mod:`formal_llm.tools`, or whatever has these methods."""
+
+    def limits(self, source: Any, given: Collection[str] | None = None) -> Limits:
+        """Limits of 0 for the terminals that it cannot do, where only the inputs ``given`` are there."""
+
+    def run(self, plan: Plan, inputs: Mapping[str, Any]) -> Any:
+        """Carry a plan out; raises :class:`ToolError` with the ``position`` of the tool that failed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """A task that was solved.
+
+    Attributes:
+        plan: the plan that worked.
+        result: what carrying it out gave.
+        failures: the errors on the way, in the order in which they came.
+        usage: what all planning took, that of the plans which failed included.
+    """
+
+    plan: Plan
+    result: Any
+    failures: tuple[ToolError, ...]
+    usage: Usage
+
+
+class Solving:
+    """A task on its way to a solution: has a walk to be driven, takes what became of its plan. No input or output.
+
+    A tool that fails rules out the branch that led to it, and the walk goes on from there: perhaps it only failed on
+    this input. A tool that has failed ``patience`` times is planned without: a new walk begins in which its limit is 0.
+    So every failure brings a tool nearer to being left out, and no plan without the tools that fail is lost.
+
+    Args:
+        planner: who plans.
+        task: the task.
+        runner: what carries plans out.
+        inputs: the inputs by terminal.
+        replans: how many plans may fail; None for no bound.
+        patience: how often a tool may fail before it is planned without.
+
+    Attributes:
+        walk: the walk that makes the next plan.
+        failures: the errors so far.
+
+    Raises:
+        NoValidPlan: nothing follows all the rules with these tools and inputs.
+        ValueError: a setting that is none.
+    """
+
+    def __init__(
+        self,
+        planner: Planner,
+        task: str | Task,
+        runner: Runner,
+        inputs: Mapping[str, Any],
+        replans: int | None,
+        patience: int,
+    ) -> None:
+        if patience < 1:
+            raise ValueError(f"patience counts from 1, not {patience}")
+        if replans is not None and replans < 0:
+            raise ValueError(f"replans counts from 0, not {replans}")
+        self._planner = planner
+        self._patience = patience
+        self._replans = replans
+        task = Task.of(task)
+        self._task = replace(task, limits=task.limits & runner.limits(planner.source, list(inputs)))
+        self._spent = Usage()
+        self.failures: list[ToolError] = []
+        self.walk: Walk = planner.start(self._task)
+
+    def failed(self, error: ToolError) -> None:
+        """The walk's plan met a tool that failed: go on from where another plan parts from it.
+
+        Raises:
+            NoPlanWorked: no other plan is left, or the budget of replans is used up.
+            ToolError: the error itself, where it does not tell the place of the tool.
+        """
+        if error.position is None:
+            raise error
+        self.failures.append(error)
+        if self._replans is not None and len(self.failures) > self._replans:
+            raise NoPlanWorked(self.failures, self._replans) from error
+        counts = Counter(failure.tool for failure in self.failures)
+        try:
+            if counts[error.tool] >= self._patience:
+                self._without(error.tool)
+            else:
+                self.walk.rule_out(error.position)
+        except NoValidPlan as nothing:
+            raise self.gave_up() from nothing
+
+    def gave_up(self) -> NoPlanWorked:
+        """The error for a walk that has no branch left."""
+        return NoPlanWorked(self.failures)
+
+    def solved(self, result: Any) -> Solution:
+        """The solution, when the walk's plan has been carried out."""
+        plan = self.walk.plan
+        return Solution(plan, result, tuple(self.failures), self._spent + plan.usage)
+
+    def _without(self, tool: str) -> None:
+        self._spent += self.walk.usage
+        self._task = replace(self._task, limits=self._task.limits & Limits({tool: 0}))
+        self.walk = self._planner.start(self._task)
+
+
+def solve(planner: Planner, solving: Solving, runner: Runner, inputs: Mapping[str, Any]) -> Solution:
+    """See :meth:`Planner.solve`."""
+    while True:
+        try:
+            plan = planner.drive(solving.walk)
+        except NoValidPlan as error:
+            if not solving.failures:
+                raise
+            raise solving.gave_up() from error
+        try:
+            result = runner.run(plan, inputs)
+        except ToolError as error:
+            solving.failed(error)
+        else:
+            return solving.solved(result)
+
+
+async def asolve(planner: Planner, solving: Solving, runner: Runner, inputs: Mapping[str, Any]) -> Solution:
+    """See :meth:`Planner.asolve`."""
+    import asyncio
+
+    while True:
+        try:
+            plan = await planner.adrive(solving.walk)
+        except NoValidPlan as error:
+            if not solving.failures:
+                raise
+            raise solving.gave_up() from error
+        try:
+            result = await asyncio.to_thread(runner.run, plan, inputs)
+        except ToolError as error:
+            solving.failed(error)
+        else:
+            return solving.solved(result)

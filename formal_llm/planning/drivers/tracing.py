@@ -1,0 +1,175 @@
+"""What happens while plans are made, as OpenTelemetry spans or as log lines.
+
+Both are event callbacks for ``Planner(on_event=...)``. The texts of tasks, questions and answers are left out unless
+``content=True``: they may be confidential, and a collector may be somebody else's.
+
+Spans follow the semantic conventions for generative AI (OpenTelemetry, in development as of version 1.41): one
+``invoke_workflow`` span for a plan, and below it one ``chat`` span for each question.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from formal_llm.errors import MissingDependency
+from formal_llm.llms.llm import LLM
+from formal_llm.llms.question import Question, TokenUsage
+from formal_llm.planning.walks.events import Answered, Asked, Backtracked, Event, Failed, Finished, Forced, Started
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span, Tracer
+
+#: How the conventions call providers that we call otherwise.
+_PROVIDERS = {"llamacpp": "llama.cpp"}
+
+
+class Spans:
+    """Events as OpenTelemetry spans.
+
+    Args:
+        llm: who answers; names the provider and the model.
+        content: whether spans hold the texts of the task, the questions and the answers.
+        tracer: where spans go; that of the global tracer provider where left out.
+
+    Raises:
+        MissingDependency: the OpenTelemetry API is not installed.
+    """
+
+    def __init__(self, llm: LLM | str = "", *, content: bool = False, tracer: Tracer | None = None) -> None:
+        try:
+            from opentelemetry import trace
+        except ImportError as error:
+            raise MissingDependency("tracing needs the OpenTelemetry API: pip install 'formal-llm[otel]'") from error
+        self._trace = trace
+        self._tracer = tracer if tracer is not None else trace.get_tracer("formal_llm")
+        self._content = content
+        name = llm if isinstance(llm, str) else str(getattr(llm, "name", type(llm).__name__))
+        provider, _, model = name.partition(":")
+        self._model = model or name
+        self._about = {"gen_ai.provider.name": _PROVIDERS.get(provider, provider)} if name else {}
+        if self._model:
+            self._about["gen_ai.request.model"] = self._model
+        self._plans: dict[str, Span] = {}
+        self._questions: dict[str, Span] = {}
+
+    def __call__(self, event: Event) -> None:
+        """Begin, note on, or end the spans of the walk that the event comes from."""
+        match event:
+            case Started(task, walk):
+                self._end(walk, TokenUsage(), None)  # what was left open by a walk of the same name
+                about = {"gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": "formal_llm.plan"}
+                if walk:
+                    about["formal_llm.walk"] = walk
+                if self._content:
+                    about["formal_llm.task"] = task.description
+                self._plans[walk] = self._tracer.start_span("invoke_workflow formal_llm.plan", attributes=about)
+            case Asked(question):
+                self._ask(event.walk, question)
+            case Answered(_, answer):
+                span = self._questions.pop(event.walk, None)
+                if span is not None:
+                    span.set_attributes(_tokens(answer.usage))
+                    span.set_attribute("formal_llm.answer", list(answer.numbers))
+                    if answer.probabilities is not None and len(answer.numbers) == 1:
+                        span.set_attribute("formal_llm.probability", answer.probabilities.get(answer.numbers[0], 0.0))
+                    if self._content and answer.text:
+                        span.set_attribute("gen_ai.output.messages", _messages([("assistant", answer.text)]))
+                    span.end()
+            case Forced(text, left_out, walk):
+                self._note(walk, "formal_llm.forced", {"left_out": left_out}, text)
+            case Backtracked(text, word, walk):
+                self._note(walk, "formal_llm.backtracked", {"terminals": len(word)}, text)
+            case Finished(plan, walk):
+                if walk in self._plans:
+                    self._plans[walk].set_attribute("formal_llm.questions", plan.usage.questions)
+                    if self._content:
+                        self._plans[walk].set_attribute("formal_llm.plan", " ".join(plan.word))
+                self._end(walk, plan.usage.token_usage, None)
+            case Failed(error, usage, walk):
+                self._end(walk, usage.token_usage, error)
+
+    def _ask(self, walk: str, question: Question) -> None:
+        plan = self._plans.get(walk)
+        about: dict[str, Any] = {
+            "gen_ai.operation.name": "chat",
+            **self._about,
+            "formal_llm.options": len(question.options),
+        }
+        if self._content:
+            about["gen_ai.input.messages"] = _messages([(m.role, m.content) for m in question.messages])
+        self._questions[walk] = self._tracer.start_span(
+            f"chat {self._model}".strip(),
+            context=self._trace.set_span_in_context(plan) if plan is not None else None,
+            kind=self._trace.SpanKind.CLIENT,
+            attributes=about,
+        )
+
+    def _note(self, walk: str, name: str, about: dict[str, Any], text: str) -> None:
+        if walk in self._plans:
+            self._plans[walk].add_event(name, {**about, **({"text": text} if self._content else {})})
+
+    def _end(self, walk: str, usage: TokenUsage, error: BaseException | None) -> None:
+        for spans in (self._questions, self._plans):
+            span = spans.pop(walk, None)
+            if span is None:
+                continue
+            if error is not None:
+                # The words of an error may quote the question, so only its kind is told.
+                span.set_attribute("error.type", type(error).__name__)
+                span.set_status(self._trace.StatusCode.ERROR, str(error) if self._content else None)
+            if spans is self._plans:
+                span.set_attributes(_tokens(usage))
+            span.end()
+
+
+def _tokens(usage: TokenUsage) -> dict[str, int]:
+    if not usage.requests:
+        return {}
+    return {
+        "gen_ai.usage.input_tokens": usage.input_tokens,
+        "gen_ai.usage.output_tokens": usage.output_tokens,
+        "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
+        "gen_ai.usage.cache_creation.input_tokens": usage.cache_write_tokens,
+    }
+
+
+def _messages(messages: list[tuple[str, str]]) -> str:
+    parts = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in messages]
+    return json.dumps(parts, ensure_ascii=False)
+
+
+def logged(logger: logging.Logger | None = None, *, content: bool = False) -> Callable[[Event], None]:
+    """An event callback that writes log lines: plans at level INFO, questions at DEBUG, failures at WARNING.
+
+    Args:
+        logger: where to; the logger ``formal_llm`` where left out.
+        content: whether the texts of tasks, options and errors are told.
+    """
+    log = logger if logger is not None else logging.getLogger("formal_llm")
+
+    def tell(event: Event) -> None:
+        name = f"walk {event.walk}: " if event.walk else ""
+        match event:
+            case Started(task):
+                log.info("%splanning%s", name, f": {task.description}" if content else "")
+            case Asked(question):
+                log.debug("%sasked a question with %d options", name, len(question.options))
+            case Answered(question, answer):
+                chosen = ", ".join(map(str, answer.numbers))
+                texts = "; ".join(question.options[number - 1].text for number in answer.numbers)
+                log.debug("%sanswered %s%s", name, chosen, f": {texts}" if content else "")
+            case Forced(text, left_out):
+                log.debug("%sa choice left one option of %d%s", name, left_out + 1, f": {text}" if content else "")
+            case Backtracked(text, word):
+                log.info("%sdead end, back to terminal %d%s", name, len(word), f", without: {text}" if content else "")
+            case Finished(plan):
+                count = len(plan.word)
+                log.info("%splan of %d terminals after %d questions", name, count, plan.usage.questions)
+            case Failed(error, usage):
+                said = f": {error}" if content else ""
+                log.warning("%sno plan after %d questions: %s%s", name, usage.questions, type(error).__name__, said)
+
+    return tell

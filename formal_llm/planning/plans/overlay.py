@@ -1,0 +1,208 @@
+"""A plan drawn over the rules that it follows: what it uses is marked and carries the numbers of its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from formal_llm.automata import CFG, PDA, Lookahead, Transition
+from formal_llm.automata.lookahead.flow import INFINITE
+from formal_llm.automata.lookahead.lookahead import as_automaton
+from formal_llm.automata.models.behaviour import Behaviour
+from formal_llm.automata.models.cfg import members
+from formal_llm.automata.models.flowchart import Flowchart, FlowEdge
+from formal_llm.automata.models.limited import split
+from formal_llm.automata.models.product import product
+from formal_llm.errors import AutomatonError, FormalLLMError
+from formal_llm.pictures.picture import Drawable, Picture
+from formal_llm.planning.plans.plan import Order, Step, read_steps
+from formal_llm.planning.plans.tree import Node, build_tree, only_terminal
+
+Numbers = tuple[int, ...]
+
+
+class Overlay(Drawable):
+    """A plan over its rules, as a picture.
+
+    Of a grammar, the productions and terminals that its derivation uses are marked; of an automaton or behaviour, the
+    states that it comes by and the transitions that it takes; of a flowchart, the nodes and arrows. The numbers are
+    those of the plan's steps: a transition has that of the step that it makes, or where it makes none, of the step that
+    it leads to. All else is faded, and in the picture of a large automaton left out.
+
+    Limits are not looked at. Where a word comes about in several ways, a short one is drawn.
+
+    Args:
+        word: the plan's word.
+        rules: a grammar, flowchart (its placeholders may be filled or not), behaviour, automaton, or one under limits.
+        order: whether the word runs from the last step to the first (``backward``) or from the first to the last.
+
+    Raises:
+        AutomatonError: the word is none of the language; :func:`~formal_llm.planning.checking.verify.verify` tells why.
+    """
+
+    def __init__(self, word: Sequence[str], rules: Any, *, order: Order = "forward") -> None:
+        self.word = tuple(word)
+        self.rules = rules
+        self._automaton = _pda(rules)
+        self.moves = _run(self._automaton, self.word)
+        grammar = self._automaton.cfg
+        self._tree = build_tree(self.moves, self._automaton.label, grammar.start if grammar is not None else None)
+        self.steps = read_steps(self._tree, order)
+        #: The steps in the order in which the word is read.
+        self._read = self.steps if order == "forward" else self.steps[::-1]
+
+    def __repr__(self) -> str:
+        return f"<Overlay: {' '.join(self.word)}>"
+
+    def _picture(self) -> Picture:
+        if isinstance(self.rules, CFG):
+            from formal_llm.automata.drawing.cfg import cfg_picture
+
+            return cfg_picture(self.rules, used=self._used())
+        if isinstance(self.rules, Flowchart):
+            from formal_llm.automata.drawing.flowchart import flowchart_picture
+
+            nodes, arrows = self._followed(self.rules)
+            return flowchart_picture(self.rules, nodes=nodes, arrows=arrows)
+        from formal_llm.automata.drawing.pda import pda_picture
+
+        walked: dict[Transition, Numbers] = {}
+        for move, number in zip(self.moves, self._leads_to(), strict=True):
+            walked[move] = _more(walked.get(move, ()), number)
+        return pda_picture(self._automaton, walked=walked)
+
+    # -- what is marked -----------------------------------------------------------------------------------------
+
+    def _leads_to(self) -> list[int | None]:
+        """For each move the step that it makes, or the next one."""
+        reads = {step.position: step.number for step in self.steps if step.name}
+        silent = [step for step in self._read if not step.name]
+        made: list[int | None] = []
+        position = 0
+        for move in self.moves:
+            number = None
+            if move.read is not None:
+                number = None if move.decision else reads.get(position)
+                position += 1
+            elif move.text and silent and silent[0].position == position and silent[0].text.startswith(move.text):
+                number = silent.pop(0).number
+            made.append(number)
+        for place in range(len(made) - 2, -1, -1):
+            if made[place] is None:
+                made[place] = made[place + 1]
+        return made
+
+    def _used(self) -> dict[tuple[str, tuple[str, ...]], Numbers]:
+        """The productions of the derivation, with the steps that they make."""
+        made = self._made()
+        used: dict[tuple[str, tuple[str, ...]], Numbers] = {}
+        for node in self._tree.walk():
+            if node.terminal:
+                continue
+            key = node.symbol, tuple(child.symbol for child in node.children)
+            used[key] = _more(used.get(key, ()), made.get(id(node)))
+        return used
+
+    def _made(self) -> dict[int, int]:
+        """For each node of the derivation tree the step that it makes; a class has the step of its terminal."""
+        made: dict[int, int] = {}
+        waiting = [*reversed(self._read)]
+        position = 0
+        for node in self._tree.walk():
+            if waiting and _makes(node, waiting[-1], position):
+                made[id(node)] = waiting.pop().number
+            position += node.terminal
+            number = made.get(id(node))
+            if number is None or node.terminal:
+                continue
+            # What stands at the head of the step's production only names its tool; a selection names what was chosen.
+            heads = [child for n, child in enumerate(node.children) if n == 0 or members(child.symbol)]
+            for head in heads:
+                if members(head.symbol) or only_terminal(head) is not None:
+                    made.setdefault(id(head), number)
+        for node in self._tree.walk():
+            only = node.children[0] if len(node.children) == 1 else node
+            if only.terminal and id(only) in made:
+                made.setdefault(id(node), made[id(only)])
+        return made
+
+    def _followed(self, chart: Flowchart) -> tuple[dict[str, Numbers], dict[FlowEdge, Numbers]]:
+        """The nodes and the arrows on the way through a chart."""
+        nodes: dict[str, Numbers] = {}
+        arrows: dict[FlowEdge, Numbers] = {}
+
+        def follow(edges: Sequence[FlowEdge], number: int | None) -> None:
+            # An arrow leads on past markers and junctions, which are no states of the automaton.
+            while edges:
+                edge, number_of_answer = edges[0], number if edges[0].text else None
+                arrows[edge] = _more(arrows.get(edge, ()), number_of_answer)
+                nodes.setdefault(edge.target, ())
+                marker = chart.kind(edge.target) in ("start", "junction", "end")
+                edges = chart.leaving[edge.target] if marker else ()
+
+        nodes[chart.start] = ()
+        if chart.kind(chart.start) in ("start", "junction", "end"):
+            follow(chart.leaving[chart.start], None)
+        deciding = [node.id for node in chart.nodes if chart.kind(node.id) == "decision"]
+        answers = {name: edge for node in deciding for name, edge in chart.answers(node).items()}
+        for move, number in zip(self.moves, self._leads_to(), strict=True):
+            if move.read in answers:
+                follow([answers[move.read]], number)
+            elif move.read is not None:
+                nodes[move.read] = _more(nodes.get(move.read, ()), number)
+                follow(chart.leaving[move.read], None)
+        return nodes, arrows
+
+
+def _makes(node: Node, step: Step, position: int) -> bool:
+    """Whether a node, before which there are ``position`` terminals, is the one that makes a step."""
+    if step.position != position or node.question is not None:
+        return False
+    if node.terminal:
+        return not step.told and step.name == node.symbol
+    if step.told:
+        return bool(node.text) and step.text.startswith(node.text or "")
+    tool = only_terminal(node.children[0]) if len(node.children) > 1 and members(node.symbol) is None else None
+    return tool is not None and tool.symbol == step.name
+
+
+def _more(numbers: Numbers, number: int | None) -> Numbers:
+    return numbers if number is None or number in numbers else tuple(sorted((*numbers, number)))
+
+
+def _pda(rules: Any) -> PDA:
+    if isinstance(rules, Flowchart):
+        return rules.pda()
+    inner, _ = split(as_automaton(rules.pda if isinstance(rules, Behaviour) else rules))
+    if not isinstance(inner, PDA):
+        raise AutomatonError("a plan is drawn over a grammar, a flowchart, a behaviour or a pushdown automaton")
+    return inner.without_limits
+
+
+def _run(pda: PDA, word: Sequence[str]) -> tuple[Transition, ...]:
+    """The transitions by which an automaton reads a word, few of them where there are several ways.
+
+    The automaton that reads this word and no other is put on top: its lookahead knows which moves lead to the end.
+    """
+    chain = PDA([(at, name, None, at + 1) for at, name in enumerate(word)], start=0, accepting=[len(word)], check=False)
+    both = product(pda, chain)
+    lookahead = Lookahead(both)
+    here = both.start()
+    moves: list[Transition] = []
+    left = lookahead.steps(here)
+    while not both.accepting(here):
+        found = [(lookahead.steps(both.step(here, move)), place) for place, move in enumerate(both.moves(here))]
+        able = [(steps if steps >= 0 else left, place) for steps, place in found if steps < INFINITE]
+        if not able:
+            raise AutomatonError(
+                f"this is no plan of these rules, so it is not drawn; verify it to see why: {' '.join(word) or 'ε'}"
+            )
+        left, place = min(able)
+        move = both.moves(here)[place]
+        here = both.step(here, move)
+        moves.append(move)
+        if len(moves) > 100 * (len(word) + 10):
+            raise FormalLLMError("the way of this plan through the rules was not found")
+    # A state of the product is a pair: the first is that of the automaton that is drawn.
+    known = {transition.parts(): transition for transition in pda.transitions}
+    return tuple(known[m.state[0], m.read, m.pop, m.target[0], m.push] for m in moves)  # type: ignore[index]

@@ -1,0 +1,236 @@
+"""The shape of a plan: its derivation tree, and the nested calls that a prefix grammar's tree stands for.
+
+A derivation tree is built from the moves of a run, which for the automaton of a grammar are a leftmost derivation. A
+run of a hand-written automaton has no derivation: its tree is flat. Nothing here recurses, since plans may be long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from formal_llm.automata.models.cfg import members
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A node of a derivation tree. Treated as a value once it is built.
+
+    Attributes:
+        symbol: the grammar symbol.
+        label: what a person reads for it.
+        children: its children from left to right; a terminal has none.
+        terminal: whether it is a terminal of the word.
+        open: whether its production has not been chosen yet (in the tree of an unfinished plan).
+        text: the text of its production, where it has one.
+        question: for a decision, the question that it answers: the progress shows both, and the plan has no such step.
+    """
+
+    symbol: str
+    label: str
+    children: list[Node] = field(default_factory=list)
+    terminal: bool = False
+    open: bool = False
+    text: str | None = None
+    question: str | None = None
+
+    def walk(self) -> Iterator[Node]:
+        """The nodes in preorder: a node, then its children from left to right."""
+        todo = [self]
+        while todo:
+            node = todo.pop()
+            yield node
+            todo.extend(reversed(node.children))
+
+    @property
+    def leaves(self) -> list[Node]:
+        """The terminals, from left to right."""
+        return [node for node in self.walk() if node.terminal]
+
+    def flat(self) -> list[list[Any]]:
+        """The tree as a flat list in preorder, for JSON: nesting would limit its depth."""
+        return [
+            [
+                n.symbol,
+                n.label,
+                len(n.children),
+                n.terminal,
+                n.open,
+                n.text,
+                *([] if n.question is None else [n.question]),
+            ]
+            for n in self.walk()
+        ]
+
+    @classmethod
+    def from_flat(cls, rows: Iterable[list[Any]]) -> Node:
+        """The tree that :meth:`flat` wrote."""
+        root: Node | None = None
+        missing: list[tuple[Node, int]] = []
+        for symbol, label, count, terminal, is_open, *texts in rows:
+            node = cls(symbol, label, [], terminal, is_open, *texts)
+            if root is None:
+                root = node
+            else:
+                parent, left = missing.pop()
+                parent.children.append(node)
+                if left > 1:
+                    missing.append((parent, left - 1))
+            if count:
+                missing.append((node, count))
+        if root is None or missing:
+            raise ValueError("the tree is cut off")
+        return root
+
+    def __eq__(self, other: object) -> bool:
+        return self.flat() == other.flat() if isinstance(other, Node) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # mutable while it is built
+
+
+def build_tree(moves: Iterable[Any], label: Callable[[str], str], start: str | None) -> Node:
+    """The tree of a run.
+
+    Args:
+        moves: the transitions taken.
+        label: the text for a symbol.
+        start: the start symbol of the grammar; None for an automaton that comes from none.
+    """
+    if start is None:
+        root = Node("plan", "plan")
+        for move in moves:
+            question = move.question if getattr(move, "decision", False) else None
+            if move.read is not None:
+                text = move.text or None
+                root.children.append(Node(move.read, label(move.read), terminal=True, text=text, question=question))
+            elif move.text:
+                root.children.append(Node("", move.text, text=move.text, question=question))
+        return root
+    root = Node(start, label(start), open=True)
+    waiting = [root]
+    for move in moves:
+        if move.production is not None:
+            node = waiting.pop()
+            node.open = False
+            node.text = move.production.text
+            chosen = members(node.symbol) is not None
+            for symbol in reversed(move.production.body):
+                if chosen and members(symbol):
+                    waiting.append(node)  # the rest of the selection belongs to the same node
+                    continue
+                child = Node(symbol, label(symbol), open=True)
+                node.children.append(child)
+                waiting.append(child)
+            if not chosen:
+                node.children.reverse()
+        elif move.read is not None:
+            node = waiting.pop()
+            node.open = False
+            node.terminal = True
+    return root
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """A tool applied to its arguments; an input when there are none.
+
+    Attributes:
+        name: the terminal.
+        label: what a person reads for it.
+        arguments: the calls whose results it takes.
+        result: what the result is called; set on the outermost call.
+    """
+
+    name: str
+    label: str
+    arguments: tuple[Call, ...] = ()
+    result: str = ""
+
+    def walk(self) -> Iterator[Call]:
+        """This call, then those of its arguments, from left to right (the order of the word)."""
+        todo = [self]
+        while todo:
+            call = todo.pop()
+            yield call
+            todo.extend(reversed(call.arguments))
+
+    def __str__(self) -> str:
+        pieces = [f"{self.result} = "] if self.result else []
+        todo: list[Call | str] = [self]
+        while todo:
+            item = todo.pop()
+            if isinstance(item, str):
+                pieces.append(item)
+                continue
+            pieces.append(item.name)
+            if item.arguments:
+                pieces.append("(")
+                todo.append(")")
+                for place, argument in enumerate(reversed(item.arguments)):
+                    if place:
+                        todo.append(", ")
+                    todo.append(argument)
+        return "".join(pieces)
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == str(other) if isinstance(other, Call) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+
+def only_terminal(node: Node) -> Node | None:
+    """The terminal that a node is, or only renames (as a class does); else None."""
+    while not node.terminal:
+        if len(node.children) != 1 or node.text:
+            return None
+        node = node.children[0]
+    return node
+
+
+def is_flat(root: Node) -> bool:
+    """Whether the tree is that of an automaton without a grammar; "plan" may be the start symbol of a grammar, too."""
+    return root.symbol == "plan" and all(child.terminal or not child.symbol for child in root.children)
+
+
+def is_nested(root: Node) -> bool:
+    """Whether the tree, finished or not, is a nesting of calls: each branching begins with a tool."""
+    return not is_flat(root) and all(
+        len(node.children) < 2
+        or members(node.symbol) is not None
+        or node.children[0].open
+        or only_terminal(node.children[0]) is not None
+        for node in root.walk()
+    )
+
+
+def read_call(root: Node) -> Call | None:
+    """The nested calls of a tree, where every production is ``tool argument ...``, an input, or a renaming.
+
+    None for a tree of another shape, or one that is not finished.
+    """
+    if is_flat(root):
+        return None
+    made: dict[int, tuple[Call, ...]] = {}
+    for node in reversed(list(root.walk())):
+        if node.open:
+            return None
+        if node.terminal:
+            made[id(node)] = (Call(node.symbol, node.label),)
+        elif len(node.children) < 2 or members(node.symbol):
+            # A renaming, nothing at all, or a selection: as many values as there are.
+            made[id(node)] = tuple(call for child in node.children for call in made[id(child)])
+        else:
+            tool, *arguments = (made[id(child)] for child in node.children)
+            if len(tool) != 1 or tool[0].arguments:
+                return None
+            made[id(node)] = (Call(tool[0].name, tool[0].label, tuple(call for part in arguments for call in part)),)
+    if len(made[id(root)]) != 1:
+        return None
+    call = made[id(root)][0]
+    named = root
+    while len(named.children) == 1 and not named.children[0].terminal:
+        named = named.children[0]
+    result = "".join(c if c.isalnum() else "_" for c in named.label).strip("_").lower()
+    return Call(call.name, call.label, call.arguments, result if result.isidentifier() else "result")

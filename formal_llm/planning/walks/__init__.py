@@ -1,0 +1,1 @@
+"""One plan being made, a question at a time."""

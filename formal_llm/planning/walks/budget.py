@@ -1,0 +1,111 @@
+"""What a walk may use, and what it has used."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from time import perf_counter
+
+from formal_llm.llms.question import Prices, TokenUsage
+from formal_llm.planning.plans.plan import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What one walk may use, or many together; None for no bound.
+
+    Requests, tokens and cost are known when an answer has come, so the last answer may go beyond them; after it nothing
+    more is asked.
+
+    Attributes:
+        questions: questions asked; of a best-first search, those of all its branches.
+        steps: moves of the automaton in the plan. With lookahead only such plans are offered as keep it.
+        backtracks: dead ends left; of a best-first search, those of all its branches.
+        requests: requests to a provider, tries after a bad answer among them.
+        tokens: tokens read and written.
+        cost: money, in the currency of the prices that the planner is given.
+    """
+
+    questions: int | None = None
+    steps: int | None = 10_000
+    backtracks: int | None = None
+    requests: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+
+    @property
+    def metered(self) -> bool:
+        """Whether anything but steps and backtracks is bounded."""
+        return not (self.questions is self.requests is self.tokens is self.cost is None)
+
+    def check(self, prices: Prices | None) -> None:
+        """Raise ``ValueError`` where the cost is bounded and nobody knows what a token costs."""
+        if self.cost is not None and prices is None:
+            raise ValueError("a budget of cost needs prices: Planner(prices=Prices(input=..., output=...))")
+
+    def spent(self, usage: Usage) -> str | None:
+        """The first of questions, requests, tokens and cost that leaves nothing for another question."""
+        if self.questions is not None and usage.questions >= self.questions:
+            return "questions"
+        if self.requests is not None and usage.requests >= self.requests:
+            return "requests"
+        if self.tokens is not None and usage.input_tokens + usage.output_tokens >= self.tokens:
+            return "tokens"
+        if self.cost is not None and usage.cost is not None and usage.cost >= self.cost:
+            return "cost"
+        return None
+
+
+class Meter:
+    """Counts what a walk uses.
+
+    Args:
+        prices: what tokens cost, where that is known.
+
+    Attributes:
+        questions, forced, backtracks: as in :class:`Usage`.
+        tokens: what the answers cost.
+    """
+
+    __slots__ = ("_begun", "_prices", "_seconds", "backtracks", "forced", "questions", "tokens")
+
+    def __init__(self, prices: Prices | None = None) -> None:
+        self.questions = self.forced = self.backtracks = 0
+        self.tokens = TokenUsage()
+        self._prices = prices
+        self._begun = perf_counter()
+        self._seconds: float | None = None
+
+    def stop(self) -> None:
+        """Stop the clock."""
+        self._seconds = perf_counter() - self._begun
+
+    def go_on(self) -> None:
+        """Let the clock run on as if it had never been stopped."""
+        self._seconds = None
+
+    def copy(self) -> Meter:
+        """A meter that goes on from here by itself."""
+        return copy(self)
+
+    def usage(self, kept: int) -> Usage:
+        """What was used; ``kept`` answers are still part of the plan."""
+        seconds = self._seconds if self._seconds is not None else perf_counter() - self._begun
+        tokens = self.tokens
+        return Usage(
+            self.questions, self.forced, self.backtracks, self.questions - kept,
+            tokens.requests, tokens.input_tokens, tokens.output_tokens, seconds,
+            tokens.cached_tokens, tokens.cache_write_tokens, self.cost(tokens),
+        )  # fmt: skip
+
+    def cost(self, tokens: TokenUsage) -> float | None:
+        """What tokens cost; None without prices."""
+        return None if self._prices is None else self._prices.cost(tokens)
+
+    def set(self, usage: Usage) -> None:
+        """Count as if this had been used so far."""
+        self.questions, self.forced, self.backtracks = usage.questions, usage.forced, usage.backtracks
+        self.tokens = usage.token_usage
+        self._begun = perf_counter() - usage.seconds
+        if self._seconds is not None:
+            self._seconds = usage.seconds

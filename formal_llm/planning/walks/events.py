@@ -1,0 +1,101 @@
+"""What happens while a plan is made, for those who want to watch.
+
+Where many walks are under way at once, each event tells by its name which one it comes from; for a single walk the name
+is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from formal_llm.llms.question import Answer, Question
+from formal_llm.planning.plans.plan import Plan, Usage
+from formal_llm.planning.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A walk begins: a valid plan exists, and nothing has been asked yet."""
+
+    task: Task
+    walk: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question goes to the LLM."""
+
+    question: Question
+
+    @property
+    def walk(self) -> str:
+        """The name of the walk."""
+        return self.question.walk
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A legal answer came."""
+
+    question: Question
+    answer: Answer
+
+    @property
+    def walk(self) -> str:
+        """The name of the walk."""
+        return self.question.walk
+
+
+@dataclass(frozen=True, slots=True)
+class Forced:
+    """A choice was taken without a question: the rules leave only this one.
+
+    Attributes:
+        text: the option.
+        left_out: how many other options the automaton has there, from which no valid plan could be finished.
+    """
+
+    text: str
+    left_out: int
+    walk: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Backtracked:
+    """A dead end: the walk went back to an earlier choice and ruled out the branch it came from.
+
+    Attributes:
+        text: the option that was ruled out.
+        word: the plan's terminals at the place it went back to.
+    """
+
+    text: str
+    word: tuple[str, ...]
+    walk: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The plan is finished."""
+
+    plan: Plan
+    walk: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """No plan was made.
+
+    Attributes:
+        error: why.
+        usage: what it took all the same.
+    """
+
+    error: BaseException
+    usage: Usage
+    walk: str = ""
+
+
+Event = Started | Asked | Answered | Forced | Backtracked | Finished | Failed
+EventCallback = Callable[[Event], None]

@@ -1,0 +1,132 @@
+"""The journal of a walk: its choices, each with the configuration to go back to.
+
+Once a choice has been made its entry does not change any more, so walks that have parted share the entries of their
+common past.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from copy import copy
+from typing import Any
+
+from formal_llm.errors import InvalidAnswer
+from formal_llm.llms.question import Answer, Question
+from formal_llm.planning.walks.choices import Choice, ChoiceTable, Fork
+
+_NOTHING: frozenset[Any] = frozenset()
+
+
+class Entry:
+    """A choice in the journal, or the one that is asked now.
+
+    Attributes:
+        configuration: where the walk stood.
+        fork: what could be chosen.
+        moves: how many moves the walk had made before.
+        excluded: what is ruled out here: indices of choices, or of a selection the sets of members.
+        chosen: what was chosen; None while it is asked.
+        members: of a selection, the members that were chosen.
+        asked: whether it was asked, or left without a question after the others had been ruled out.
+        probability: of what was chosen among what was offered; None where the answer did not tell.
+        question: the question, once it has been looked at.
+    """
+
+    __slots__ = ("asked", "chosen", "configuration", "excluded", "fork", "members", "moves", "probability", "question")
+
+    def __init__(self, configuration: Any, fork: Fork, moves: int) -> None:
+        self.configuration = configuration
+        self.fork = fork
+        self.moves = moves
+        self.excluded = _NOTHING
+        self.chosen: Choice | None = None
+        self.members: frozenset[str] = frozenset()
+        self.asked = False
+        self.probability: float | None = None
+        self.question: Question | None = None
+
+    @property
+    def key(self) -> Any:
+        """What ruling out the choice that was made here rules out."""
+        if self.chosen is None:
+            raise ValueError("nothing has been chosen here yet")
+        return self.members if self.fork.several else self.chosen.index
+
+    @property
+    def offered(self) -> tuple[Choice, ...]:
+        """The choices that are not ruled out; of a selection all members, since what is ruled out are sets of them."""
+        if self.excluded and not self.fork.several:
+            return tuple(choice for choice in self.fork.choices if choice.index not in self.excluded)
+        return self.fork.choices
+
+    @property
+    def said(self) -> str:
+        """The numbers by which the choice was named when it was asked."""
+        if self.fork.several:
+            numbers = [n for n, choice in enumerate(self.fork.choices, 1) if choice.reads[0] in self.members]
+            return ", ".join(map(str, numbers))
+        return str([choice.index for choice in self.offered].index(self.key) + 1)
+
+    def copy(self) -> Entry:
+        """The same entry for another walk, which may choose something else here."""
+        return copy(self)
+
+    def find(self, key: Any, table: ChoiceTable, left: float) -> Choice | None:
+        """The choice that ``key`` stands for (see :attr:`key`), members noted; None where there is none.
+
+        Args:
+            key: the index of a choice, or of a selection a set of members.
+            table: the choices of the automaton.
+            left: how many more moves may be made.
+        """
+        if not self.fork.several:
+            return next((choice for choice in self.fork.choices if choice.index == key), None)
+        if not isinstance(key, frozenset):
+            return None
+        self.members = key
+        return table.subset(self.configuration, key, left)
+
+    def has_subset(self, table: ChoiceTable, left: float) -> bool:
+        """Whether some set of members of a selection can be chosen that is not ruled out; arguments as above."""
+        names = [choice.reads[0] for choice in self.fork.choices]
+        for number in range(1, 1 << len(names)):
+            subset = frozenset(name for place, name in enumerate(names) if number >> place & 1)
+            if subset not in self.excluded and table.subset(self.configuration, subset, left) is not None:
+                return True
+        return False
+
+
+def shares(answer: Answer, count: int) -> tuple[float, ...] | None:
+    """The probabilities of options 1 to ``count``, normalised so that they sum to 1.
+
+    An option that the answer gives no probability has probability 0; what it gives to other numbers is dropped.
+
+    Returns:
+        One number for each option; None where the answer has no probabilities, or none above 0.
+
+    Raises:
+        InvalidAnswer: a probability is negative, or no finite number.
+    """
+    if answer.probabilities is None:
+        return None
+    found = [answer.probabilities.get(number, 0.0) for number in range(1, count + 1)]
+    total = math.fsum(found) if all(map(math.isfinite, found)) else math.inf
+    for number, value in enumerate(found, 1):
+        if not 0 <= value < math.inf:
+            raise InvalidAnswer(f"the probability of option {number} is given as {value}")
+    return tuple(value / total for value in found) if total else None
+
+
+def log_probability(entries: Iterable[Entry]) -> float | None:
+    """The logarithm of the probability of all answers in a journal: the sum over those that were asked.
+
+    None where one of them had no probability.
+    """
+    total = 0.0
+    for entry in entries:
+        if entry.asked:
+            if entry.probability is None:
+                return None
+            total += math.log(entry.probability) if entry.probability else -math.inf
+    return total

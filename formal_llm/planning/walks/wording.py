@@ -1,0 +1,317 @@
+"""Wording: how a question is put.
+
+The default follows the prompt of Formal-LLM (arXiv 2402.00798, appendix): the task, the progress so far written
+backwards from step n, what is to be got now, the numbered choices, and that only a number is wanted. Everything in it
+is a template that a task pack, or code, may replace.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from formal_llm.automata.models.cfg import CFG, members
+from formal_llm.errors import NotationError, did_you_mean
+from formal_llm.llms.question import Message
+from formal_llm.planning.plans.plan import Order, read_steps
+from formal_llm.planning.plans.tree import Node, is_nested, only_terminal
+from formal_llm.planning.walks.choices import Choice
+
+_PLACEHOLDER = re.compile(r"\{(\w*)\}")
+#: How a question ends that needs no colon after it.
+_ASKING = ("?", ":", "!", ".", "…", "？", "؟")
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+
+#: What :meth:`Wording.with_rules` adds to the system message.
+RULES = (
+    "A plan is made by answering one question after the other. Each question offers the choices that the rules allow "
+    "next. These are the rules, texts in quotes being the labels of the symbols before them:\n\n{rules}"
+)
+
+
+def fill(template: str, values: Mapping[str, object]) -> str:
+    """``template`` with each ``{name}`` replaced.
+
+    Raises:
+        ValueError: a name that is not in ``values``; the message lists those that are.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        if match[1] not in values:
+            raise ValueError(f"unknown placeholder {match[0]}; there are: {', '.join(f'{{{n}}}' for n in values)}")
+        return str(values[match[1]])
+
+    return _PLACEHOLDER.sub(value, template)
+
+
+@dataclass(frozen=True)
+class Wording:
+    """The templates of a question.
+
+    Attributes:
+        order: ``backward`` when a plan's word runs from its last step to its first, as in a prefix grammar.
+        conversation: False: each question stands alone; True: it comes after all earlier ones and their answers.
+        system: a system message; empty for none. May use ``{task}`` and ``{rules}``, the rules in their
+            notation. What is said here stays the same from question to question, so providers read it from
+            their prompt cache.
+        examples: few-shot examples, pairs of a question and its answer.
+        prompt: the question. May use ``{task}``, ``{progress}``, ``{target}``, ``{options}``, ``{instruction}``.
+        follow_up: a later question in a conversation; as ``prompt``, with ``{progress}`` only the steps since.
+        instruction, instruction_several: what an answer is, for one number and for several; may use ``{count}``.
+        target: what is to be got, for an argument of a tool; may use ``{label}``, ``{tool}``, ``{ordinal}``.
+        first_target: the same for the whole of a backward plan; may use ``{label}``.
+        next_target: the same in a forward plan, and where nothing is nested; may use ``{label}``.
+        tool_option: an option that begins with a tool; may use ``{label}``.
+        stop_option: the option to stop here.
+        step: a step in the progress; may use ``{text}``.
+        question_target: what is to be got where the automaton asks a question of its own (a decision of a flowchart);
+            may use ``{question}``.
+        decision: a decision in the progress; may use ``{question}`` and ``{answer}``. A question that ends like none
+            gets a colon.
+    """
+
+    order: Order = "backward"
+    conversation: bool = False
+    system: str = ""
+    examples: tuple[tuple[str, str], ...] = ()
+    prompt: str = (
+        "Task description: {task}\n\nCurrent progress:\n{progress}\n\n"
+        "To get {target}, we have the following choices:\n{options}\n\n{instruction}"
+    )
+    follow_up: str = "{progress}\n\nTo get {target}, we have the following choices:\n{options}\n\n{instruction}"
+    instruction: str = "Answer with the number of your choice, an integer from 1 to {count}, and nothing else."
+    instruction_several: str = (
+        "Answer with the numbers of all your choices, from 1 to {count}, separated by commas, and nothing else."
+    )
+    target: str = 'the {ordinal}input {label} of "{tool}"'
+    first_target: str = "the output {label}"
+    next_target: str = "the next part, {label}"
+    tool_option: str = 'the output of "{label}"'
+    stop_option: str = "nothing more: the plan is finished"
+    step: str = "{text};"
+    question_target: str = 'the answer to "{question}"'
+    decision: str = "{question} {answer};"
+
+    def __post_init__(self) -> None:
+        if self.order not in ("backward", "forward"):
+            raise ValueError(f"order is 'backward' or 'forward', not {self.order!r}")
+        object.__setattr__(self, "examples", tuple((str(q), str(a)) for q, a in self.examples))
+        blank = {"task": "", "progress": "", "target": "", "options": "", "instruction": ""}
+        for name, known in (
+            ("prompt", blank), ("follow_up", blank), ("system", {"task": "", "rules": ""}),
+            ("instruction", {"count": 1}), ("instruction_several", {"count": 1}),
+            ("target", {"label": "", "tool": "", "ordinal": ""}), ("first_target", {"label": ""}),
+            ("next_target", {"label": ""}), ("tool_option", {"label": ""}), ("step", {"text": ""}),
+            ("question_target", {"question": ""}), ("decision", {"question": "", "answer": ""}),
+        ):  # fmt: skip
+            try:
+                fill(getattr(self, name), known)
+            except ValueError as error:
+                raise ValueError(f"wording, {name}: {error}") from None
+
+    @classmethod
+    def default(cls, source: Any) -> Wording:
+        """The wording for rules that have none of their own.
+
+        A prefix grammar is written from its last step to its first; an automaton that comes from no grammar from the
+        first to the last.
+        """
+        while (inner := getattr(source, "automaton", None)) is not None:  # under limits, or in a table of choices
+            source = inner
+        return cls() if isinstance(source, CFG) or getattr(source, "cfg", None) is not None else cls(order="forward")
+
+    @classmethod
+    def from_mapping(cls, data: Mapping[str, Any], *, file: str | None = None) -> Wording:
+        """A wording from the keys of a TOML table; those left out keep their defaults.
+
+        Raises:
+            NotationError: an unknown key, or a value that does not fit.
+        """
+        known = [field.name for field in fields(cls)]
+        for key in data:
+            if key not in known:
+                near = did_you_mean(key, known)
+                raise NotationError(
+                    f"unknown key in a wording: {key}", file=file, suggestion=f"did you mean {near}?" if near else None
+                )
+        try:
+            return replace(cls(), **data)
+        except (TypeError, ValueError) as error:
+            raise NotationError(str(error), file=file) from None
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Wording:
+        """A wording from a TOML file."""
+        return cls.from_mapping(read_toml(path), file=str(path))
+
+    # -- the parts of a question --------------------------------------------------------------------------------
+
+    def ask(
+        self,
+        task: str,
+        tree: Node,
+        options: Sequence[str],
+        *,
+        several: bool,
+        shown: Node | None = None,
+        question: str = "",
+    ) -> str:
+        """The text of a question.
+
+        Args:
+            task: the description of the task.
+            tree: the tree of the plan so far.
+            options: the texts of the options.
+            several: whether several may be chosen.
+            shown: in a conversation the tree at the question before, whose steps were shown there; None when the
+                question stands alone.
+            question: the question that the automaton itself asks here; empty for none.
+        """
+        instruction = self.instruction_several if several else self.instruction
+        values = {
+            "task": task,
+            "progress": self.progress(tree, 0 if shown is None else len(self._chosen(shown))),
+            "target": fill(self.question_target, {"question": question}) if question else self.goal(tree),
+            "options": "\n".join(f"{number}: {text}" for number, text in enumerate(options, 1)),
+            "instruction": fill(instruction, {"count": len(options)}),
+        }
+        return fill(self.prompt if shown is None else self.follow_up, values)
+
+    def before(
+        self, earlier: Iterable[tuple[str, str]], task: str = "", rules: Callable[[], str] = str
+    ) -> tuple[Message, ...]:
+        """The messages before a question: system, examples, and in a conversation the earlier questions and answers.
+
+        Args:
+            earlier: the earlier questions of a conversation, each with its answer.
+            task: the description of the task.
+            rules: makes the text of the rules; called where the system message shows them.
+        """
+        system = self.system
+        if "{" in system:
+            system = fill(system, {"task": task, "rules": rules() if "{rules}" in system else ""})
+        pairs = [*self.examples, *earlier]
+        talk = [Message(role, text) for pair in pairs for role, text in zip(("user", "assistant"), pair, strict=True)]
+        return (*([Message("system", system)] if system else []), *talk)
+
+    def with_rules(self) -> Wording:
+        """The same wording with the automaton's rules at the end of the system message."""
+        if "{rules}" in self.system:
+            return self
+        return replace(self, system=f"{self.system}\n\n{RULES}" if self.system else RULES)
+
+    def progress(self, tree: Node, skip: int = 0) -> str:
+        """The steps so far, in the order in which they were chosen, and the one to choose now."""
+        lines = self._chosen(tree)
+        return "\n".join([*lines[skip:], f"{self._step_name(len(read_steps(tree, self.order)))}: ?"])
+
+    def _step_name(self, place: int) -> str:
+        if self.order == "forward":
+            return f"Step {place + 1}"
+        return f"Step n-{place}" if place else "Step n"
+
+    def _chosen(self, tree: Node) -> list[str]:
+        """The lines of the progress: the steps so far, numbered, and the decisions between them."""
+        steps = read_steps(tree, self.order)
+        if self.order == "backward":
+            steps = steps[::-1]
+        lines = [f"{self._step_name(n)}: {fill(self.step, {'text': step.text})}" for n, step in enumerate(steps)]
+        if tree.symbol != "plan" or all(node.question is None for node in tree.children):
+            return lines
+        # Decisions are made in flat trees only, where every other node is a step.
+        numbered = iter(lines)
+        return [next(numbered) if node.question is None else self._decided(node) for node in tree.children]
+
+    def _decided(self, node: Node) -> str:
+        question = node.question or ""
+        colon = "" if question.endswith(_ASKING) else ":"
+        return fill(self.decision, {"question": f"{question}{colon}", "answer": node.text or node.label})
+
+    def goal(self, tree: Node) -> str:
+        """What is to be got now: the leftmost symbol whose production is not chosen yet."""
+        path = _path_to_open(tree)
+        if path is None:
+            return fill(self.next_target, {"label": "a step"}) if tree.symbol == "plan" else "the rest"
+        node = path[-1]
+        while len(path) > 1 and len(path[-2].children) == 1:
+            path.pop()  # a renaming: what is wanted is what stands above it
+        if len(path) == 1 and self.order == "backward":
+            return fill(self.first_target, {"label": node.label})
+        if self.order == "forward" or not is_nested(tree):
+            return fill(self.next_target, {"label": node.label})
+        parent, child = path[-2], path[-1]
+        tool = only_terminal(parent.children[0])
+        if tool is None or child is parent.children[0]:
+            return fill(self.next_target, {"label": node.label})
+        alike = [sibling for sibling in parent.children[1:] if sibling.label == child.label]
+        place = next(number for number, sibling in enumerate(alike) if sibling is child)
+        ordinal = f"{_ORDINALS[place]} " if 1 < len(alike) <= len(_ORDINALS) else ""
+        return fill(self.target, {"label": child.label, "tool": tool.label, "ordinal": ordinal})
+
+    def option(self, choice: Choice, automaton: Any) -> str:
+        """The text of an option."""
+        if not choice.moves:
+            return self.stop_option
+        first = choice.moves[0]
+        if first.text:
+            return str(first.text)
+        label = automaton.label
+        if first.production is None:
+            return str(label(choice.reads[0])) if choice.reads else f"go on to {first.target}"
+        body = first.production.body
+        if not body:
+            return "nothing"
+        nested = self.order == "backward" and len(body) > 1 and bool(choice.reads) and members(body[0]) is None
+        if nested:
+            return fill(self.tool_option, {"label": label(choice.reads[0])})
+        if choice.reads and members(body[0]) is None:
+            return ", ".join([label(choice.reads[0]), *map(label, body[1:])])
+        return ", ".join(map(label, body))
+
+    def options(self, choices: Sequence[Choice], automaton: Any) -> tuple[str, ...]:
+        """The texts of the options; where two would read the same, what distinguishes them is added."""
+        plain = [self.option(choice, automaton) for choice in choices]
+        texts = list(plain)
+        for number, choice in enumerate(choices):
+            if plain.count(plain[number]) > 1 and choice.moves and choice.moves[0].production is not None:
+                rest = choice.moves[0].production.body[1:]
+                texts[number] += f" from {' and '.join(map(automaton.label, rest))}" if rest else " alone"
+        alike = {text for text in texts if texts.count(text) > 1}
+        for number, text in enumerate(texts):
+            if text in alike:
+                # Equal labels for different symbols: the names are all that is left to tell them apart.
+                names = [*choices[number].reads] or [str(move) for move in choices[number].moves[:1]]
+                texts[number] = f"{text} [{', '.join(names)}]"
+        return tuple(texts)
+
+
+def _path_to_open(tree: Node) -> list[Node] | None:
+    """The nodes from the root to the leftmost open one."""
+    path: list[Node] = []
+    todo: list[tuple[Node, int]] = [(tree, 0)]
+    while todo:
+        node, depth = todo.pop()
+        del path[depth:]
+        path.append(node)
+        if node.open:
+            return path
+        todo.extend((child, depth + 1) for child in reversed(node.children))
+    return None
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The table of a TOML file.
+
+    Raises:
+        NotationError: the file is missing or is no TOML.
+    """
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise NotationError(f"the file cannot be read: {error.strerror}", file=str(path)) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise NotationError(f"this is not TOML: {error}", file=str(path)) from None

@@ -1,0 +1,1 @@
+"""The tests mirror formal_llm/ file by file."""
