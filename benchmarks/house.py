@@ -88,7 +88,7 @@ def circles(edges: set[tuple[str, str]]) -> list[list[str]]:
 
 
 def signatures(root: Path = ROOT) -> list[Signature]:
-    """The public functions and methods of the library, those that begin with an underscore (but ``__init__``) left out."""
+    """The public functions and methods of the library: none that begin with an underscore, but ``__init__``."""
     return [
         found
         for module, path in modules(root).items()
@@ -114,16 +114,6 @@ def _signatures_of(module: str, body: list[ast.stmt], inside: str) -> Iterator[S
                 for part in ast.walk(annotation)
             )
             yield Signature(module, node.lineno, inside + node.name, has_any)
-
-
-def room(module: str) -> str:
-    """The room of a module: the package it lies in."""
-    return module if modules_are_packages(module) else module.rpartition(".")[0]
-
-
-def modules_are_packages(module: str) -> bool:
-    """Whether a dotted name is a package."""
-    return (ROOT / module.replace(".", "/")).is_dir()
 
 
 def main() -> None:
@@ -160,8 +150,8 @@ def main() -> None:
     packages: dict[str, set[str]] = {}
     for module in known:
         packages.setdefault(".".join(module.split(".")[:2]), set()).add(module)
-    for name, inside in packages.items():
-        row(name, inside)
+    for name, members in packages.items():
+        row(name, members)
     row("all", set(known))
     console.print(table)
     files = {(e.source, e.target) for e in edges}

@@ -217,6 +217,6 @@ def test_the_identity_tells_settings_and_no_secrets(adapter: Adapter, made: Made
 
 
 def test_no_sdk_is_imported_before_it_is_needed() -> None:
-    modules = ", ".join(f"formal_llm.llms.{adapter.module}" for adapter in ADAPTERS)
+    modules = ", ".join(f"formal_llm.llms.hosted.{adapter.module}" for adapter in ADAPTERS)
     code = f"import sys, {modules}; assert not {{'openai', 'anthropic', 'httpx', 'httpx2'}} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
