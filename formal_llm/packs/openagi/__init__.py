@@ -8,5 +8,5 @@
   :mod:`~formal_llm.packs.openagi.scores.neural`: those that need a model.
 - :mod:`~formal_llm.packs.openagi.scores.judging`: what a plan is worth on task data;
   :mod:`~formal_llm.packs.openagi.references`: which tools a task's sentence calls for.
-- :mod:`~formal_llm.packs.openagi.benchmark.benchmark`: models and methods side by side.
+- :mod:`~formal_llm.packs.openagi.benchmark.run`: models and methods side by side.
 """

@@ -5,7 +5,8 @@
   list of tools, and nothing sees to it that they fit together: the paper's baseline of forced names without automaton.
 - ``formal``: the planner, which asks only for what can still become a valid plan.
 
-A method makes an :class:`Attempt` for each :class:`Job`; whether it is valid is verified afterwards, and alike for all.
+A method makes an :class:`Attempt` for each :class:`PlanJob`; whether it is valid is verified afterwards, and alike for
+all.
 """
 
 from __future__ import annotations
@@ -19,10 +20,9 @@ from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.generation import Generated, Messages, TextLLM
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Question
+from formal_llm.packs.openagi.benchmark.attempts import Assignment, Attempt, PlanJob
 from formal_llm.packs.openagi.benchmark.forced import force
 from formal_llm.packs.openagi.benchmark.reading import ToolText, read_steps
-from formal_llm.packs.openagi.benchmark.setting import Attempt, Job, Setting
-from formal_llm.packs.openagi.benchmark.threads import Note, many_for, threaded
 from formal_llm.planning.drivers.batch import Outcome
 
 Method: TypeAlias = Literal["zero", "few", "constrained", "formal"]
@@ -36,23 +36,14 @@ def why_not(method: Method, llm: LLM) -> str:
     return ""
 
 
-def make(method: Method, llm: LLM, jobs: Sequence[Job], setting: Setting, note: Note, concurrency: int | None) -> None:
-    """Make an attempt for each job.
-
-    Args:
-        method: the method.
-        llm: who answers.
-        jobs: the jobs.
-        setting: what all methods share.
-        note: called in this thread with what became of each job, as it comes; what it raises ends the run.
-        concurrency: how many jobs are under way at most; as suits the LLM where left out.
-    """
+def make(method: Method, assigned: Assignment) -> None:
+    """Make an attempt for each job."""
     if method == "formal":
-        _formal(llm, jobs, setting, note, concurrency)
+        _formal(assigned)
     elif method == "constrained":
-        force(llm, jobs, setting, note, concurrency)
+        force(assigned)
     else:
-        _written(method, llm, jobs, setting, note, concurrency)
+        _written(method, assigned)
 
 
 # -- free text ---------------------------------------------------------------------------------------------------------
@@ -101,32 +92,36 @@ def writer(llm: LLM, tools: Sequence[ToolText]) -> TextLLM | None:
     return ChanceWriter(inner, tools) if isinstance(inner, RandomLLM) else None
 
 
-def _written(
-    method: Literal["zero", "few"], llm: LLM, jobs: Sequence[Job], setting: Setting, note: Note, concurrency: int | None
-) -> None:
-    who = writer(llm, setting.tools)
+def _written(method: Literal["zero", "few"], assigned: Assignment) -> None:
+    conditions = assigned.conditions
+    who = writer(assigned.llm, conditions.tools)
     if who is None:
         raise TypeError("this LLM writes no free text")
 
-    def write(job: Job) -> Generated:
-        prompt = setting.prompt(method, job.task)
-        return who.generate(prompt, max_tokens=setting.max_tokens, stop=("Problem:",), temperature=setting.temperature)
+    def write(job: PlanJob) -> Generated:
+        return who.generate(
+            conditions.prompt(method, job.task),
+            max_tokens=conditions.max_tokens,
+            stop=("Problem:",),
+            temperature=conditions.temperature,
+        )
 
-    for job, written in threaded(write, jobs, many_for(llm, concurrency)):
+    for job, written in assigned.each(write):
         if isinstance(written, Exception):
-            note(job, written)
+            assigned.note(job, written)
             continue
         steps = read_steps(written.text)
         # Matched here, in one thread: an encoder is not for many.
-        chain = [name for name in setting.matcher.match(steps) if name is not None]
-        note(job, Attempt(setting.word(chain), tuple(steps), 1, written.usage, written.text))
+        chain = [name for name in conditions.matcher.match(steps) if name is not None]
+        assigned.note(job, Attempt(conditions.word(chain), tuple(steps), 1, written.usage, written.text))
 
 
 # -- ours --------------------------------------------------------------------------------------------------------------
 
 
-def _formal(llm: LLM, jobs: Sequence[Job], setting: Setting, note: Note, concurrency: int | None) -> None:
-    planner = setting.pack.planner(llm, tries=setting.tries)
+def _formal(assigned: Assignment) -> None:
+    conditions = assigned.conditions
+    planner = conditions.pack.planner(assigned.llm, tries=conditions.tries)
 
     def on_outcome(outcome: Outcome) -> None:
         used = outcome.usage
@@ -138,6 +133,7 @@ def _formal(llm: LLM, jobs: Sequence[Job], setting: Setting, note: Note, concurr
         else:
             assert outcome.error is not None
             made = outcome.error
-        note(jobs[outcome.index], made)
+        assigned.note(assigned.jobs[outcome.index], made)
 
-    planner.plan_all([setting.tasks[job.task] for job in jobs], concurrency=concurrency, on_outcome=on_outcome)
+    tasks = [conditions.tasks[job.task] for job in assigned.jobs]
+    planner.plan_all(tasks, concurrency=assigned.concurrency, on_outcome=on_outcome)

@@ -14,11 +14,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from PIL import Image
 
 from formal_llm.packs.openagi.data.degradation import DEGRADATIONS, Degradation, cloze
 from formal_llm.packs.openagi.data.samples import tasks_in
-from formal_llm.packs.openagi.data.sources import Picture, opinions, passages, pictures
+from formal_llm.packs.openagi.data.sources import Photograph, opinions, passages, pictures
 from formal_llm.planning import Task, TaskPack
 
 INDEX = "index.json"
@@ -163,8 +164,6 @@ def _samples_of(pack: TaskPack, number: int, task: Task, count: int, seed: int, 
 
 def _from_picture(wanted: _Wanted, task: Task, place: int, seed: int, side: int, rng: random.Random) -> _Made:
     """A degraded picture, with a question where the task has one."""
-    import numpy as np
-
     picture, image, box = _view(place, seed, side, colours="grayscale" in wanted.degradations)
     # Drawn by the number of the sample: the same picture is as blurry and as noisy in all tasks.
     degradation = Degradation.drawn(wanted.degradations, random.Random(f"{seed} {place}"))
@@ -205,7 +204,7 @@ def _from_text(wanted: _Wanted, task: Task, place: int, rng: random.Random) -> _
     return _Made({"text": text}, {"labels": said[wanted.language]}, {"text": place % len(opinions())})
 
 
-def _view(place: int, seed: int, side: int, *, colours: bool) -> tuple[Picture, Image.Image, list[int]]:
+def _view(place: int, seed: int, side: int, *, colours: bool) -> tuple[Photograph, Image.Image, list[int]]:
     """The picture of a sample, scaled: each picture whole at first, then parts of four fifths of it and more.
 
     Args:

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from formal_llm.packs.openagi.classical.pixels import Pixels
+from formal_llm.packs.openagi.data.pixels import Pixels
 from formal_llm.packs.openagi.experts.expert import Expert, batches, seen
-from formal_llm.packs.openagi.experts.loading import Parts
+from formal_llm.packs.openagi.experts.loading import LoadedModel
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -38,14 +38,14 @@ class TextToImage(Expert):
         {"steps": 50, "guidance": 7.5, "width": 0, "height": 0, "seed": 0}
     )
 
-    def load(self) -> Parts:
+    def load(self) -> LoadedModel:
         """The pipeline, with the safety checker that the checkpoint has."""
-        return Parts(self.source.pipeline("StableDiffusionPipeline"))
+        return LoadedModel(self.source.pipeline("StableDiffusionPipeline"))
 
-    def run(self, parts: Parts, *columns: Sequence[str]) -> list[Image.Image]:
+    def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[Image.Image]:
         """A picture for each text; of a long text the beginning counts (77 tokens)."""
         texts = list(columns[0])
-        drawn = parts.model(
+        drawn = loaded.model(
             texts,
             num_inference_steps=self.settings["steps"],
             guidance_scale=self.settings["guidance"],
@@ -84,18 +84,18 @@ class PictureEditing(Expert):
         }
     )
 
-    def load(self) -> Parts:
+    def load(self) -> LoadedModel:
         """The pipeline, with the safety checker that the checkpoint has."""
-        return Parts(self.source.pipeline("StableDiffusionInstructPix2PixPipeline"))
+        return LoadedModel(self.source.pipeline("StableDiffusionInstructPix2PixPipeline"))
 
-    def run(self, parts: Parts, *columns: Sequence[Image.Image]) -> list[Image.Image]:
+    def run(self, loaded: LoadedModel, *columns: Sequence[Image.Image]) -> list[Image.Image]:
         """Each picture, changed; of the size that it had."""
         small = [self._small(seen(image)) for image in columns[0]]
         results: dict[int, Image.Image] = {}
         for size in dict.fromkeys(picture.size for picture in small):
             places = [place for place, picture in enumerate(small) if picture.size == size]
             for some in batches(places, self.batch):
-                drawn = parts.model(
+                drawn = loaded.model(
                     [self.settings["instruction"]] * len(some),
                     image=[small[place] for place in some],
                     num_inference_steps=self.settings["steps"],

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from formal_llm.packs.openagi.classical.pixels import Pixels, picture_of
-from formal_llm.packs.openagi.experts.loading import Parts, Source
+from formal_llm.packs.openagi.data.pixels import Pixels, picture_of
+from formal_llm.packs.openagi.experts.loading import LoadedModel, ModelSource
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -37,7 +37,7 @@ class Expert(ABC):
 
     def __init__(
         self,
-        source: Source,
+        source: ModelSource,
         settings: Mapping[str, Any] | None = None,
         *,
         batch: int = 1,
@@ -49,7 +49,7 @@ class Expert(ABC):
         self.generation = dict(generation or {})
 
     @abstractmethod
-    def load(self) -> Parts:
+    def load(self) -> LoadedModel:
         """The model on the CPU. It depends on the source alone, not on the settings.
 
         Raises:
@@ -57,11 +57,11 @@ class Expert(ABC):
         """
 
     @abstractmethod
-    def run(self, parts: Parts, *columns: Sequence[Any]) -> list[Any]:
+    def run(self, loaded: LoadedModel, *columns: Sequence[Any]) -> list[Any]:
         """What the model makes of some inputs, at most ``batch``.
 
         Args:
-            parts: the model, where it shall run.
+            loaded: the model, where it shall run.
             *columns: the values of each input, all of one length.
         """
 
@@ -115,9 +115,10 @@ def each_alike(
     return results
 
 
-def on(parts: Parts, tensors: Mapping[str, Any]) -> dict[str, Any]:
+def on(loaded: LoadedModel, tensors: Mapping[str, Any]) -> dict[str, Any]:
     """The tensors where the model is; numbers with a point as the model has them."""
-    dtype = parts.model.dtype
+    dtype = loaded.model.dtype
     return {
-        name: tensor.to(parts.device, dtype if tensor.is_floating_point() else None) for name, tensor in tensors.items()
+        name: tensor.to(loaded.device, dtype if tensor.is_floating_point() else None)
+        for name, tensor in tensors.items()
     }

@@ -27,7 +27,7 @@ _UNUSED = ("pooler", "position_ids")
 
 
 @dataclass(frozen=True)
-class Source:
+class ModelSource:
     """A checkpoint, and how it is to be read.
 
     Attributes:
@@ -243,7 +243,7 @@ class Source:
 
 
 @dataclass
-class Parts:
+class LoadedModel:
     """A model that was loaded, with what it needs beside it.
 
     Attributes:
@@ -297,7 +297,7 @@ def pick_device(device: str | None) -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def download(source: Source) -> str:
+def download(source: ModelSource) -> str:
     """The command that brings a checkpoint of the hub to this machine."""
     return f"hf download {source.checkpoint}" + (f" --revision {source.revision}" if source.revision else "")
 

@@ -15,7 +15,7 @@ from typing import Any
 from PIL import Image
 
 from formal_llm.errors import CheckpointError, MissingDependency, ResourceNotFound
-from formal_llm.packs.openagi.scores.scores import Score
+from formal_llm.packs.openagi.scores.score import Score
 
 #: The checkpoints that are taken where nobody says: those that torchmetrics and the ViT paper's authors name.
 CLIP_CHECKPOINT = "openai/clip-vit-large-patch14"
@@ -61,7 +61,7 @@ class NeuralScore(Score):
         return {"score": self.name, "checkpoint": self.checkpoint}
 
     def prepare(self) -> None:
-        """As :meth:`~formal_llm.packs.openagi.scores.scores.Score.prepare`."""
+        """As :meth:`~formal_llm.packs.openagi.scores.score.Score.prepare`."""
         if self._model is None:
             self._model = self._load()
 
@@ -161,7 +161,7 @@ class ViTSimilarity(NeuralScore):
     """ViT similarity: the cosine of the class tokens that a vision transformer makes of two pictures, from 0 to 1.
 
     It asks whether the same thing is to be seen, not whether the pixels agree: for those see
-    :class:`~formal_llm.packs.openagi.scores.scores.SSIM`. The original benchmark's code used a distance in its place.
+    :class:`~formal_llm.packs.openagi.scores.images.SSIM`. The original benchmark's code used a distance in its place.
     """
 
     name = "vit"

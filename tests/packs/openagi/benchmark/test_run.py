@@ -15,7 +15,7 @@ from formal_llm.errors import Cancelled, NoValidPlan, ProviderError, ResultsErro
 from formal_llm.llms import RecordingLLM, resolve
 from formal_llm.llms.generation import Generated, Messages
 from formal_llm.llms.question import TokenUsage
-from formal_llm.packs.openagi.benchmark.benchmark import Benchmark, Step
+from formal_llm.packs.openagi.benchmark.run import Benchmark, RunProgress
 from formal_llm.packs.openagi.benchmark.methods import METHODS, ChanceWriter
 from formal_llm.packs.openagi.benchmark.reading import LexicalMatcher, tool_texts
 from formal_llm.packs.openagi.benchmark.records import PlanKey, Records
@@ -88,7 +88,7 @@ def made(data: Path, cache: Path) -> Any:
 
 def test_all_methods_with_chance(made: Any, tmp_path: Path) -> None:
     bench = made()
-    steps: list[Step] = []
+    steps: list[RunProgress] = []
     with Records(tmp_path, bench.identity) as records:
         bench.run({"test:random": RandomLLM(3)}, METHODS, records, on_step=steps.append)
         rows = records.joined()
@@ -238,7 +238,7 @@ def test_a_run_that_was_stopped_goes_on(after: int, made: Any, tmp_path: Path) -
         expected = records.joined()
     count = 0
 
-    def stop(step: Step) -> None:
+    def stop(step: RunProgress) -> None:
         nonlocal count
         count += 1
         if count > after:
@@ -250,7 +250,7 @@ def test_a_run_that_was_stopped_goes_on(after: int, made: Any, tmp_path: Path) -
     for name in ("plans.jsonl", "scores.jsonl"):
         with (tmp_path / "stopped" / name).open("ab") as file:
             file.write(b'{"llm": "bui')
-    again: list[Step] = []
+    again: list[RunProgress] = []
     with Records(tmp_path / "stopped", bench.identity) as records:
         there = len(records.plans) + len(records.scores)
         assert there >= after

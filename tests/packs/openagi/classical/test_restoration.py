@@ -13,7 +13,7 @@ from formal_llm.packs.openagi.classical import pixels, restoration
 from formal_llm.packs.openagi.classical.restoration import blur_width, deblurring, denoising, super_resolution
 from formal_llm.packs.openagi.data.degradation import Degradation
 from formal_llm.packs.openagi.scores.scores import PSNR, SSIM
-from tests.packs.any_images import images, photograph
+from tests.packs.openagi.any_images import images, photograph
 
 SHARP = ["astronaut", "coffee", "camera"]
 TRIALS = [

@@ -8,7 +8,7 @@ import pytest
 
 from formal_llm import NotationError, RandomLLM, Task, TaskPack
 from formal_llm.packs.openagi.references import (
-    References,
+    ToolReferences,
     openagi_exact_reward,
     openagi_reward,
     references,
@@ -97,11 +97,11 @@ def test_references_of_ones_own() -> None:
         "words": {"hot": "oven"},
         "questions": [{"words": "cold", "given": "ice", "tool": "ice_box"}, {"words": "cold", "tool": "fridge"}],
     }
-    own = References.from_mapping(data)
+    own = ToolReferences.from_mapping(data)
     assert own.tools(Task("hot and cold", inputs=("ice",))) == {"oven", "ice_box"}
     assert own.tools(Task("hot and cold")) == {"oven", "fridge"}
     assert own.version != references().version
-    assert References.from_mapping({**data, "words": {"hot": "stove"}}).version != own.version
+    assert ToolReferences.from_mapping({**data, "words": {"hot": "stove"}}).version != own.version
 
 
 @pytest.mark.parametrize(
@@ -117,5 +117,5 @@ def test_references_of_ones_own() -> None:
 )
 def test_references_that_are_none(data: Any, match: str) -> None:
     with pytest.raises(NotationError, match=match) as caught:
-        References.from_mapping(data, file="references.toml")
+        ToolReferences.from_mapping(data, file="references.toml")
     assert caught.value.file == "references.toml"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from tests.packs.any_images import photograph
+from tests.packs.openagi.any_images import photograph
 
 if not all(importlib.util.find_spec(name) for name in ("torch", "transformers")):
     pytest.skip("torch and transformers are not installed", allow_module_level=True)

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from formal_llm.packs.openagi.classical.pixels import Pixels, noise_level
+from formal_llm.packs.openagi.data.pixels import Pixels, noise_level
 from formal_llm.packs.openagi.classical.restoration import blur_width
 from formal_llm.packs.openagi.data.degradation import DEGRADATIONS, MASK, Degradation, cloze
 from formal_llm.packs.openagi.scores.scores import PSNR
-from tests.packs.any_images import photograph
+from tests.packs.openagi.any_images import photograph
 
 
 def apply(degradation: Degradation, image: Image.Image) -> Image.Image:

@@ -19,7 +19,7 @@ from formal_llm.errors import CheckpointError, MissingDependency, ToolkitError
 from formal_llm.packs.openagi.experts.toolkit import ExpertToolkit, experts
 from formal_llm.packs.openagi.toolkits import TOOLKITS
 from formal_llm.tools import Executor
-from tests.packs import tiny_experts
+from tests.packs.openagi.experts import tiny_experts
 
 PACK = TaskPack.load("openagi")
 KINDS = PACK.data["kinds"]

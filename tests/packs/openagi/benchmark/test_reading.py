@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import TaskPack
-from formal_llm.packs.openagi.benchmark.benchmark import read_examples
+from formal_llm.packs.openagi.benchmark.run import read_examples
 from formal_llm.packs.openagi.benchmark.reading import (
     LexicalMatcher,
     Matcher,

@@ -8,16 +8,14 @@ white.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Values = NDArray[np.float32]
-
+#: Numbers of pixels: height x width x channels, or height x width.
+Floats: TypeAlias = NDArray[np.float32]
 #: A picture of more pixels is refused: working on it would take gigabytes. Pictures of most cameras are within.
 MOST_PIXELS = 40_000_000
 
@@ -31,7 +29,7 @@ class Pixels:
         alpha: how opaque each pixel is, where the picture says so.
     """
 
-    values: Values
+    values: Floats
     alpha: Image.Image | None = None
 
     @classmethod
@@ -41,8 +39,6 @@ class Pixels:
         Raises:
             ValueError: it has no pixels, or more than ``MOST_PIXELS``.
         """
-        import numpy as np
-
         check_size(image.width, image.height)
         image = ImageOps.exif_transpose(image)
         if image.mode.startswith(("I", "F")):
@@ -57,15 +53,13 @@ class Pixels:
         return cls(values[..., None] if gray else values, alpha)
 
     @property
-    def luminance(self) -> NDArray[np.float32]:
+    def luminance(self) -> Floats:
         """Height x width: how bright each pixel looks (ITU-R BT.601, as Pillow weighs it)."""
-        import numpy as np
-
         if self.values.shape[2] == 1:
             return self.values[..., 0]
         return self.values @ np.array([0.299, 0.587, 0.114], dtype=np.float32)
 
-    def image(self, values: NDArray[Any]) -> Image.Image:
+    def image(self, values: NDArray[np.floating]) -> Image.Image:
         """The picture of new values; the transparency follows their size.
 
         Args:
@@ -77,18 +71,14 @@ class Pixels:
         return picture
 
 
-def picture_of(values: NDArray[Any]) -> Image.Image:
+def picture_of(values: NDArray[np.floating]) -> Image.Image:
     """The picture of an array of height x width x channels from 0 to 1."""
-    import numpy as np
-
     whole = np.rint(np.clip(values, 0, 1) * 255).astype(np.uint8)
     return Image.fromarray(whole[..., 0] if whole.shape[2] == 1 else whole)
 
 
-def resized(values: Values, width: int, height: int, filter_: Image.Resampling) -> Values:
+def resized(values: Floats, width: int, height: int, filter_: Image.Resampling) -> Floats:
     """The values at another size, each channel by Pillow's filter and without rounding to eight bits."""
-    import numpy as np
-
     channels = [Image.fromarray(values[..., c]).resize((width, height), filter_) for c in range(values.shape[2])]
     return np.stack([np.asarray(channel, dtype=np.float32) for channel in channels], axis=-1)
 
@@ -103,14 +93,12 @@ def check_size(width: int, height: int) -> None:
         )
 
 
-def noise_level(values: Values) -> float:
+def noise_level(values: Floats) -> float:
     """The standard deviation of the noise, by the median of the finest diagonal details (Donoho and Johnstone 1994).
 
     Each block of 2 x 2 pixels has one diagonal difference. Where the picture is smooth it is noise alone, and that is
     most places. Differences of exactly 0 are left out: they are where the picture is cut off at black or white.
     """
-    import numpy as np
-
     height, width = values.shape[0] // 2 * 2, values.shape[1] // 2 * 2
     even = values[:height, :width]
     details = (even[::2, ::2] - even[1::2, ::2] - even[::2, 1::2] + even[1::2, 1::2]) / 2
@@ -118,19 +106,17 @@ def noise_level(values: Values) -> float:
     return float(np.median(details)) / 0.6745 if details.size else 0.0
 
 
-def _unit(values: NDArray[np.float32], mode: str) -> NDArray[np.float32]:
+def _unit(values: Floats, mode: str) -> Floats:
     """Whole numbers of 16 or 32 bits, or floating-point numbers, on the scale from 0 to 1.
 
     The two wide modes do not say what white is: 1, 255 or 65535, the least of these that is not below the brightest
     pixel, and else the brightest pixel itself.
     """
-    import numpy as np
-
     values = np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
     if mode.startswith("I;16"):
         return values / np.float32(65535)
     brightest = float(values.max())
     scales = (1.0, 255.0, 65535.0) if mode == "F" else (255.0, 65535.0)
     white = next((scale for scale in scales if brightest <= scale), brightest)
-    clipped: NDArray[np.float32] = np.clip(values / np.float32(white), 0, 1)
+    clipped: Floats = np.clip(values / np.float32(white), 0, 1)
     return clipped

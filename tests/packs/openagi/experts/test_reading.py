@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from formal_llm.packs.openagi.classical.ngrams import GAP
 from formal_llm.packs.openagi.experts.reading import ExtractiveAnswer
 from formal_llm.packs.openagi.experts.toolkit import ExpertToolkit, experts
-from tests.packs import tiny_experts
+from tests.packs.openagi.experts import tiny_experts
 
 NAMES = ["sentiment", "fill_mask", "question_answering", "text_generation", "summarization", "translation"]
 
@@ -196,7 +196,7 @@ def test_each_sentence_is_translated_by_itself(kit: ExpertToolkit) -> None:
 
 
 def test_no_token_type_ids() -> None:
-    from formal_llm.packs.openagi.experts.loading import Parts
+    from formal_llm.packs.openagi.experts.loading import LoadedModel
     from formal_llm.packs.openagi.experts.text import longest, read
 
     class Tokenizer:
@@ -210,7 +210,7 @@ def test_no_token_type_ids() -> None:
     class Model:
         config = None
 
-    parts = Parts(Model(), Tokenizer())
+    parts = LoadedModel(Model(), Tokenizer())
     assert longest(parts) == 512
     assert set(read(parts, ["a"], less=12)) == {"input_ids", "attention_mask"}
 

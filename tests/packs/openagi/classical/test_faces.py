@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from PIL import Image
 
 from formal_llm.packs.openagi.classical.faces import detection, find_faces
-from tests.packs.any_images import images, photograph
+from tests.packs.openagi.any_images import images, photograph
 
 
 @pytest.mark.parametrize(

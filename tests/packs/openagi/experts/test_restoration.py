@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from formal_llm.errors import CheckpointError
-from formal_llm.packs.openagi.classical.tiling import Tiling
-from formal_llm.packs.openagi.experts.loading import Parts, Source
+from formal_llm.packs.openagi.experts.tiling import Tiling
+from formal_llm.packs.openagi.experts.loading import LoadedModel, ModelSource
 from formal_llm.packs.openagi.experts.restoration import Restoration, RestormerRestoration, Swin2SR, padded
 from formal_llm.packs.openagi.experts.restormer import Restormer, Shape, convert_restormer, read_restormer
-from tests.packs import tiny_experts
-from tests.packs.any_images import images
+from tests.packs.openagi.experts import tiny_experts
+from tests.packs.openagi.any_images import images
 
 
 @pytest.fixture(scope="module")
@@ -84,16 +84,16 @@ def test_padding(height: int, width: int, channels: int, multiple: int) -> None:
 class Doubled(Restoration):
     """A network that repeats pixels: pieces, batches and sizes must not show."""
 
-    def load(self) -> Parts:
-        return Parts(torch.nn.Identity())
+    def load(self) -> LoadedModel:
+        return LoadedModel(torch.nn.Identity())
 
-    def scale(self, parts: Parts) -> int:
+    def scale(self, parts: LoadedModel) -> int:
         return 2
 
-    def multiple(self, parts: Parts) -> int:
+    def multiple(self, parts: LoadedModel) -> int:
         return 4
 
-    def restored(self, parts: Parts, pixels: Any) -> Any:
+    def restored(self, parts: LoadedModel, pixels: Any) -> Any:
         return torch.nn.functional.interpolate(pixels, scale_factor=2.0, mode="nearest")
 
 
@@ -104,8 +104,8 @@ class NoModel:
 @settings(suppress_health_check=list(HealthCheck))
 @given(st.lists(images(), min_size=1, max_size=4), st.integers(1, 30), st.booleans(), st.integers(1, 3))
 def test_any_pictures(pictures: list[Image.Image], tile: int, keep: bool, batch: int) -> None:
-    expert = Doubled(Source("x", "a/b"), {"tile": tile, "overlap": tile // 3, "keep_size": keep}, batch=batch)
-    results = expert.run(Parts(NoModel()), pictures)
+    expert = Doubled(ModelSource("x", "a/b"), {"tile": tile, "overlap": tile // 3, "keep_size": keep}, batch=batch)
+    results = expert.run(LoadedModel(NoModel()), pictures)
     for picture, result in zip(pictures, results, strict=True):
         assert result.size == (picture.size if keep else (2 * picture.width, 2 * picture.height))
         assert result.mode in ("L", "LA", "RGB", "RGBA")
@@ -119,7 +119,7 @@ def test_any_pictures(pictures: list[Image.Image], tile: int, keep: bool, batch:
 def test_a_picture_that_fits_is_what_the_model_makes_of_it(places: dict[str, Path]) -> None:
     from transformers import Swin2SRForImageSuperResolution
 
-    expert = Swin2SR(Source("super_resolution", str(places["x2"])), {"tile": 64})
+    expert = Swin2SR(ModelSource("super_resolution", str(places["x2"])), {"tile": 64})
     parts, image = expert.load(), photo(24, 16)
     model = Swin2SRForImageSuperResolution.from_pretrained(places["x2"])
     pixels = torch.from_numpy(np.asarray(image).astype(np.float32) / 255).permute(2, 0, 1)[None]
@@ -130,7 +130,7 @@ def test_a_picture_that_fits_is_what_the_model_makes_of_it(places: dict[str, Pat
 
 
 def test_a_large_picture_goes_through_in_pieces(places: dict[str, Path]) -> None:
-    source = Source("super_resolution", str(places["x2"]))
+    source = ModelSource("super_resolution", str(places["x2"]))
     whole, small = Swin2SR(source, {"tile": 100}), Swin2SR(source, {"tile": 24, "overlap": 8}, batch=5)
     parts, image = whole.load(), photo(61, 40)
     sizes: list[tuple[int, ...]] = []
@@ -146,7 +146,7 @@ def test_a_large_picture_goes_through_in_pieces(places: dict[str, Path]) -> None
 
 
 def test_four_times_and_back(places: dict[str, Path]) -> None:
-    expert = Swin2SR(Source("denoising", str(places["x4"])), {"keep_size": True, "tile": 64})
+    expert = Swin2SR(ModelSource("denoising", str(places["x4"])), {"keep_size": True, "tile": 64})
     parts = expert.load()
     assert expert.scale(parts) == 4
     with torch.inference_mode():
@@ -228,12 +228,12 @@ def test_a_published_file_is_converted(tmp_path: Path) -> None:
     assert not model.training
     assert model.shape == Shape.of(weights)
     assert all(torch.equal(tensor, weights[name]) for name, tensor in model.state_dict().items())
-    expert = RestormerRestoration(Source("denoising", str(folder)), {"tile": 24, "overlap": 8}, batch=2)
+    expert = RestormerRestoration(ModelSource("denoising", str(folder)), {"tile": 24, "overlap": 8}, batch=2)
     parts = expert.load()
     with torch.inference_mode():
         (result,) = expert.run(parts, [photo(37, 20)])
     assert result.size == (37, 20)
-    half = RestormerRestoration(Source("denoising", str(folder), dtype="bfloat16")).load()
+    half = RestormerRestoration(ModelSource("denoising", str(folder), dtype="bfloat16")).load()
     assert half.model.dtype == torch.bfloat16
 
 
@@ -241,7 +241,7 @@ def test_weights_for_gray_pictures(tmp_path: Path) -> None:
     shape = Shape(1, 4, (1, 1, 1, 1), (1, 1, 1, 1), (10, 21, 42, 85), 1)
     torch.save(Restormer(shape).state_dict(), tmp_path / "gray.pth")
     folder = convert_restormer(tmp_path / "gray.pth", tmp_path / "gray")
-    expert = RestormerRestoration(Source("denoising", str(folder)))
+    expert = RestormerRestoration(ModelSource("denoising", str(folder)))
     with torch.inference_mode():
         (result,) = expert.run(expert.load(), [photo(16, 9).convert("L")])
     assert (result.size, result.mode) == ((16, 9), "L")
@@ -274,6 +274,6 @@ def test_other_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_checkpoint_that_is_no_restormer(places: dict[str, Path]) -> None:
-    expert = RestormerRestoration(Source("denoising", str(places["x2"])))
+    expert = RestormerRestoration(ModelSource("denoising", str(places["x2"])))
     with pytest.raises(CheckpointError, match=r"denoising: the checkpoint .* cannot be read as Restormer"):
         expert.load()

@@ -1,12 +1,11 @@
-"""What all methods of the benchmark share: what is to be made, what was made, and the prompts."""
+"""What all methods of the benchmark share: the tasks, the tools, the prompts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
-from formal_llm.llms.question import TokenUsage
 from formal_llm.packs.openagi.benchmark.reading import Matcher, ToolText, chain_word
 from formal_llm.planning import Task, TaskPack
 
@@ -19,37 +18,8 @@ CHOICE = "Problem: {task}\n\nSteps so far:\n{steps}\n\nWhat is the next step?\n\
 STOP = "Stop: the plan is finished"
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One plan to be made: the task's number, and which of the repeats it is, from 0."""
-
-    task: int
-    repeat: int
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """A plan as a method made it, valid or not.
-
-    Attributes:
-        word: its word; empty where there is none.
-        steps: its steps in the order in which they are carried out, as they were written.
-        questions: how many questions were answered for it.
-        usage: what they cost.
-        text: what the model wrote, of free text.
-        error: why there is no word, where the method itself failed.
-    """
-
-    word: tuple[str, ...]
-    steps: tuple[str, ...] = ()
-    questions: int = 0
-    usage: TokenUsage = field(default_factory=TokenUsage)
-    text: str = ""
-    error: str = ""
-
-
 @dataclass(frozen=True)
-class Setting:
+class Conditions:
     """What all methods share.
 
     Attributes:

@@ -15,11 +15,12 @@ from functools import cached_property
 from formal_llm import authored
 from formal_llm.errors import NoValidPlan, ResourceNotFound
 from formal_llm.llms.llm import LLM
+from formal_llm.packs.openagi.benchmark.attempts import Assignment, Attempt, PlanJob
+from formal_llm.packs.openagi.benchmark.conditions import Conditions
 from formal_llm.packs.openagi.benchmark.methods import Method, make, why_not
 from formal_llm.packs.openagi.benchmark.reading import Matcher, matcher_for, tool_texts
 from formal_llm.packs.openagi.benchmark.records import PlanKey, Records, ScoreKey
-from formal_llm.packs.openagi.benchmark.setting import Attempt, Job, Setting
-from formal_llm.packs.openagi.data_reward import data_identity
+from formal_llm.packs.openagi.data.samples import data_identity
 from formal_llm.packs.openagi.scores.judging import PlanJudge
 from formal_llm.planning import TaskPack
 from formal_llm.planning.walks.wording import read_toml
@@ -29,7 +30,7 @@ _IN_A_ROW = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RunProgress:
     """What a run has just done, for whoever shows its progress.
 
     Attributes:
@@ -107,7 +108,7 @@ class Benchmark:
         self.unscored = {number for number in self.tasks if judge.score_for(number) is None}
         every = tool_texts(self.pack)
         tools = tuple(tool for tool in every if tool.name in judge.executor.toolkit)
-        self.setting = Setting(
+        self.conditions = Conditions(
             self.pack, self.tasks, tools, every, matcher or matcher_for(every), read_examples({t.name for t in tools}),
             temperature, max_tokens, tries,
         )  # fmt: skip
@@ -120,7 +121,7 @@ class Benchmark:
             "rules": hashlib.sha256(repr(rules).encode()).hexdigest()[:16],
             "judge": self.judge.identity,
             "data": data_identity(self.judge.data),
-            "asking": self.setting.identity,
+            "asking": self.conditions.identity,
         }
 
     @property
@@ -152,7 +153,7 @@ class Benchmark:
         records: Records,
         *,
         concurrency: int | None = None,
-        on_step: Callable[[Step], None] | None = None,
+        on_step: Callable[[RunProgress], None] | None = None,
         cancel: threading.Event | None = None,
     ) -> None:
         """Make the plans that are not on record yet, and carry out those that were not carried out.
@@ -184,7 +185,7 @@ class Benchmark:
             for method in methods:
                 mine = [key for key in keys if (key.llm, key.method) == (name, method) and key not in records.plans]
 
-                def note(job: Job, made: Attempt | Exception, name: str = name, method: Method = method) -> None:
+                def note(job: PlanJob, made: Attempt | Exception, name: str = name, method: Method = method) -> None:
                     nonlocal done, in_a_row, lost
                     if isinstance(made, Exception):
                         in_a_row, lost = in_a_row + 1, made
@@ -195,10 +196,11 @@ class Benchmark:
                     self._keep(records, PlanKey(name, method, job.task, job.repeat), made)
                     done += 1
                     if on_step is not None:
-                        on_step(Step("planning", done, len(keys), f"{name} {method}: task {job.task}"))
+                        on_step(RunProgress("planning", done, len(keys), f"{name} {method}: task {job.task}"))
 
                 if mine:
-                    make(method, llm, [Job(key.task, key.repeat) for key in mine], self.setting, note, concurrency)
+                    jobs = [PlanJob(key.task, key.repeat) for key in mine]
+                    make(method, Assignment(llm, jobs, self.conditions, note, concurrency))
         self._execute(records, keys, on_step, cancel)
         if lost is not None:
             raise lost
@@ -207,36 +209,41 @@ class Benchmark:
         verified = self.judge.verify(key.task, made.word)
         valid = verified.valid and not made.error
         records.add_plan(
-            key,
-            group=self.tasks[key.task].group,
-            word=list(made.word),
-            steps=list(made.steps),
-            valid=valid,
-            reason=made.error or ("" if valid else verified.reason),
-            text=made.text,
-            questions=made.questions,
-            usage=asdict(made.usage),
+            {
+                "llm": key.llm,
+                "method": key.method,
+                "task": key.task,
+                "repeat": key.repeat,
+                "group": self.tasks[key.task].group,
+                "word": list(made.word),
+                "steps": list(made.steps),
+                "valid": valid,
+                "reason": made.error or ("" if valid else verified.reason),
+                "text": made.text,
+                "questions": made.questions,
+                "usage": asdict(made.usage),
+            }
         )
 
     def _execute(
         self,
         records: Records,
         keys: Sequence[PlanKey],
-        on_step: Callable[[Step], None] | None,
+        on_step: Callable[[RunProgress], None] | None,
         cancel: threading.Event | None,
     ) -> None:
         wanted: dict[ScoreKey, None] = {}
         for key in keys:
-            row = records.plans.get(key)
-            if row is not None and row["valid"] and key.task not in self.unscored:
-                wanted[ScoreKey(key.task, tuple(row["word"]))] = None
+            plan = records.plans.get(key)
+            if plan is not None and plan["valid"] and key.task not in self.unscored:
+                wanted[ScoreKey(key.task, tuple(plan["word"]))] = None
         # By task, so that the samples of one are in memory at a time.
         todo = sorted(wanted.keys() - records.scores.keys())
         for place, scored in enumerate(todo, 1):
             records.add_score(scored, self.judge.judge(scored.task, scored.word, keep=True, cancel=cancel))
             if on_step is not None:
                 said = f"task {scored.task}: {' '.join(scored.word)}"
-                on_step(Step("executing", len(wanted) - len(todo) + place, len(wanted), said))
+                on_step(RunProgress("executing", len(wanted) - len(todo) + place, len(wanted), said))
 
 
 def read_examples(tools: set[str]) -> dict[int, tuple[str, ...]]:
