@@ -6,12 +6,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from formal_llm.packs.openagi.classical.ngrams import GAP
-from formal_llm.packs.openagi.experts.expert import Expert, batches
+from formal_llm.packs.openagi.experts.expert import Expert, Tensors, batches
 from formal_llm.packs.openagi.experts.loading import LoadedModel
 from formal_llm.packs.openagi.experts.text import longest
+
+if TYPE_CHECKING:
+    import torch
 
 #: So many characters around a gap are sure to be more than a model reads.
 _NEAR = 8_000
@@ -26,19 +29,21 @@ class FillMask(Expert):
 
     inputs = ("text",)
     output = "text"
+    auto = "AutoModelForMaskedLM"
 
     def load(self) -> LoadedModel:
         """The model, its tokenizer, and which of its tokens are words."""
         import torch
 
-        model, tokenizer = self.source.model("AutoModelForMaskedLM"), self.source.processor("AutoTokenizer")
-        tokens = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
-        special = set(tokenizer.all_special_tokens)
+        loaded = super().load()
+        tokens = loaded.tokenizer.convert_ids_to_tokens(list(range(len(loaded.tokenizer))))
+        special = set(loaded.tokenizer.all_special_tokens)
         # A continuation of a word (## of WordPiece) or a mark is no word.
         words = [
             token not in special and not token.startswith("##") and any(map(str.isalnum, token)) for token in tokens
         ]
-        return LoadedModel(model, tokenizer, more={"words": torch.tensor(words)})
+        loaded.more["words"] = torch.tensor(words)
+        return loaded
 
     def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
         """Each text without gaps."""
@@ -119,11 +124,8 @@ class ExtractiveAnswer(Expert):
 
     inputs = ("text", "text")
     output = "text"
+    auto = "AutoModelForQuestionAnswering"
     defaults: ClassVar[Mapping[str, Any]] = MappingProxyType({"overlap": 128, "longest_answer": 30})
-
-    def load(self) -> LoadedModel:
-        """The model and its tokenizer."""
-        return LoadedModel(self.source.model("AutoModelForQuestionAnswering"), self.source.processor("AutoTokenizer"))
 
     def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
         """The answer to each question; nothing where there is no document.
@@ -179,7 +181,7 @@ class ExtractiveAnswer(Expert):
             for number, ids in enumerate(found["input_ids"])
         ]
 
-    def _best(self, window: _Window, starts: Any, ends: Any) -> tuple[float, int, int] | None:
+    def _best(self, window: _Window, starts: torch.Tensor, ends: torch.Tensor) -> tuple[float, int, int] | None:
         """The score of the best passage in a window, and its characters in the document."""
         import torch
 
@@ -201,7 +203,7 @@ def _ordered(document: str, question: str) -> tuple[str, str]:
     return document, question
 
 
-def padded(loaded: LoadedModel, rows: Sequence[list[int]]) -> dict[str, Any]:
+def padded(loaded: LoadedModel, rows: Sequence[list[int]]) -> Tensors:
     """Rows of tokens as one batch where the model is."""
     found = loaded.tokenizer.pad({"input_ids": list(rows)}, padding_side="right", return_tensors="pt")
     return {name: found[name].to(loaded.device) for name in ("input_ids", "attention_mask")}

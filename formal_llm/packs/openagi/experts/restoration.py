@@ -9,15 +9,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from PIL import Image
 
 from formal_llm.packs.openagi.data.pixels import Floats, Pixels, resized
-from formal_llm.packs.openagi.experts.expert import Expert, batches
+from formal_llm.packs.openagi.experts.expert import Expert, each_alike
 from formal_llm.packs.openagi.experts.loading import LoadedModel
 from formal_llm.packs.openagi.experts.tiling import Tiling
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Restoration(Expert):
@@ -42,7 +45,7 @@ class Restoration(Expert):
         """What the sides of a picture have to be multiples of."""
 
     @abstractmethod
-    def restored(self, loaded: LoadedModel, pixels: Any) -> Any:
+    def restored(self, loaded: LoadedModel, pixels: torch.Tensor) -> torch.Tensor:
         """The output for a tensor of pictures x 3 x height x width from 0 to 1."""
 
     def run(self, loaded: LoadedModel, *columns: Sequence[Image.Image]) -> list[Image.Image]:
@@ -68,18 +71,17 @@ class Restoration(Expert):
         import torch
 
         multiple, scale = self.multiple(loaded), self.scale(loaded)
-        results: dict[int, Floats] = {}
-        for shape in dict.fromkeys(piece.shape[:2] for piece in pieces):
-            places = [place for place, piece in enumerate(pieces) if piece.shape[:2] == shape]
-            for some in batches(places, self.batch):
-                stack = np.stack([padded(pieces[place], multiple) for place in some]).transpose(0, 3, 1, 2)
-                pixels = torch.from_numpy(np.ascontiguousarray(stack)).to(loaded.device, loaded.model.dtype)
-                made = self.restored(loaded, pixels).float().cpu().numpy().transpose(0, 2, 3, 1)
-                made = made[:, : shape[0] * scale, : shape[1] * scale]
-                for place, values in zip(some, made, strict=True):
-                    gray = pieces[place].shape[2] == 1
-                    results[place] = values.mean(axis=2, keepdims=True) if gray else values
-        return [results[place] for place in range(len(pieces))]
+
+        def together(places: Sequence[int]) -> list[Floats]:
+            height, width = pieces[places[0]].shape[:2]
+            stack = np.stack([padded(pieces[place], multiple) for place in places]).transpose(0, 3, 1, 2)
+            pixels = torch.from_numpy(np.ascontiguousarray(stack)).to(loaded.device, loaded.model.dtype)
+            made = self.restored(loaded, pixels).float().cpu().numpy().transpose(0, 2, 3, 1)
+            made = made[:, : height * scale, : width * scale]
+            gray = [pieces[place].shape[2] == 1 for place in places]
+            return [one.mean(axis=2, keepdims=True) if was else one for one, was in zip(made, gray, strict=True)]
+
+        return each_alike([piece.shape[:2] for piece in pieces], self.batch, together)
 
 
 class Swin2SR(Restoration):
@@ -101,7 +103,7 @@ class Swin2SR(Restoration):
         """The side of the windows in which the network looks."""
         return int(loaded.model.config.window_size)
 
-    def restored(self, loaded: LoadedModel, pixels: Any) -> Any:
+    def restored(self, loaded: LoadedModel, pixels: torch.Tensor) -> torch.Tensor:
         """What the network reconstructs."""
         return loaded.model(pixel_values=pixels).reconstruction
 
@@ -116,7 +118,7 @@ class RestormerRestoration(Restoration):
         """The network with the weights in ``model.safetensors``."""
         file = self.source.file("model.safetensors")
         with self.source.telling("Restormer"):
-            from formal_llm.packs.openagi.experts.restormer import read_restormer
+            from formal_llm.packs.openagi.experts.restormer import read_restormer  # it is made of torch's classes
 
             return LoadedModel(read_restormer(file, self.source.dtype))
 
@@ -128,7 +130,7 @@ class RestormerRestoration(Restoration):
         """It halves the picture three times."""
         return 8
 
-    def restored(self, loaded: LoadedModel, pixels: Any) -> Any:
+    def restored(self, loaded: LoadedModel, pixels: torch.Tensor) -> torch.Tensor:
         """What the network makes of colours, or of gray where its weights are for gray pictures."""
         return loaded.model(pixels[:, :1] if loaded.model.shape.channels == 1 else pixels)
 

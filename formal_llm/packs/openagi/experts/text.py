@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from formal_llm.packs.openagi.classical.language import sentences
-from formal_llm.packs.openagi.experts.expert import Expert, batches
+from formal_llm.packs.openagi.experts.expert import Expert, Tensors, batches
 from formal_llm.packs.openagi.experts.loading import LoadedModel
 
 #: So many tokens are read where neither model nor tokenizer say how many can be.
@@ -19,11 +19,7 @@ class TextClassification(Expert):
 
     inputs = ("text",)
     output = "text"
-
-    def load(self) -> LoadedModel:
-        """The model and its tokenizer."""
-        model = self.source.model("AutoModelForSequenceClassification")
-        return LoadedModel(model, self.source.processor("AutoTokenizer"))
+    auto = "AutoModelForSequenceClassification"
 
     def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
         """The most probable class of the beginning of each text, in small letters: ``"positive"``."""
@@ -41,12 +37,9 @@ class SequenceToSequence(Expert):
 
     inputs = ("text",)
     output = "text"
+    auto = "AutoModelForSeq2SeqLM"
     writes = True
     defaults: ClassVar[Mapping[str, Any]] = MappingProxyType({"prefix": "", "by_sentence": False})
-
-    def load(self) -> LoadedModel:
-        """The model and its tokenizer."""
-        return LoadedModel(self.source.model("AutoModelForSeq2SeqLM"), self.source.processor("AutoTokenizer"))
 
     def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
         """What the model writes for each text; of a text that is too long for the beginning. Nothing for nothing."""
@@ -67,15 +60,16 @@ class Continuation(Expert):
 
     inputs = ("text",)
     output = "text"
+    auto = "AutoModelForCausalLM"
     writes = True
 
     def load(self) -> LoadedModel:
         """The model, and its tokenizer set to write to the right of what was read."""
-        model = self.source.model("AutoModelForCausalLM")
-        tokenizer = self.source.processor("AutoTokenizer", padding_side="left", truncation_side="left")
-        if tokenizer.pad_token is None:
-            tokenizer.pad_token = tokenizer.eos_token
-        return LoadedModel(model, tokenizer)
+        loaded = super().load()
+        loaded.tokenizer.padding_side = loaded.tokenizer.truncation_side = "left"
+        if loaded.tokenizer.pad_token is None:
+            loaded.tokenizer.pad_token = loaded.tokenizer.eos_token
+        return loaded
 
     def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
         """Each text with its continuation; of a text that is too long the end is gone on with."""
@@ -97,7 +91,7 @@ def longest(loaded: LoadedModel) -> int:
     return min((number for number in told if isinstance(number, int) and 0 < number < 1_000_000), default=_USUAL)
 
 
-def read(loaded: LoadedModel, texts: Sequence[str], *, less: int = 0) -> dict[str, Any]:
+def read(loaded: LoadedModel, texts: Sequence[str], *, less: int = 0) -> Tensors:
     """Texts as tokens where the model is, cut to what it can read.
 
     Args:

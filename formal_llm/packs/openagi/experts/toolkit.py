@@ -15,7 +15,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from formal_llm.errors import CheckpointError, ToolkitError, did_you_mean
+from formal_llm.errors import CheckpointError, ToolkitError
 from formal_llm.packs.openagi.experts.expert import Expert, batches
 from formal_llm.packs.openagi.experts.gate import GATE
 from formal_llm.packs.openagi.experts.loading import (
@@ -25,7 +25,7 @@ from formal_llm.packs.openagi.experts.loading import (
     offline_by_environment,
     pick_device,
 )
-from formal_llm.packs.openagi.experts.settings import VARIABLE, ExpertSettings, read_settings
+from formal_llm.packs.openagi.experts.settings import VARIABLE, ExpertSettings, read_settings, unknown
 from formal_llm.tools import ModelPool, Tool, Toolkit
 from formal_llm.tools.kinds import kind_named
 
@@ -155,9 +155,8 @@ def experts(
     """
     told = read_settings(settings, checkpoints)
     machine = told.machine
-    unknown = [name for name in only or () if name not in told.tools]
-    if unknown:
-        raise ToolkitError([_no_tool(name, told.tools) for name in unknown])
+    if strangers := [name for name in only or () if name not in told.tools]:
+        raise ToolkitError([unknown("expert", name, told.tools) for name in strangers])
     place = pick_device(device or machine["device"])
     bound = memory if memory is not None else int(machine["memory_gb"] * 1_000_000_000) or None
     local = offline if offline is not None else machine["offline"] or offline_by_environment()
@@ -217,8 +216,3 @@ def _parameters(expert: Expert) -> tuple[str, ...]:
 def _said(expert: Expert) -> str:
     """The first sentence of what an expert says of itself, without its sources."""
     return (type(expert).__doc__ or "").split("\n", 1)[0].split(" (")[0].rstrip(".")
-
-
-def _no_tool(name: str, known: Collection[str]) -> str:
-    near = did_you_mean(name, known)
-    return f"there is no expert {name!r}" + (f"; did you mean {near!r}?" if near else f"; {', '.join(known)}")
