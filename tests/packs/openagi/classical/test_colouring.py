@@ -13,7 +13,7 @@ from formal_llm.packs.openagi.data.pixels import Pixels
 from formal_llm.packs.openagi.data.degradation import Degradation
 from formal_llm.packs.openagi.data.making import _view
 from formal_llm.packs.openagi.data.sources import pictures
-from formal_llm.packs.openagi.scores.scores import PSNR, SSIM
+from formal_llm.packs.openagi.scores.images import PSNR, SSIM
 from tests.packs.openagi.any_images import images, photograph
 
 COLOURED = [picture.name for picture in pictures() if picture.colours]

@@ -17,9 +17,12 @@ from formal_llm.errors import CheckpointError
 from formal_llm.packs.openagi.classical.toolkit import CLASSICAL
 from formal_llm.packs.openagi.data.making import make_data
 from formal_llm.packs.openagi.data.samples import TaskData, read_data
-from formal_llm.packs.openagi.data_reward import data_identity, data_reward
-from formal_llm.packs.openagi.scores.judging import Judgement, PlanJudge, Scores, inputs_of, plan_of
-from formal_llm.packs.openagi.scores.scores import PSNR, SSIM, BERTScore, ChrF, Score
+from formal_llm.packs.openagi.data_reward import data_reward
+from formal_llm.packs.openagi.scores.choice import Scores
+from formal_llm.packs.openagi.scores.judging import Judgement, PlanJudge, inputs_of, plan_of
+from formal_llm.packs.openagi.scores.images import PSNR, SSIM
+from formal_llm.packs.openagi.scores.score import Score
+from formal_llm.packs.openagi.scores.text import BERTScore, ChrF
 from formal_llm.packs.openagi.toolkits import classical
 from formal_llm.rltf.rewards import Judged
 from formal_llm.tools import Executor, Toolkit, tool

@@ -14,7 +14,10 @@ from PIL import Image
 from formal_llm.errors import MissingDependency, ResourceNotFound
 from formal_llm.packs.openagi.data.degradation import Degradation
 from formal_llm.packs.openagi.scores.encoder import load_encoder
-from formal_llm.packs.openagi.scores.scores import PSNR, SCORES, SSIM, BERTScore, ChrF, Score, TokenF1
+from formal_llm.packs.openagi.scores.choice import SCORES
+from formal_llm.packs.openagi.scores.images import PSNR, SSIM
+from formal_llm.packs.openagi.scores.score import Score
+from formal_llm.packs.openagi.scores.text import BERTScore, ChrF, TokenF1
 from tests.packs.openagi.any_images import images, photograph
 
 TEXTS = st.text(alphabet="abé .,T\n", max_size=20)
