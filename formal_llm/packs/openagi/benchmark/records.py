@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager, ExitStack
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, NotRequired, TypedDict, TypeVar
+from typing import NamedTuple, TypedDict, TypeVar
 
 from formal_llm.errors import ResultsError
 from formal_llm.packs.openagi.benchmark.methods import Method
@@ -73,32 +73,15 @@ class ScoredPlan(PlanRecord):
     score: str
 
 
-class StepRecord(TypedDict):
-    """A step of an execution: its name, its state, and the kind and the key of its value, where it has one."""
-
-    name: str
-    state: str
-    kind: NotRequired[str]
-    key: NotRequired[str]
-
-
-class SampleRecord(TypedDict):
-    """What a plan is worth on one sample."""
-
-    value: float
-    error: str
-    steps: list[StepRecord]
-
-
 class ScoreRecord(TypedDict):
-    """The line of a score."""
+    """The line of a score; for each sample its value, what went wrong, and the steps with the keys of their values."""
 
     task: int
     word: list[str]
     value: float
     score: str
     reason: str
-    samples: list[SampleRecord]
+    samples: list[dict[str, object]]
 
 
 Key = TypeVar("Key")
@@ -170,10 +153,10 @@ class Records(AbstractContextManager["Records"]):
             joined.append({**plan, "value": value, "score": scored["score"] if scored and plan["valid"] else ""})
         return joined
 
-    def _steps(self, result: Result) -> list[StepRecord]:
-        steps: list[StepRecord] = []
+    def _steps(self, result: Result) -> list[dict[str, str]]:
+        steps = []
         for step in result.steps:
-            told: StepRecord = {"name": step.name, "state": step.state}
+            told = {"name": step.name, "state": step.state}
             if step.value is not None:
                 told |= {"kind": step.value.kind.name, "key": step.value.key}
                 file = self.folder / "values" / f"{step.value.key}{step.value.kind.ending}"

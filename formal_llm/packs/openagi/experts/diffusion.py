@@ -15,7 +15,7 @@ from PIL import Image
 
 from formal_llm.packs.openagi.data.pixels import Pixels
 from formal_llm.packs.openagi.experts.expert import Expert, each_alike, seen
-from formal_llm.packs.openagi.experts.loading import LoadedModel
+from formal_llm.packs.openagi.experts.loaded import LoadedModel
 
 if TYPE_CHECKING:
     import torch

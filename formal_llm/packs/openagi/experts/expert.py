@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 from PIL import Image
 
 from formal_llm.packs.openagi.data.pixels import Pixels, picture_of
-from formal_llm.packs.openagi.experts.loading import LoadedModel, ModelSource
+from formal_llm.packs.openagi.experts.loaded import LoadedModel
+from formal_llm.packs.openagi.experts.loading import ModelSource
 
 if TYPE_CHECKING:
     import torch

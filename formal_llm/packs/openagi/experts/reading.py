@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from formal_llm.packs.openagi.classical.ngrams import GAP
 from formal_llm.packs.openagi.experts.expert import Expert, Tensors, batches
-from formal_llm.packs.openagi.experts.loading import LoadedModel
+from formal_llm.packs.openagi.experts.loaded import LoadedModel
 from formal_llm.packs.openagi.experts.text import longest
 
 if TYPE_CHECKING:

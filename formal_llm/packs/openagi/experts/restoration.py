@@ -16,7 +16,7 @@ from PIL import Image
 
 from formal_llm.packs.openagi.data.pixels import Floats, Pixels, resized
 from formal_llm.packs.openagi.experts.expert import Expert, each_alike
-from formal_llm.packs.openagi.experts.loading import LoadedModel
+from formal_llm.packs.openagi.experts.loaded import LoadedModel
 from formal_llm.packs.openagi.experts.tiling import Tiling
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from formal_llm.packs.openagi.classical.language import sentences
 from formal_llm.packs.openagi.experts.expert import Expert, Tensors, batches
-from formal_llm.packs.openagi.experts.loading import LoadedModel
+from formal_llm.packs.openagi.experts.loaded import LoadedModel
 
 #: So many tokens are read where neither model nor tokenizer say how many can be.
 _USUAL = 512

@@ -63,10 +63,8 @@ class Tiling:
             where = slice(row * scale, row * scale + height), slice(column * scale, column * scale + width)
             total[where] += piece * weight
             weights[where] += weight
-        joined: Floats = total / weights
-        return joined
+        return total / weights
 
     def _ramp(self, length: int, scale: int) -> Floats:
         steps = np.arange(1, length + 1, dtype=np.float32)
-        ramp: Floats = np.minimum(np.minimum(steps, steps[::-1]), self.overlap * scale + 1)
-        return ramp
+        return np.minimum(np.minimum(steps, steps[::-1]), self.overlap * scale + 1)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from formal_llm.packs.openagi.experts.expert import Expert, Tensors, each_row, on, seen
-from formal_llm.packs.openagi.experts.loading import LoadedModel
+from formal_llm.packs.openagi.experts.loaded import LoadedModel
 
 if TYPE_CHECKING:
     import torch

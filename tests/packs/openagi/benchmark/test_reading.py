@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import TaskPack
-from formal_llm.packs.openagi.benchmark.run import read_examples
 from formal_llm.packs.openagi.benchmark.reading import (
     LexicalMatcher,
     Matcher,
@@ -159,17 +158,6 @@ def test_a_chain_of_tools_that_fit_is_a_word_of_the_grammar(chain: list[str]) ->
     known = {tool.name: tool for tool in TOOLS}
     fits = all(known[one].gives in known[other].kinds for one, other in pairwise(chain))
     assert PACK.cfg.accepts(chain_word(chain, TOOLS, INPUTS)) == (fits and bool(chain))
-
-
-def test_examples_are_valid_plans_of_training_tasks() -> None:
-    examples = read_examples(set(NAMES))
-    assert set(examples) <= set(PACK.splits["training"])
-    planner = PACK.planner()
-    for number, chain in examples.items():
-        word = chain_word(chain, TOOLS, INPUTS)
-        assert planner.table(PACK.tasks[number]).automaton.accepts(word), (number, word)
-    few = read_examples({"colorization", "sentiment"})
-    assert few == {7: ("colorization",), 116: ("sentiment",)}
 
 
 def test_a_random_order_of_lines_makes_no_difference_to_the_matching(sentences: SentenceMatcher) -> None:

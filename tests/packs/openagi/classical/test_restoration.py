@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from PIL import Image
 
-from formal_llm.packs.openagi.classical import pixels, restoration
+from formal_llm.packs.openagi.classical import restoration
 from formal_llm.packs.openagi.classical.restoration import blur_width, deblurring, denoising, super_resolution
+from formal_llm.packs.openagi.data import pixels
 from formal_llm.packs.openagi.data.degradation import Degradation
 from formal_llm.packs.openagi.scores.images import PSNR, SSIM
 from tests.packs.openagi.any_images import images, photograph

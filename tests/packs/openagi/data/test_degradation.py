@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from formal_llm.packs.openagi.data.pixels import Pixels, noise_level
 from formal_llm.packs.openagi.classical.restoration import blur_width
 from formal_llm.packs.openagi.data.degradation import DEGRADATIONS, MASK, Degradation, cloze
+from formal_llm.packs.openagi.data.pixels import Pixels, noise_level
 from formal_llm.packs.openagi.scores.images import PSNR
 from tests.packs.openagi.any_images import photograph
 

@@ -138,14 +138,3 @@ def test_a_run_that_was_stopped_leaves_nothing_behind(tmp_path: Path, monkeypatc
         for name in "ab"
     )
     assert found == wanted
-
-
-def test_each_source_is_there_and_described() -> None:
-    for picture in pictures():
-        assert picture.open().mode == ("RGB" if picture.colours else "L")
-        assert picture.licence in ("CC0", "public domain")
-        for said in (picture.caption, picture.label, picture.objects, picture.answer):
-            assert set(said) == {"English", "German"}
-    assert (
-        len({passage.text for passage in passages()}) == len({opinion.text["English"] for opinion in opinions()}) == 8
-    )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from PIL import Image
 
-from formal_llm.packs.openagi.classical import pixels
+from formal_llm.packs.openagi.data import pixels
 from formal_llm.packs.openagi.data.pixels import Pixels, noise_level, resized
 from tests.packs.openagi.any_images import images
 

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from formal_llm.errors import InputError, ResourceNotFound
-from formal_llm.packs.openagi.classical import pixels
-from formal_llm.packs.openagi.data.samples import TaskData, read_data, read_picture
+from formal_llm.packs.openagi.data import pixels
+from formal_llm.packs.openagi.data.samples import TaskData, data_identity, read_data, read_picture
 
 
 def write(folder: Path, files: dict[str, str | int]) -> Path:
@@ -136,3 +136,13 @@ def test_links_do_not_lead_out(tmp_path: Path) -> None:
     (tmp_path / "all" / "5").symlink_to(tmp_path / "1")
     with pytest.raises(InputError, match="5: it leads out"):
         read_data(tmp_path / "all")
+
+
+def test_other_pixels_are_other_data(tmp_path: Path) -> None:
+    (tmp_path / "0" / "inputs" / "images").mkdir(parents=True)
+    file = tmp_path / "0" / "inputs" / "images" / "0.bmp"
+    seen = []
+    for gray in (1, 2, 1):  # a file of always the same size
+        Image.new("L", (2, 2), gray).save(file)
+        seen.append(data_identity(read_data(tmp_path)))
+    assert seen[0] == seen[2] != seen[1]

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import random
 import shutil
-import time
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Lock, Thread
 from typing import Any
 
 import pytest
@@ -18,104 +12,11 @@ import torch
 
 from formal_llm import CFG, Planner
 from formal_llm.errors import CheckpointError, MissingDependency, NoPlanWorked
-from formal_llm.packs.openagi.experts.gate import Gate
-from formal_llm.packs.openagi.experts.loading import LoadedModel, ModelSource, hub_answers, pick_device
+from formal_llm.packs.openagi.experts.loading import ModelSource
 from formal_llm.packs.openagi.experts.toolkit import experts
-from tests.packs.openagi.experts import tiny_experts
+from tests.packs.openagi.hub import Hub
 
 COMMIT = "a" * 40
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Some checkpoints, as repositories of an owner "tiny"."""
-    root = tmp_path_factory.mktemp("hub")
-    torch.manual_seed(0)
-    for name in ("sentiment", "fill_mask", "detection", "text_to_image", "restormer", "captioning"):
-        getattr(tiny_experts, name)(root / "tiny" / name)
-    return root
-
-
-class Hub(ThreadingHTTPServer):
-    """As much of a hub as the client asks for: what a repository has, and its files."""
-
-    daemon_threads = True
-
-    def __init__(self, root: Path) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.root = root
-        self.asked: list[str] = []
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Hub
-
-    def do_HEAD(self) -> None:
-        self.answer()
-
-    def do_GET(self) -> None:
-        self.answer()
-
-    def answer(self) -> None:
-        self.server.asked.append(self.path)
-        parts = self.path.split("?")[0].strip("/").split("/")
-        about = parts[0] == "api"
-        folder = self.server.root.joinpath(*(parts[2:4] if about else parts[:2]))
-        if not folder.is_dir() or (about and len(parts) < 4):
-            self.send(404, b"", {"X-Error-Code": "RepoNotFound"})
-        elif about:
-            files = [str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()]
-            named = {"id": "/".join(parts[2:4]), "sha": COMMIT, "siblings": [{"rfilename": file} for file in files]}
-            listed = [{"type": "file", "path": file, "size": 1, "oid": "b" * 40} for file in files]
-            self.send(
-                200, json.dumps(listed if "tree" in parts else named).encode(), {"Content-Type": "application/json"}
-            )
-        elif (file := folder.joinpath(*parts[4:])).is_file():
-            data = file.read_bytes()
-            self.send(200, data, {"X-Repo-Commit": COMMIT, "ETag": f'"{hashlib.sha256(data).hexdigest()}"'})
-        else:
-            self.send(404, b"", {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": COMMIT})
-
-    def send(self, status: int, data: bytes, headers: dict[str, str]) -> None:
-        self.send_response(status)
-        for name, value in {**headers, "Content-Length": str(len(data))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(data)
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@pytest.fixture(scope="module")
-def server(built: Path) -> Iterator[Hub]:
-    """One for all tests: the client keeps addresses here and there."""
-    server = Hub(built)
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join(5)
-
-
-@pytest.fixture
-def hub(server: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
-    """A hub on this machine that the real client asks, and an empty cache."""
-    import huggingface_hub.constants
-    import huggingface_hub.hf_api
-
-    server.asked.clear()
-    address = f"http://127.0.0.1:{server.server_port}"
-    constants = huggingface_hub.constants
-    monkeypatch.setattr(constants, "ENDPOINT", address)
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}")
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(huggingface_hub.hf_api.api, "endpoint", address)
-    monkeypatch.setattr("transformers.utils.hub._hf_api", None, raising=False)  # it has its own
-    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    return server
 
 
 def test_downloaded_once_and_then_read_offline(hub: Hub) -> None:
@@ -128,22 +29,6 @@ def test_downloaded_once_and_then_read_offline(hub: Hub) -> None:
     offline = experts(["sentiment"], checkpoints=places, device="cpu", offline=True)
     assert offline["sentiment"]("the cat") == said
     assert hub.asked == []
-
-
-def test_the_toolkit_at_hand_lacks_what_no_hub_can_give(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    import huggingface_hub.constants
-
-    from formal_llm.packs.openagi.toolkits import AT_HAND, TOOLKITS
-
-    assert hub_answers()
-    assert len(AT_HAND["experts"]()) == 15
-    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "http://127.0.0.1:9")  # nobody listens there
-    assert not hub_answers()
-    without = AT_HAND["experts"]()
-    assert (len(without), len(without.left_out)) == (0, 15)
-    assert "(hf download facebook/detr-resnet-101 --revision no_timm)" in without.left_out["detection"]
-    # Where nobody reads what is left out, as in training, nothing is.
-    assert len(TOOLKITS["experts"]()) == 15
 
 
 def test_offline_leaves_out_what_is_not_here_and_planning_goes_around(
@@ -207,7 +92,7 @@ def test_not_here_and_the_hub_is_not_to_be_asked(tmp_path: Path, monkeypatch: py
     source = ModelSource("sentiment", "tiny/sentiment", offline=True)
     for read in (
         lambda: source.model("AutoModelForSequenceClassification"),
-        lambda: source.processor("AutoTokenizer"),
+        lambda: source.tokenizer(),
         lambda: source.pipeline("StableDiffusionPipeline"),
         lambda: source.file("model.safetensors"),
     ):
@@ -244,7 +129,9 @@ def test_weights_that_are_missing_are_not_drawn_at_random(built: Path) -> None:
     lax = ModelSource("sentiment", place, may_lack=("classifier",))
     assert lax.model("AutoModelForSequenceClassification") is not None
     # The pooler of ViT is not used in captions, and the published checkpoint has none.
-    assert ModelSource("captioning", str(built / "tiny" / "captioning")).model("AutoModelForImageTextToText") is not None
+    assert (
+        ModelSource("captioning", str(built / "tiny" / "captioning")).model("AutoModelForImageTextToText") is not None
+    )
 
 
 def test_files_of_pytorch_are_read_only_where_that_is_allowed(built: Path, tmp_path: Path) -> None:
@@ -315,47 +202,3 @@ def test_detr_needs_no_timm(built: Path) -> None:
     assert importlib.util.find_spec("timm") is None
     assert importlib.util.find_spec("torchvision") is None
     assert ModelSource("detection", str(built / "tiny" / "detection")).model("AutoModelForObjectDetection") is not None
-
-
-# -- at once ----------------------------------------------------------------------------------------------------------
-
-
-def test_nothing_works_while_a_model_is_loaded() -> None:
-    gate, now, seen = Gate(), {"working": 0, "loading": 0}, []
-    lock = Lock()
-
-    def act(seed: int) -> None:
-        rng = random.Random(seed)
-        for _ in range(60):
-            what = "loading" if rng.random() < 0.2 else "working"
-            with getattr(gate, what)():
-                with lock:
-                    now[what] += 1
-                    seen.append(dict(now))
-                time.sleep(0.0002)
-                with lock:
-                    now[what] -= 1
-
-    threads = [Thread(target=act, args=(seed,), daemon=True) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-        assert not thread.is_alive()
-    assert all(each["loading"] <= 1 and not (each["loading"] and each["working"]) for each in seen)
-    assert max(each["working"] for each in seen) > 1
-
-
-# -- parts -------------------------------------------------------------------------------------------------------------
-
-
-def test_what_a_model_takes() -> None:
-    shared = torch.nn.Linear(4, 4, bias=False)
-    assert LoadedModel(torch.nn.Sequential(shared, shared)).bytes == 64  # tied weights count once
-    model = torch.nn.BatchNorm1d(3)
-    assert LoadedModel(model).bytes == 4 * 12 + 8
-
-
-def test_the_device() -> None:
-    assert pick_device("cuda:3") == "cuda:3"
-    assert pick_device(None) == ("cuda" if torch.cuda.is_available() else "cpu")

@@ -38,7 +38,7 @@ def test_the_shipped_tables_are_in_order(tmp_path: Path) -> None:
 
 
 def test_the_book_names_every_checkpoint() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "howto" / "experts.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "howto" / "experts.md").read_text(encoding="utf-8")
     for name, table in read_settings().tools.items():
         (row,) = [line for line in page.splitlines() if line.startswith(f"| `{name}` |")]
         assert f"`{table['checkpoint']}`" in row

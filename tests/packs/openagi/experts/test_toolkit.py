@@ -6,138 +6,24 @@ import io
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from PIL import Image
 
 from formal_llm import CFG, Planner, TaskPack, ToolError
 from formal_llm.cli.main import app
 from formal_llm.errors import CheckpointError, MissingDependency, ToolkitError
 from formal_llm.packs.openagi.experts.toolkit import ExpertToolkit, experts
-from formal_llm.packs.openagi.toolkits import TOOLKITS
 from formal_llm.tools import Executor
 from tests.packs.openagi.experts import tiny_experts
+from tests.packs.openagi.experts.expert_cases import FEELINGS, PICTURES, TEXTS, TOOLS, columns, picture, plain, same
 
 PACK = TaskPack.load("openagi")
 KINDS = PACK.data["kinds"]
-TOOLS = list(tiny_experts.BUILDERS)
-FEELINGS = [name.lower() for name in tiny_experts.FEELINGS]
 RESTORING = ["colorization", "denoising", "deblurring"]
-#: What the shipped settings make slow, or ask for more than a tiny model has.
-FASTER = """
-[tools.colorization]
-instruction = "colour it"
-steps = 2
-side = 32
-[tools.text_to_image]
-steps = 2
-width = 16
-height = 16
-[tools.detection]
-threshold = 0.01
-[tools.super_resolution]
-batch = 4
-[tools.denoising]
-tile = 16
-overlap = 4
-[tools.captioning]
-generation = { max_new_tokens = 6, num_beams = 2 }
-[tools.summarization]
-generation = { max_new_tokens = 8, num_beams = 2 }
-[tools.translation]
-generation = { max_new_tokens = 8 }
-[tools.text_generation]
-generation = { max_new_tokens = 8 }
-[tools.question_answering]
-overlap = 8
-"""
-TEXTS = [
-    "The cat sat on the mat. It was [MASK].",
-    "Who saw the lighthouse?",
-    "",
-    "A storm came, and the old boat went under. " * 12,
-    "red",
-]
-
-
-def picture(seed: int, width: int = 20, height: int = 13, mode: str = "RGB") -> Image.Image:
-    """A colour with some noise; opaque in part, where it can be."""
-    rng = np.random.default_rng(seed)
-    values = np.clip(rng.uniform(0, 255, 4) + rng.normal(0, 40, (height, width, 4)), 0, 255).astype(np.uint8)
-    image = Image.fromarray(values, "RGBA") if mode == "RGBA" else Image.fromarray(values[..., :3])
-    return image.convert(mode)
-
-
-PICTURES = [picture(0), picture(1, 33, 40), picture(2, mode="L"), picture(3, mode="RGBA"), picture(4)]
-
-
-@pytest.fixture(scope="session")
-def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    return tiny_experts.build_all(tmp_path_factory.mktemp("checkpoints"))
-
-
-@pytest.fixture(scope="session")
-def faster(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file of a user's own, in which no model needs working memory."""
-    lines = [line for line in FASTER.splitlines() if line]
-    told = {line[7:-1] for line in lines if line.startswith("[")}
-    lines += [f"[tools.{name}]" for name in TOOLS if name not in told]
-    text = "\n".join(line + ("\nworking_memory = 0" if line.startswith("[") else "") for line in lines)
-    file = tmp_path_factory.mktemp("settings") / "mine.toml"
-    file.write_text(text)
-    return file
-
-
-@pytest.fixture
-def make(checkpoints: dict[str, str], faster: Path) -> Callable[..., ExpertToolkit]:
-    def made(only: list[str] | None = None, **settings: Any) -> ExpertToolkit:
-        others = settings.pop("checkpoints", {})
-        given = {"settings": faster, "device": "cpu", "checkpoints": {**checkpoints, **others}, **settings}
-        return experts(only, **given)
-
-    return made
-
-
-@pytest.fixture(scope="session")
-def kit(checkpoints: dict[str, str], faster: Path) -> ExpertToolkit:
-    """All of them, loaded once for all tests that change nothing."""
-    return experts(settings=faster, device="cpu", checkpoints=checkpoints)
-
-
-def columns(tool: Any, count: int = 5) -> list[list[Any]]:
-    """Values for each input of a tool."""
-    documents = ["The lighthouse was built in 1874 by the keeper. " * 9, "Two boats.", "A red house.", "", TEXTS[3]]
-    kinds = tuple(map(str, tool.inputs))
-    table: dict[tuple[str, ...], list[list[Any]]] = {
-        ("image",): [PICTURES], ("text",): [TEXTS], ("image", "text"): [PICTURES, TEXTS],
-        ("text", "text"): [documents, ["When was it built?", "How many boats?", "who", "what?", "what went under?"]],
-    }  # fmt: skip
-    return [column[:count] for column in table[kinds]]
-
-
-def plain(value: Any) -> Any:
-    return value if isinstance(value, str) else (value.size, value.mode, value.tobytes())
-
-
-def same(first: Any, second: Any) -> bool:
-    """Equal texts; pictures that differ by one level of brightness at most, as sums in another order may."""
-    if isinstance(first, str):
-        return bool(first == second)
-    arrays = [np.asarray(value, dtype=np.int16) for value in (first, second)]
-    return first.mode == second.mode and first.size == second.size and bool((np.abs(arrays[0] - arrays[1]) <= 1).all())
 
 
 # -- the toolkit -------------------------------------------------------------------------------------------------------
-
-
-def test_the_shipped_experts_are_the_fifteen_tools_of_the_grammar() -> None:
-    made = TOOLKITS["experts"]()
-    assert sorted(tool.name for tool in made) == sorted(TOOLS)
-    made.check(PACK.cfg, KINDS)
-    assert all(tool.batch is not None and tool.description and tool.version for tool in made)
 
 
 @pytest.mark.parametrize("name", TOOLS)
@@ -173,29 +59,6 @@ def test_restored_pictures_have_the_size_they_had(name: str, kit: ExpertToolkit)
         assert restored.mode == wanted
         if image.mode == "RGBA":
             assert restored.getchannel("A").tobytes() == image.getchannel("A").tobytes()
-
-
-@pytest.mark.parametrize("size", [(1, 1), (3, 1), (16, 16), (17, 5), (50, 70)])
-def test_super_resolution_is_twice_as_high_and_wide(size: tuple[int, int], kit: ExpertToolkit) -> None:
-    for mode in ("RGB", "L", "RGBA"):
-        result = kit["super_resolution"](picture(5, *size, mode=mode))
-        assert result.size == (2 * size[0], 2 * size[1])
-        assert result.mode == mode
-
-
-def test_a_coloured_picture_keeps_its_luminance(kit: ExpertToolkit) -> None:
-    image = picture(0, 30, 20, "L")
-    coloured = kit["colorization"](image)
-    assert coloured.mode == "RGB"
-    # Colours that a screen does not have are cut off; most are kept.
-    difference = np.abs(np.asarray(coloured.convert("L"), dtype=int) - np.asarray(image, dtype=int))
-    assert np.median(difference) <= 2
-
-
-def test_the_size_of_a_drawn_picture(kit: ExpertToolkit, make: Callable[..., ExpertToolkit]) -> None:
-    assert kit["text_to_image"]("A red cat.").size == (16, 16)
-    first, second = (plain(kit["text_to_image"](text)) for text in ("A red cat.", "A blue sea."))
-    assert first != second
 
 
 def test_samples_go_through_a_model_together(kit: ExpertToolkit, make: Callable[..., ExpertToolkit]) -> None:
@@ -427,27 +290,6 @@ def test_another_kind_of_model_in_a_file_of_ones_own(
     assert all(same(r, kit["denoising"](p)) for r, p in zip(restored, PICTURES, strict=True))
 
 
-def test_another_detector(make: Callable[..., ExpertToolkit], tmp_path: Path) -> None:
-    from transformers import AutoImageProcessor, AutoModelForObjectDetection
-
-    torch.manual_seed(0)
-    tiny_experts.yolos(tmp_path / "yolos")
-    kit = make(["detection"], checkpoints={"detection": str(tmp_path / "yolos")})
-    named = kit["detection"].batch(PICTURES)
-    assert named == [kit["detection"](image) for image in PICTURES]
-    # By hand: every query that names an object rather than "no object" with more than the threshold.
-    model = AutoModelForObjectDetection.from_pretrained(tmp_path / "yolos")
-    images = AutoImageProcessor.from_pretrained(tmp_path / "yolos", backend="pil")
-    with torch.inference_mode():
-        logits = model(**images(images=PICTURES[0], return_tensors="pt")).logits[0]
-    wanted = {
-        model.config.id2label[int(shares[:-1].argmax())]
-        for shares in logits.softmax(-1)
-        if float(shares[:-1].max()) > 0.01
-    }
-    assert set(named[0].split(", ")) == wanted
-
-
 def test_half_precision_is_for_devices(checkpoints: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('[tools.sentiment]\ndtype = "bfloat16"\n')
     kit = experts(
@@ -462,21 +304,6 @@ def test_half_precision_is_for_devices(checkpoints: dict[str, str], tmp_path: Pa
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------
-
-
-def test_what_the_safety_checker_refuses_is_an_error(tmp_path: Path, faster: Path) -> None:
-    torch.manual_seed(0)
-    tiny_experts.text_to_image(tmp_path / "drawing")
-    from safetensors.torch import load_file, save_file
-
-    file = tmp_path / "drawing" / "safety_checker" / "model.safetensors"
-    weights = load_file(file)
-    weights["concept_embeds_weights"].fill_(-2.0)  # everything is similar enough
-    save_file(weights, file, metadata={"format": "pt"})
-    places = {"text_to_image": str(tmp_path / "drawing")}
-    kit = experts(["text_to_image"], checkpoints=places, settings=faster, device="cpu")
-    with pytest.raises(ValueError, match="safety checker"):
-        kit["text_to_image"]("A cat.")
 
 
 def test_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import time
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +16,14 @@ from formal_llm import Plan, ResourceNotFound, Task, TaskPack
 from formal_llm.errors import CheckpointError
 from formal_llm.packs.openagi.classical.toolkit import CLASSICAL
 from formal_llm.packs.openagi.data.making import make_data
-from formal_llm.packs.openagi.data.samples import TaskData, read_data
+from formal_llm.packs.openagi.data.samples import TaskData
 from formal_llm.packs.openagi.data_reward import data_reward
 from formal_llm.packs.openagi.scores.choice import Scores
-from formal_llm.packs.openagi.scores.judging import Judgement, PlanJudge, inputs_of, plan_of
 from formal_llm.packs.openagi.scores.images import PSNR, SSIM
+from formal_llm.packs.openagi.scores.judging import Judgement, PlanJudge, inputs_of, plan_of
 from formal_llm.packs.openagi.scores.score import Score
 from formal_llm.packs.openagi.scores.text import BERTScore, ChrF
 from formal_llm.packs.openagi.toolkits import classical
-from formal_llm.rltf.rewards import Judged
 from formal_llm.tools import Executor, Toolkit, tool
 
 PACK = TaskPack.load("openagi")
@@ -202,32 +201,19 @@ def test_what_tells_judges_apart(folder: Path) -> None:
     assert all(other.identity != one.identity for other in others)
 
 
-def test_a_reward(folder: Path, judge: PlanJudge) -> None:
-    reward = data_reward(judge)
-    task = judge.task(13)
-    plan = PACK.planner().plan(task)
-    assert reward.judge(task, plan) == Judged(judge(13, plan))
-    wrong = reward.judge(task, plan_of(PACK.cfg, ["captioning", "input_image"]))
-    assert wrong.value == 0
-    assert "cannot stand" in wrong.failed
-    assert reward.identity == data_reward(PlanJudge(classical(), folder, CHEAP)).identity
-    assert reward.identity != data_reward(PlanJudge(classical(), folder, CHEAP, samples=1)).identity
-    fewer = {number: data for number, data in judge.data.items() if number != 13}
-    assert reward.identity != data_reward(PlanJudge(classical(), fewer, CHEAP)).identity
-
-
 def test_a_failure_that_may_pass_is_not_remembered(folder: Path) -> None:
-    slow = [True, True]
+    hangs, goes_on = [True, True], threading.Event()
 
     @tool("denoising")
     def sometimes(image: Image.Image) -> Image.Image:
-        if slow:
-            slow.pop()
-            time.sleep(1)
+        if hangs:
+            hangs.pop()
+            goes_on.wait(60)
         return image
 
     judge = PlanJudge(Executor(Toolkit([sometimes]), timeout=0.3), folder, CHEAP)
     first = judge.judge(13, ["denoising", "input_image"])
+    goes_on.set()
     assert (first.value, first.passing) == (0, True)
     assert data_reward(judge).judge(judge.task(13), plan_of(PACK.cfg, ["denoising", "input_image"])).value > 0
 
@@ -271,13 +257,3 @@ def test_the_offline_scores(folder: Path) -> None:
     assert isinstance(judge.scores.texts, BERTScore)
     assert judge.scores.image_text is None
     assert 0 < judge(TASKS["sentiment"], ["sentiment", "input_text"]) <= 1
-
-
-def test_other_pixels_are_other_data(tmp_path: Path) -> None:
-    (tmp_path / "0" / "inputs" / "images").mkdir(parents=True)
-    file = tmp_path / "0" / "inputs" / "images" / "0.bmp"
-    seen = []
-    for gray in (1, 2, 1):  # a file of always the same size
-        Image.new("L", (2, 2), gray).save(file)
-        seen.append(data_identity(read_data(tmp_path)))
-    assert seen[0] == seen[2] != seen[1]
