@@ -17,7 +17,8 @@ from typing import Any
 
 from formal_llm import authored
 from formal_llm.automata import CFG, PDA, Limits
-from formal_llm.automata.notation.files import ENDINGS, Rules, automaton_of, read_rules
+from formal_llm.automata.models.rules import Rules, automaton_of
+from formal_llm.automata.notation.files import ENDINGS, read_rules
 from formal_llm.automata.notation.formula import constraint
 from formal_llm.errors import AutomatonError, NotationError, ResourceNotFound
 from formal_llm.planning.drivers.planner import Planner

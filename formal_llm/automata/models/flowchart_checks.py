@@ -8,7 +8,7 @@ from typing import NamedTuple
 from formal_llm.automata.models.flowchart import DECISIONS, MARKERS, Flowchart, FlowEdge, FlowNode, one_line
 from formal_llm.automata.notation.mermaid import ID, RESERVED, Drawing, parse
 from formal_llm.automata.notation.mermaid_text import SHAPES
-from formal_llm.automata.notation.source import Source
+from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import AutomatonError, NotationError, did_you_mean
 
 
@@ -23,7 +23,7 @@ class Problem(NamedTuple):
 
 def read_flowchart(text: str, file: str | None = None) -> Flowchart:
     """See :meth:`Flowchart.from_mermaid`."""
-    source = Source.of(text, file, NotationError)
+    source = SourceText.of(text, file, NotationError)
     drawing = parse(source)
     nodes = tuple(FlowNode(v.id, v.text, v.shape or "rect") for v in drawing.vertices.values())  # type: ignore[arg-type]
     edges = tuple(FlowEdge(link.source, link.target, link.text) for link in drawing.links)
@@ -35,7 +35,7 @@ def read_flowchart(text: str, file: str | None = None) -> Flowchart:
 
 
 def _point_at_problem(
-    nodes: tuple[FlowNode, ...], edges: tuple[FlowEdge, ...], drawing: Drawing, source: Source
+    nodes: tuple[FlowNode, ...], edges: tuple[FlowEdge, ...], drawing: Drawing, source: SourceText
 ) -> None:
     unchecked = object.__new__(Flowchart)
     unchecked.__dict__.update(nodes=nodes, edges=edges, direction=drawing.direction, title=drawing.title)

@@ -22,7 +22,7 @@ from formal_llm.automata.models.cfg import quote
 from formal_llm.automata.models.formula import written
 from formal_llm.automata.notation.formula import FormulaReader
 from formal_llm.automata.notation.s_expressions import Expression, Group, Word, read_expressions
-from formal_llm.automata.notation.source import Place, Source
+from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import AutomatonError, GrammarWarning, NotationError, did_you_mean
 
 _SHAPE = '(define NAME (:states (STATE (:text "...")) ...) (:behavior FORMULA))'
@@ -33,7 +33,7 @@ _FLAGS = (f":{ENV_INPUT}",)
 
 def read_behaviour(text: str, *, file: str | None = None) -> Behaviour:
     """The behaviour that ``text`` describes; see :meth:`Behaviour.from_string`."""
-    source = Source.of(text, file, NotationError)
+    source = SourceText.of(text, file, NotationError)
     behaviour = _Reader(source).behaviour(read_expressions(source))
     for warning in behaviour.warnings:
         place = source.places.get(warning.symbol) or source.places.get("")
@@ -45,7 +45,7 @@ def read_behaviour(text: str, *, file: str | None = None) -> Behaviour:
 class _Reader:
     """Reads the one definition of a file."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceText) -> None:
         self.source = source
         self.fail = source.fail
 

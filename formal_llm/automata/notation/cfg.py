@@ -15,7 +15,7 @@ from formal_llm.automata.models.cfg import CFG, Production, Symbol, members, quo
 from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.wellformed import EMPTY_WORDS
 from formal_llm.automata.notation.cfg_syntax import parse
-from formal_llm.automata.notation.source import Place, Source
+from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import GrammarError, GrammarWarning
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _DIGITS = 100
 
 def read_grammar(text: str, *, file: str | None = None) -> CFG:
     """The grammar that ``text`` describes; see :meth:`CFG.from_string`."""
-    source = Source(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), file)
+    source = SourceText(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), file)
     reader = _Reader(source)
     for statement in parse(source).children:
         reader.read(cast("Tree[Token]", statement))
@@ -36,7 +36,7 @@ def read_grammar(text: str, *, file: str | None = None) -> CFG:
     return cfg
 
 
-def check_grammar_text(cfg: CFG, source: Source) -> None:
+def check_grammar_text(cfg: CFG, source: SourceText) -> None:
     """Raise where a grammar that was read describes no word; warn of what looks like a slip; both with the place.
 
     Raises:
@@ -56,7 +56,7 @@ def check_grammar_text(cfg: CFG, source: Source) -> None:
 class _Reader:
     """Collects the statements of a grammar file."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceText) -> None:
         self.source = source
         self.productions: list[Production] = []
         self.start: Token | None = None

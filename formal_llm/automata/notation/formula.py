@@ -31,7 +31,7 @@ from formal_llm.automata.models.formula import (
 )
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.notation.s_expressions import Expression, Group, Word, read_expressions
-from formal_llm.automata.notation.source import Place, Source
+from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import GrammarWarning, NotationError, did_you_mean
 
 #: The operators: what makes the formula, the least and the most number of parts.
@@ -59,7 +59,7 @@ def read_formula(text: str, alphabet: Any) -> Formula:
     Raises:
         NotationError: with line, column, a caret and what was expected there.
     """
-    return _read(Source.of(text, None, NotationError), _terminals(alphabet))[0]
+    return _read(SourceText.of(text, None, NotationError), _terminals(alphabet))[0]
 
 
 def constraint(text: str | Formula, alphabet: Any, *, name: str | None = None, max_states: int = MAX_STATES) -> PDA:
@@ -76,7 +76,7 @@ def constraint(text: str | Formula, alphabet: Any, *, name: str | None = None, m
         Undecided: ``max_states`` are not enough.
     """
     terminals = _terminals(alphabet)
-    source = Source.of(str(text), None, NotationError)
+    source = SourceText.of(str(text), None, NotationError)
     # A value with something wrong in it is read back from its text: that raises an error that shows the place.
     if isinstance(text, Formula) and not _trouble(text, terminals):
         formula, place = text, Place(1, 1)
@@ -96,7 +96,7 @@ def _terminals(alphabet: Any) -> tuple[str, ...]:
     return tuple(getattr(alphabet, "terminals", alphabet))
 
 
-def _read(source: Source, terminals: Iterable[str]) -> tuple[Formula, Place]:
+def _read(source: SourceText, terminals: Iterable[str]) -> tuple[Formula, Place]:
     """The one formula of a text, and its place."""
     expressions = read_expressions(source)
     if len(expressions) != 1:
@@ -129,7 +129,7 @@ class FormulaReader:
         kind: what a name is called in messages: ``"state"`` or ``"terminal"``.
     """
 
-    def __init__(self, source: Source, names: Iterable[str], kind: str) -> None:
+    def __init__(self, source: SourceText, names: Iterable[str], kind: str) -> None:
         self.source = source
         self.names = tuple(names)
         self.kind = kind

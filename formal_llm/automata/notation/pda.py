@@ -18,7 +18,7 @@ from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.pda import PDA, Transition
 from formal_llm.automata.models.pda_checks import dead_ends, find_problem, near
 from formal_llm.automata.notation.pda_lines import ANY, DIRECTIVES, Line, Token, statements, unquoted
-from formal_llm.automata.notation.source import Source
+from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import GrammarWarning, NotationError, did_you_mean
 
 _NUMBER = re.compile(r"([^\s=]+)=(\d+(?:\.\d+)?)")
@@ -27,7 +27,7 @@ _ASKING = ("ask", "decide")
 
 def read_pda(text: str, *, file: str | None = None) -> PDA:
     """The automaton that ``text`` describes; see :meth:`PDA.from_string`."""
-    source = Source.of(text, file, NotationError)
+    source = SourceText.of(text, file, NotationError)
     reader = _Reader(source)
     for line in statements(source):
         reader.read(line)
@@ -37,7 +37,7 @@ def read_pda(text: str, *, file: str | None = None) -> PDA:
 class _Reader:
     """Collects the lines of a file."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceText) -> None:
         self.source = source
         #: Each transition with the places of its state and of what it pops; ``*`` is not replaced yet.
         self.transitions: list[tuple[Transition, Token, Token]] = []

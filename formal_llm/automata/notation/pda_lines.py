@@ -13,7 +13,7 @@ from itertools import product
 from typing import NamedTuple, NoReturn
 
 from formal_llm.automata.models.cfg import quote
-from formal_llm.automata.notation.source import Place, Source
+from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import did_you_mean
 
 #: In a transition that is read: any symbol of the stack.
@@ -71,7 +71,7 @@ class Line(NamedTuple):
     end: Token
 
 
-def statements(source: Source) -> Iterator[Line]:
+def statements(source: SourceText) -> Iterator[Line]:
     """The statements of a file, with every family written out.
 
     Raises:
@@ -96,7 +96,7 @@ def statements(source: Source) -> Iterator[Line]:
             yield Line(tuple(_filled(source, token, named) for token in tokens[:at]), end)
 
 
-def _tokens(source: Source, text: str, number: int) -> tuple[list[Token], Token]:
+def _tokens(source: SourceText, text: str, number: int) -> tuple[list[Token], Token]:
     tokens: list[Token] = []
     at = end = 0
     while at < len(text):
@@ -118,7 +118,7 @@ def _tokens(source: Source, text: str, number: int) -> tuple[list[Token], Token]
     return tokens, Token("end", "the end of the line", Place(number, end + 1))
 
 
-def _unreadable(source: Source, text: str, place: Place) -> NoReturn:
+def _unreadable(source: SourceText, text: str, place: Place) -> NoReturn:
     sign = text[place.column - 1]
     arrow = None if re.search("->|→", text) else _WRONG_ARROW.search(text)
     if sign in "\"'":
@@ -140,7 +140,7 @@ def _begins_clause(tokens: Sequence[Token]) -> bool:
     return len(tokens) > 2 and tokens[0].is_word("for") and tokens[1].kind == "name" and tokens[2].is_word("in")
 
 
-def _clauses(source: Source, tokens: Sequence[Token], end: Token) -> Iterator[tuple[Token, Sequence[_Value]]]:
+def _clauses(source: SourceText, tokens: Sequence[Token], end: Token) -> Iterator[tuple[Token, Sequence[_Value]]]:
     """``for NAME in 1..3`` or ``for NAME in a, b``, several times."""
     known: set[str] = set()
     while tokens:
@@ -161,7 +161,7 @@ def _clauses(source: Source, tokens: Sequence[Token], end: Token) -> Iterator[tu
         tokens = rest[size:]
 
 
-def _values(source: Source, token: Token) -> Sequence[_Value]:
+def _values(source: SourceText, token: Token) -> Sequence[_Value]:
     found = _RANGE.fullmatch(token.text)
     if found is None or token.quoted:
         if not token.quoted and ".." in token.text:
@@ -175,7 +175,7 @@ def _values(source: Source, token: Token) -> Sequence[_Value]:
     return range(low, high + 1)
 
 
-def _filled(source: Source, token: Token, values: Mapping[str, _Value]) -> Token:
+def _filled(source: SourceText, token: Token, values: Mapping[str, _Value]) -> Token:
     """A token with what stands in braces replaced; a text may have other braces, which are for the task to fill."""
     if token.quoted or "{" not in token.text or token.kind not in ("name", "string"):
         return token
@@ -190,7 +190,7 @@ def _filled(source: Source, token: Token, values: Mapping[str, _Value]) -> Token
     return token._replace(text=_BRACES.sub(value, token.text))
 
 
-def _compute(source: Source, text: str, values: Mapping[str, _Value], place: Place) -> _Value:
+def _compute(source: SourceText, text: str, values: Mapping[str, _Value], place: Place) -> _Value:
     try:
         return _evaluate(ast.parse(text.strip(), mode="eval").body, values)
     except KeyError as error:

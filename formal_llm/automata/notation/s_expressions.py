@@ -10,7 +10,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from formal_llm.automata.models.cfg import unquote
-from formal_llm.automata.notation.source import Place, Source
+from formal_llm.automata.notation.source import Place, SourceText
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -51,7 +51,7 @@ def _parser() -> Lark:
     return Lark(text, parser="lalr", lexer="basic", maybe_placeholders=False)
 
 
-def read_expressions(source: Source) -> tuple[Expression, ...]:
+def read_expressions(source: SourceText) -> tuple[Expression, ...]:
     """The expressions of a text, one after the other.
 
     Raises:
@@ -79,7 +79,7 @@ def read_expressions(source: Source) -> tuple[Expression, ...]:
     return tuple(_read(child, source, 0) for child in tree.children)
 
 
-def _read(tree: Tree[Token] | Token, source: Source, depth: int) -> Expression:
+def _read(tree: Tree[Token] | Token, source: SourceText, depth: int) -> Expression:
     if isinstance(tree, str):
         quoted = tree.type == "STRING"
         return Word(unquote(tree) if quoted else str(tree), _place(tree), quoted)

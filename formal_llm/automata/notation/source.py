@@ -18,7 +18,7 @@ class Place(NamedTuple):
 
 
 @dataclass
-class Source:
+class SourceText:
     """A text and where in it things stand; raises and warns with the place."""
 
     text: str
@@ -27,7 +27,7 @@ class Source:
     error: type[NotationError] = GrammarError
 
     @classmethod
-    def of(cls, text: str, file: str | None, error: type[NotationError] = GrammarError) -> Source:
+    def of(cls, text: str, file: str | None, error: type[NotationError] = GrammarError) -> SourceText:
         """A text without byte order mark and with plain line ends; a zero byte shows that it is none.
 
         Raises:
