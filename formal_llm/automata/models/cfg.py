@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import networkx
 
     from formal_llm.automata.languages.cfg_warnings import Diagnostic
-    from formal_llm.automata.languages.lengths import Derivations
+    from formal_llm.automata.languages.derivations import Derivations
 
 _SUBSET = re.compile(r"(some|any)\((.*)\)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)")
@@ -350,13 +350,13 @@ class CFG(Drawable, Intersectable):
         return longest_length(self)
 
     def words(self, max_length: int) -> Iterator[tuple[str, ...]]:
-        """The words of at most ``max_length`` terminals; see :func:`formal_llm.automata.languages.lengths.words`."""
-        from formal_llm.automata.languages.lengths import words
+        """The words of at most ``max_length`` terminals; see :func:`formal_llm.automata.languages.words.words`."""
+        from formal_llm.automata.languages.words import words
 
         return words(self, max_length)
 
     def derivations(self, word: Iterable[str], limit: int = 100) -> Derivations:
-        """The leftmost derivations of a word; see :func:`formal_llm.automata.languages.lengths.derivations`."""
-        from formal_llm.automata.languages.lengths import derivations
+        """The leftmost derivations of a word; see :func:`formal_llm.automata.languages.derivations.derivations`."""
+        from formal_llm.automata.languages.derivations import derivations
 
         return derivations(self, word, limit)

@@ -11,7 +11,6 @@ and matches a terminal with the input. A PDA written by hand is used in just the
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from formal_llm.automata.models.automaton import EMPTY, Configuration, Intersectable, Stack, State, fingerprint
 from formal_llm.automata.models.cfg import CFG, Production, Symbol, members
-from formal_llm.automata.models.limits import Limits
+from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.errors import AutomatonError, NotationError
 from formal_llm.pictures.picture import Drawable, Picture
 
@@ -87,6 +86,7 @@ class PDA(Drawable, Intersectable):
         name: what messages call it, for instance where a constraint is to blame.
         factors: for a product, the automata it was made of: the base first, then the constraints.
         limits: the bounds that belong to it, as those of a grammar do: planning and lookahead keep them.
+        alphabet: terminals that it knows, besides those that its transitions read.
         check: whether to raise for what contradicts itself; automata that are made by a construction are not checked.
 
     Raises:
@@ -104,6 +104,7 @@ class PDA(Drawable, Intersectable):
     name: str = ""
     factors: tuple[PDA, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    alphabet: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -118,6 +119,7 @@ class PDA(Drawable, Intersectable):
         name: str = "",
         factors: Iterable[PDA] = (),
         limits: Limits | None = None,
+        alphabet: Iterable[str] = (),
         check: bool = True,
     ) -> None:
         made = tuple(dict.fromkeys(t if isinstance(t, Transition) else _transition(t) for t in transitions))
@@ -131,6 +133,7 @@ class PDA(Drawable, Intersectable):
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "factors", tuple(factors))
         object.__setattr__(self, "limits", limits or Limits())
+        object.__setattr__(self, "alphabet", tuple(alphabet))
         if check:
             from formal_llm.automata.models.pda_checks import find_problem
 
@@ -204,10 +207,12 @@ class PDA(Drawable, Intersectable):
 
     @cached_property
     def terminals(self) -> Mapping[str, None]:
-        """Σ, in order of appearance (an ordered set); of a product that of its base, forbidden terminals included."""
-        if self.factors:
-            return self.factors[0].terminals
-        return MappingProxyType(dict.fromkeys(t.read for t in self.transitions if t.read is not None))
+        """Σ, in order of appearance (an ordered set); of a product those of all its factors, the base first.
+
+        So a terminal that a constraint forbids, or that only a constraint knows, is a terminal too: limits may name it.
+        """
+        read = (t.read for t in self.transitions if t.read is not None)
+        return MappingProxyType(dict.fromkeys((*self.alphabet, *read)))
 
     @cached_property
     def stack_symbols(self) -> Mapping[str, None]:
@@ -223,16 +228,44 @@ class PDA(Drawable, Intersectable):
     @property
     def is_of_cfg(self) -> bool:
         """Whether this is the automaton of its grammar that :meth:`from_cfg` made, and so has the grammar's words."""
-        return self.cfg is not None and self.cfg.__dict__.get("_pda") is self
+        return self.cfg is not None and self.cfg.__dict__.get("_pda") is self.without_limits
 
     @cached_property
     def without_limits(self) -> PDA:
-        """The same automaton less its limits, for those who keep them themselves."""
-        if not self.limits:
+        """The same automaton less its limits: :meth:`accepts` then asks none."""
+        return self._with(limits=Limits()) if self.limits else self
+
+    def with_limits(self, limits: Limits, alphabet: Iterable[str] = ()) -> PDA:
+        """The same automaton under these limits and no others.
+
+        Args:
+            limits: the limits.
+            alphabet: more terminals that it then knows.
+        """
+        more = [name for name in alphabet if name not in self.terminals]
+        if limits == self.limits and not more:
             return self
-        bare = copy(self)
-        object.__setattr__(bare, "limits", Limits())
-        return bare
+        bare = self._with(limits=Limits(), alphabet=(*self.terminals, *more)) if more else self.without_limits
+        if not limits:
+            return bare
+        made = bare._with(limits=limits)
+        made.__dict__["without_limits"] = bare
+        return made
+
+    def _with(self, **fields: object) -> PDA:
+        """A copy with other limits or another alphabet; what was worked out of the transitions is shared."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        for name in ("terminals", "bounds", "without_limits"):
+            made.__dict__.pop(name, None)
+        made.__dict__.update(fields)
+        return made
+
+    @cached_property
+    def bounds(self) -> tuple[Bound, ...]:
+        """The limits over the alphabet, one bound each."""
+        numbers = {name: self.symbols[name].numbers for name in self.terminals if name in self.symbols}
+        return tuple(self.limits.bounds(self.terminals, numbers))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -306,12 +339,19 @@ class PDA(Drawable, Intersectable):
         return configuration.state in self.accepting_states
 
     def accepts(self, word: Iterable[str]) -> bool:
-        """Whether the automaton accepts ``word``; its limits are not asked. Exact, and ends also with ε-cycles."""
+        """Whether some run reads ``word`` and the word keeps the limits. Exact, and ends also with ε-cycles.
+
+        That is what a plan must be. A grammar's own questions (:meth:`CFG.accepts`) are about what it derives, its
+        limits aside; :attr:`without_limits` is the automaton whose questions are so.
+        """
+        word = tuple(word)
+        if not all(bound.holds(word) for bound in self.bounds):
+            return False
         if self.is_of_cfg and self.cfg is not None:
             return self.cfg.accepts(word)
         from formal_llm.automata.models.tabulation import accepts
 
-        return accepts(self, tuple(word))
+        return accepts(self, word)
 
     # -- what options are made of -------------------------------------------------------------------------------
 
