@@ -44,11 +44,47 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from formal_llm.llms.question import Question, TokenUsage
-    from formal_llm.planning.plans.plan import Plan, Step
+# What exceptions carry is made in rooms above this one: here stands as much of it as their messages need. Their
+# attributes are typed Any, so that those who catch them can use all that a plan or a question has.
+
+
+class UnfinishedPlan(Protocol):
+    """A plan, finished or not: a ``formal_llm.Plan``."""
+
+    @property
+    def word(self) -> tuple[str, ...]:
+        """Its terminals."""
+        ...
+
+    @property
+    def complete(self) -> bool:
+        """Whether it is finished."""
+        ...
+
+
+class NumberedStep(Protocol):
+    """A step of a plan: a ``formal_llm.Step``."""
+
+    @property
+    def number(self) -> int:
+        """Its place, from 1."""
+        ...
+
+
+class AskedQuestion(Protocol):
+    """A question to an LLM: a ``formal_llm.Question``."""
+
+    @property
+    def prompt(self) -> str:
+        """Its text."""
+        ...
+
+    @property
+    def walk(self) -> str:
+        """The walk that asks it."""
+        ...
 
 
 class FormalLLMError(Exception):
@@ -66,6 +102,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
         folded.setdefault(candidate.casefold(), candidate)
     near = difflib.get_close_matches(name.casefold(), list(folded), n=1, cutoff=0.6)
     return folded[near[0]] if near else None
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
+    """The sentence for a name that is not known, with the nearest one that is."""
+    near = did_you_mean(name, known)
+    return f"unknown {what}: {name}" + (f" (did you mean {near}?)" if near else "")
 
 
 class NotationError(FormalLLMError, ValueError):
@@ -201,11 +243,11 @@ class BudgetExceeded(PlanningError):
     """
 
     def __init__(
-        self, kind: str, budget: float, plan: Plan, needed: int | None = None, *, shared: bool = False
+        self, kind: str, budget: float, plan: UnfinishedPlan, needed: int | None = None, *, shared: bool = False
     ) -> None:
         self.kind = kind
         self.budget = budget
-        self.plan = plan
+        self.plan: Any = plan
         self.needed = needed
         self.shared = shared
         least = "" if needed is None else f"; at least {needed} are needed"
@@ -310,21 +352,21 @@ class ToolError(ExecutionError):
         *,
         reason: str = "failed",
         position: int | None = None,
-        step: Step | None = None,
+        step: NumberedStep | None = None,
         cause: BaseException | None = None,
-        result: Any = None,
+        result: object = None,
     ) -> None:
         self.tool = tool
         self.problem = problem
         self.reason = reason
         self.position = position
-        self.step = step
+        self.step: Any = step
         self.cause = cause
-        self.result = result
+        self.result: Any = result
         where = f" (step {step.number})" if step is not None else ""
         super().__init__(f"{tool}{where} {problem}")
 
-    def at(self, position: int, step: Step | None) -> ToolError:
+    def at(self, position: int, step: NumberedStep | None) -> ToolError:
         """The same error at a place in a plan."""
         return ToolError(self.tool, self.problem, reason=self.reason, position=position, step=step, cause=self.cause)
 
@@ -354,8 +396,8 @@ class Cancelled(ExecutionError):
         result: what was computed before (a :class:`~formal_llm.tools.Result`), where it is a single plan's.
     """
 
-    def __init__(self, result: Any = None) -> None:
-        self.result = result
+    def __init__(self, result: object = None) -> None:
+        self.result: Any = result
         super().__init__("the execution was cancelled")
 
 
@@ -434,12 +476,10 @@ class InvalidAnswer(LLMError):
         usage: what the tries cost (a ``TokenUsage``), where it is known.
     """
 
-    def __init__(
-        self, problem: str, transcript: Sequence[tuple[str, str]] = (), usage: TokenUsage | None = None
-    ) -> None:
+    def __init__(self, problem: str, transcript: Sequence[tuple[str, str]] = (), usage: object = None) -> None:
         self.problem = problem
         self.transcript = tuple(transcript)
-        self.usage = usage
+        self.usage: Any = usage
         tries = f" after {len(self.transcript)} tries" if len(self.transcript) > 1 else ""
         super().__init__(f"no valid answer{tries}: {problem}")
 
@@ -455,7 +495,7 @@ class ProviderError(LLMError):
         cause: the exception of the provider's SDK, if there was one.
     """
 
-    def __init__(self, message: str, cause: Any = None) -> None:
+    def __init__(self, message: str, cause: BaseException | None = None) -> None:
         self.cause = cause
         super().__init__(message)
 
@@ -486,9 +526,9 @@ class NotRecorded(LLMError, LookupError):
         recorded: how often it is in the transcript.
     """
 
-    def __init__(self, file: str, question: Question, recorded: int) -> None:
+    def __init__(self, file: str, question: AskedQuestion, recorded: int) -> None:
         self.file = file
-        self.question = question
+        self.question: Any = question
         self.recorded = recorded
         asked = " ".join(question.prompt.split())
         shown = asked if len(asked) <= 400 else f"{asked[:200]} ... {asked[-200:]}"
