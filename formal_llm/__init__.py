@@ -7,8 +7,6 @@ question offers only the choices from which a valid plan can still be finished.
     >>> planner = Planner(CFG.from_string("S -> wash S | dry"), llm="test:first")
 """
 
-import warnings
-
 from formal_llm import errors
 from formal_llm.automata import (
     CFG,

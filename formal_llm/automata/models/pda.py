@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from formal_llm.automata.models.automaton import EMPTY, Configuration, Intersectable, Stack, State, fingerprint
 from formal_llm.automata.models.cfg import CFG
@@ -68,7 +67,7 @@ class PDA(Value, Written, Drawable, Intersectable):
 
     def __init__(
         self,
-        transitions: Iterable[Transition | Sequence[Any]],
+        transitions: Iterable[Transition | Sequence[object]],
         *,
         start: State,
         accepting: Iterable[State],
