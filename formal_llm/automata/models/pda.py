@@ -17,7 +17,7 @@ from functools import cached_property
 
 from formal_llm.automata.models.automaton import EMPTY, Configuration, Intersectable, Stack, State, fingerprint
 from formal_llm.automata.models.cfg import CFG
-from formal_llm.automata.models.frozen import FrozenDict, Value
+from formal_llm.automata.models.frozen import ByFields, FrozenDict
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda_checks import find_problem, states_of
 from formal_llm.automata.models.symbols import Symbol, members
@@ -32,7 +32,7 @@ START, LOOP, ACCEPT = "start", "loop", "accept"
 
 
 @dataclass(frozen=True, eq=False)
-class PDA(Value, Written, Drawable, Intersectable):
+class PDA(ByFields, Written, Drawable, Intersectable):
     """A pushdown automaton.
 
     Args:
