@@ -7,8 +7,7 @@ from collections.abc import Collection, Mapping
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.flowgraph import FlowEdge, NodeKind
 from formal_llm.pictures.captions import cut, numbered, wrap
-from formal_llm.pictures.picture import Arrow, Box, Picture, Tone
-from formal_llm.pictures.picture import BoxKind
+from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture, Tone
 
 #: What a plan takes of a chart, with the numbers of its steps: nodes that it comes by, arrows that it follows.
 Nodes = Mapping[str, tuple[int, ...]]
