@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from formal_llm.automata.languages.words import words
 from formal_llm.automata.models.automaton import Word
-from formal_llm.automata.models.cfg import CFG, Production
+from formal_llm.automata.models.cfg import CFG
+from formal_llm.automata.models.symbols import Production
 
 #: A leftmost derivation: its productions in order.
 Derivation = tuple[Production, ...]

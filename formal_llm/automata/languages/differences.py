@@ -69,9 +69,7 @@ class Differences:
         return self.up_to is None or (self.only_one is not None and self.only_other is not None)
 
 
-def differences(
-    one: Source, other: Source, max_length: int | None = None, *, max_places: int = 5_000
-) -> Differences:
+def differences(one: Source, other: Source, max_length: int | None = None, *, max_places: int = 5_000) -> Differences:
     """How two languages differ.
 
     Args:
@@ -121,6 +119,10 @@ class _TooMany(Exception):
     """A word leads to more configurations than are followed."""
 
 
+#: Configurations of either automaton.
+_Both = tuple[list[Hashable], list[Hashable]]
+#: Where each letter leads.
+_After = dict[str, _Both]
 #: The configurations of either automaton after a word.
 _Place = tuple[frozenset[Hashable], frozenset[Hashable]]
 
@@ -129,7 +131,7 @@ class _Reached(NamedTuple):
     """What is known of a place: whether either automaton accepts there, and where each letter leads."""
 
     accepts: tuple[bool, bool]
-    after: dict[str, tuple[list[Hashable], list[Hashable]]]
+    after: _After
 
 
 class _Comparison:
@@ -186,7 +188,7 @@ class _Comparison:
         self._steps[place] = steps
         return new
 
-    def _alive(self, configurations: tuple[list[Hashable], list[Hashable]], left: float) -> _Place:
+    def _alive(self, configurations: _Both, left: float) -> _Place:
         """Less the configurations that cannot be completed, or not with so few terminals."""
         one, other = (
             frozenset(now for now in these if self._is_alive(side, now, left))
@@ -204,13 +206,17 @@ class _Comparison:
     def _reach(self, place: _Place, left: float) -> _Reached:
         known = self._known.get(place)
         if known is None:
-            after: dict[str, tuple[list[Hashable], list[Hashable]]] = {}
+            after: _After = {}
             accepts = self._close(0, place[0], after, left), self._close(1, place[1], after, left)
             known = self._known[place] = _Reached(accepts, after)
         return known
 
     def _close(
-        self, number: int, place: Iterable[Hashable], after: dict[str, tuple[list[Hashable], list[Hashable]]], left: float
+        self,
+        number: int,
+        place: Iterable[Hashable],
+        after: _After,
+        left: float,
     ) -> bool:
         """Make the moves without input, note where each letter leads; whether the automaton accepts."""
         side = self._sides[number]

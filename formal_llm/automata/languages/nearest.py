@@ -87,9 +87,7 @@ _Back = tuple[RepairEdge, _Item | None, _Item | None]
 class _Search:
     """The search for the cheapest repair within limits: rounds with a bound that rises."""
 
-    def __init__(
-        self, counters: Counters, repairs: Repairs, word: Word, weights: EditWeights, max_states: int
-    ) -> None:
+    def __init__(self, counters: Counters, repairs: Repairs, word: Word, weights: EditWeights, max_states: int) -> None:
         self._counters = counters
         self._repairs = repairs
         self._weights = weights

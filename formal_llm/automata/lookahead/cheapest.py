@@ -6,7 +6,6 @@ import heapq
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-
 #: What a symbol is called.
 N = TypeVar("N", str, int)
 

@@ -79,7 +79,7 @@ class Counters:
         return needed
 
     def due(self, needed: int) -> Iterator[tuple[Bound, int, int]]:
-        """(lower bound, the place of its field in ``needed``, what it needs) of the lower bounds that need something."""
+        """The lower bounds that need something: (the bound, the place of its field in ``needed``, what it needs)."""
         for (shift, mask), bound in zip(self.fields, self.bounds, strict=True):
             if bound.most is None and (amount := needed >> shift & mask):
                 yield bound, shift, amount

@@ -1,6 +1,6 @@
 """How many completions a configuration has: exact counting, and uniform sampling, over multisets and class vectors.
 
-DerivationCounter follows the same view as the search for a completion (:mod:`formal_llm.automata.lookahead.search`): how many
+Counting follows the same view as the search for a completion (:mod:`formal_llm.automata.lookahead.search`): how many
 runs complete a stack under limits depends only on which symbols are pending and on what is left of the limits, since
 the number of ways to share a budget among symbols does not depend on their order. Terminals that may be used once and
 can replace each other form a *class*; of a class only the number of unused members matters, and reading one of them

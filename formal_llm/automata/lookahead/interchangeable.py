@@ -37,7 +37,9 @@ class Fields(NamedTuple):
         return total
 
 
-def divide(counters: Counters, ways: Ways, leaves: Collection[int], *, exchange: bool, counting: bool = False) -> Fields:
+def divide(
+    counters: Counters, ways: Ways, leaves: Collection[int], *, exchange: bool, counting: bool = False
+) -> Fields:
     """Give each upper bound a field, and one field to the uses of all terminals that are interchangeable.
 
     Args:

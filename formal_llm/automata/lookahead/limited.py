@@ -13,12 +13,14 @@ from typing import Any, Generic, NamedTuple, Protocol, cast, runtime_checkable
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.models.automaton import Automaton, Configuration, M, fingerprint
 from formal_llm.automata.models.behaviour import Behaviour
-from formal_llm.automata.models.cfg import CFG, Symbol
+from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.rules import Source, automaton_of
-from formal_llm.errors import AutomatonError
+from formal_llm.automata.models.symbols import Symbol
+from formal_llm.errors import AutomatonError, unknown
+
 #: A source as an automaton: rules are a PDA.
 SourceAutomaton = PDA | Automaton[Any, Any]
 
@@ -190,7 +192,7 @@ def as_automaton(source: Source, limits: Limits | None = None) -> SourceAutomato
     if isinstance(automaton, PDA):
         for name in (*both.at_most, *both.at_least):
             if name not in automaton.terminals:
-                raise AutomatonError(CFG.unknown("terminal in a limit", name, automaton.terminals))
+                raise AutomatonError(unknown("terminal in a limit", name, automaton.terminals))
         return automaton.with_limits(both)
     return LimitedAutomaton(automaton, both) if both else automaton
 

@@ -1,4 +1,4 @@
-"""What limits leave, in the form that the search compares: one packed number, interchangeable terminals counted once."""
+"""What limits leave, in the form that the search compares: one packed number, interchangeable terminals together."""
 
 from __future__ import annotations
 

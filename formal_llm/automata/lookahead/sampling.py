@@ -13,11 +13,12 @@ from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.counting import DerivationCounter
 from formal_llm.automata.lookahead.enumeration import Enumeration
 from formal_llm.automata.lookahead.flow import FlowGrammar
-from formal_llm.automata.lookahead.ll1 import tells_apart
 from formal_llm.automata.lookahead.limited import LimitedConfiguration
+from formal_llm.automata.lookahead.ll1 import tells_apart
 from formal_llm.automata.models.automaton import Stack, State, Word
 from formal_llm.automata.models.limits import Bound
-from formal_llm.automata.models.pda import PDA, Transition
+from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.transition import Transition
 
 
 class Sampler:

@@ -74,7 +74,13 @@ class ShortestSearch:
         return INFINITE
 
     def _weigh(
-        self, measure: _Measure, symbols: list[FlowSymbol], unresolved: Unresolved, left: int, needed: int, pending: int = 0
+        self,
+        measure: _Measure,
+        symbols: list[FlowSymbol],
+        unresolved: Unresolved,
+        left: int,
+        needed: int,
+        pending: int = 0,
     ) -> tuple[float, SearchState, float] | None:
         """A state with its certain costs taken out: (those costs, the state, an estimate of the rest)."""
         cost: float = 0

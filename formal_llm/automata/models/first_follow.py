@@ -11,7 +11,9 @@ from typing import TypeVar
 S = TypeVar("S", bound=Hashable)
 
 
-def first_sets(rules: Iterable[tuple[S, Sequence[S]]], terminals: Mapping[S, int], nullable: Container[S]) -> dict[S, int]:
+def first_sets(
+    rules: Iterable[tuple[S, Sequence[S]]], terminals: Mapping[S, int], nullable: Container[S]
+) -> dict[S, int]:
     """For each symbol the terminals that can begin what it derives.
 
     Args:

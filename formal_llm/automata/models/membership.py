@@ -2,7 +2,7 @@
 
 While only one production fits the next terminal, the word is read with a stack alone, as an LL(1) parser does (Aho,
 Lam, Sethi and Ullman, section 4.4). What a symbol on top does with a terminal is worked out once, down to the terminal
-itself, and kept in a :class:`Row`; so a terminal costs about one look into a table, however large the grammar.
+itself, and kept in a :class:`PredictRow`; so a terminal costs about one look into a table, however large the grammar.
 
 Where several productions fit, the stack becomes the first item of a chart (:mod:`formal_llm.automata.models.earley`),
 and as soon as one item is left, and one way out of it, it is a stack again.
@@ -13,21 +13,20 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from formal_llm.automata.models.cfg import CFG, Production
-from formal_llm.automata.models.closures import closure
-from formal_llm.automata.models.earley import ANY, Column, Item, Origins, Stack, ground, next_column, one_stack
+from formal_llm.automata.models.earley import ANY, ChartStack, Column, Item, Origins, ground, next_column, one_stack
 from formal_llm.automata.models.first_follow import first_sets, follow_sets
+from formal_llm.automata.models.symbols import Production, closure
 
 #: The symbol of the empty stack; no word holds it.
 _BOTTOM = "\0bottom"
 
 
-class Body(NamedTuple):
+class PredictBody(NamedTuple):
     """A production's body: what can begin it (a bit for each terminal), whether it derives ε, its symbols, its item."""
 
     first: int
     nullable: bool
-    rows: tuple[Row, ...]
+    rows: tuple[PredictRow, ...]
     item: Item
 
 
@@ -39,7 +38,7 @@ class _Conflict(Exception):
     """Several productions fit."""
 
 
-class Row(dict[str, "tuple[Row, ...] | None"]):
+class PredictRow(dict[str, "tuple[PredictRow, ...] | None"]):
     """A symbol, and what it does with the next terminal when it is on top of the stack.
 
     The value for a terminal is what stands in its place once the terminal is read (the top last), None where the
@@ -55,12 +54,12 @@ class Row(dict[str, "tuple[Row, ...] | None"]):
         self.terminal = symbol not in grammar.by_head
         self.nullable = symbol in grammar.nullable
         self.follow = grammar.follow.get(symbol, 0)
-        self._bodies: tuple[Body, ...] | None = None
+        self._bodies: tuple[PredictBody, ...] | None = None
         self._fitting: dict[str | None, tuple[Item, ...]] = {None: ()}
         self._stuck: set[str] = set()
 
     @property
-    def bodies(self) -> tuple[Body, ...]:
+    def bodies(self) -> tuple[PredictBody, ...]:
         """The bodies of the symbol's productions."""
         if self._bodies is None:
             self._bodies = tuple(self.grammar.body(self, names) for names in self.grammar.by_head[self.symbol])
@@ -75,7 +74,7 @@ class Row(dict[str, "tuple[Row, ...] | None"]):
             found = self._fitting[terminal] = tuple(body.item for body in self.bodies if body.first & bit)
         return found
 
-    def __missing__(self, terminal: str) -> tuple[Row, ...] | None:
+    def __missing__(self, terminal: str) -> tuple[PredictRow, ...] | None:
         bit = self.grammar.bits.get(terminal, 0)
         if terminal in self._stuck:
             raise _Conflict
@@ -123,24 +122,16 @@ class Recognizer:
         rules = [(production.head, production.body) for production in useful]
         self.first = first_sets(rules, self.bits, self.nullable)
         self.follow = follow_sets(rules, self.bits, self.nullable, self.first)
-        self._rows: dict[str, Row] = {}
+        self._rows: dict[str, PredictRow] = {}
 
-    @classmethod
-    def of(cls, cfg: CFG) -> Recognizer:
-        """The recognizer of a grammar: made when it is first asked for, kept with the grammar."""
-        cached: Recognizer | None = cfg.__dict__.get("_recognizer")
-        if cached is None:
-            cached = cfg.__dict__["_recognizer"] = cls(cfg.expanded, cfg.start, cfg.terminals)
-        return cached
-
-    def row(self, symbol: str) -> Row:
+    def row(self, symbol: str) -> PredictRow:
         """The row of a symbol."""
         row = self._rows.get(symbol)
         if row is None:
-            row = self._rows[symbol] = Row(self, symbol)
+            row = self._rows[symbol] = PredictRow(self, symbol)
         return row
 
-    def body(self, head: Row, names: Sequence[str]) -> Body:
+    def body(self, head: PredictRow, names: Sequence[str]) -> PredictBody:
         """A production's body; at its end ``head`` is derived."""
         rows = tuple(map(self.row, names))
         item = Item(None, head)
@@ -149,11 +140,11 @@ class Recognizer:
             item = Item(row, head, item)
             first = self.first.get(row.symbol, 0) | (first if row.nullable else 0)
             nullable = nullable and row.nullable
-        return Body(first, nullable, rows, item)
+        return PredictBody(first, nullable, rows, item)
 
-    def begin(self) -> Stack:
+    def begin(self) -> ChartStack:
         """The stack before anything is read: the start symbol."""
-        return (self.row(self.start), (Row(self, _BOTTOM), None))
+        return (self.row(self.start), (PredictRow(self, _BOTTOM), None))
 
     def accepts(self, word: Sequence[str]) -> bool:
         """Whether the start symbol derives ``word``."""
@@ -183,7 +174,7 @@ class Recognizer:
                 if stack is None:
                     return at == end
 
-    def _by_chart(self, word: Sequence[str], at: int, stack: Stack) -> tuple[int, Stack]:
+    def _by_chart(self, word: Sequence[str], at: int, stack: ChartStack) -> tuple[int, ChartStack]:
         """Read on from ``at`` until one stack is left: (position, stack).
 
         (len(word), None) where the word is accepted before that, (-1, None) where it is rejected.
@@ -201,4 +192,3 @@ class Recognizer:
             if left is not None:
                 return at, left
         return -1, None
-

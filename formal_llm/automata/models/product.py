@@ -12,8 +12,10 @@ from dataclasses import replace
 from functools import reduce
 
 from formal_llm.automata.models.automaton import State
-from formal_llm.automata.models.cfg import CFG, Symbol
-from formal_llm.automata.models.pda import PDA, Transition
+from formal_llm.automata.models.cfg import CFG
+from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.symbols import Symbol
+from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import AutomatonError
 
 

@@ -109,7 +109,7 @@ class Reasons:
         if several:
             state, stacks = here.state, list(self._with_member(here, choice.reads[0]))
         elif choice.moves:
-            after = self._free.after(here, choice)
+            after = self._free.lookahead.uncounted(self._free.after(here, choice))
             word = (*word, *(move.read for move in choice.moves if move.read is not None))
             state, stacks = after.state, [tuple(after.stack)]
         else:

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from formal_llm.automata.lookahead.branches import Branch, Branches, Leap
 from formal_llm.automata.lookahead.flow import INFINITE
 from formal_llm.automata.lookahead.limited import as_automaton, depth
 from formal_llm.automata.lookahead.lookahead import Lookahead
-from formal_llm.automata.models.automaton import EMPTY, Automaton, Configuration, Stack, State, Word
+from formal_llm.automata.models.automaton import EMPTY, Automaton, Configuration, Stack, State
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
@@ -274,9 +274,7 @@ class ChoiceTable:
         found = self._select(configuration, members, names, names, steps)
         return None if found is None else Choice(-1, found[0], tuple(name for name in members if name in names))
 
-    def some_subset(
-        self, configuration: Hashable, must: frozenset[str], may: frozenset[str], steps: float
-    ) -> bool:
+    def some_subset(self, configuration: Hashable, must: frozenset[str], may: frozenset[str], steps: float) -> bool:
         """Whether a choice is allowed of all of ``must`` and some of ``may``; arguments as of :meth:`subset`."""
         members = self.lookahead.selection(configuration) or ()
         return self._select(configuration, members, must, may, steps) is not None
@@ -306,4 +304,3 @@ class ChoiceTable:
                 elif name not in must:
                     todo.append(((*moves, move), after, place + 1))
         return None
-
