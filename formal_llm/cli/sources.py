@@ -11,7 +11,8 @@ from warnings import catch_warnings
 from formal_llm import authored
 from formal_llm.automata import CFG, PDA, Limits
 from formal_llm.automata.models.flowchart import Flowchart
-from formal_llm.automata.notation.files import ENDINGS, Rules, automaton_of, read_rules
+from formal_llm.automata.models.rules import Rules, automaton_of
+from formal_llm.automata.notation.files import ENDINGS, read_rules
 from formal_llm.automata.notation.formula import constraint
 from formal_llm.errors import FormalLLMError, ResourceNotFound
 from formal_llm.planning import Task, TaskPack, Wording

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
+#: A state of an automaton: any hashable value.
 State = Hashable
+#: A sequence of terminals; a valid plan, read as a string.
+Word = tuple[str, ...]
 
 
 class Stack:
@@ -100,40 +103,34 @@ class Move(Protocol):
         ...
 
 
+#: What configurations and moves an automaton has.
+C = TypeVar("C", bound=Hashable)
+M = TypeVar("M", bound=Move)
+
+
 @runtime_checkable
-class Automaton(Protocol):
-    """A constraint on words, walked one move at a time.
+class Automaton(Protocol[C, M]):
+    """A constraint on words, walked one move at a time: ``C`` are its configurations, ``M`` its moves.
 
     All methods are pure; a configuration is any hashable value. ``step`` takes a move from ``moves`` of the same
     configuration and checks nothing.
     """
 
-    def start(self) -> Any:
+    def start(self) -> C:
         """The initial configuration."""
         ...
 
-    def moves(self, configuration: Any) -> Sequence[Any]:
+    def moves(self, configuration: C) -> Sequence[M]:
         """What can be done next, in the order in which options are shown."""
         ...
 
-    def step(self, configuration: Any, move: Any) -> Any:
+    def step(self, configuration: C, move: M) -> C:
         """The configuration after a move."""
         ...
 
-    def accepting(self, configuration: Any) -> bool:
+    def accepting(self, configuration: C) -> bool:
         """Whether the word read so far is in the language."""
         ...
-
-
-class Intersectable:
-    """What ``&`` combines: grammars, automata and behaviours; both sides must then allow the word."""
-
-    __slots__ = ()
-
-    def __and__(self, other: object) -> Any:
-        from formal_llm.automata.models.product import intersection
-
-        return intersection(self, other)
 
 
 def fingerprint(parts: Iterable[object]) -> str:

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, cast
 
-from formal_llm.automata.notation.source import Place, Source
+from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _stripped(symbol: Token) -> Token:
     return symbol if len(text) == len(symbol) else symbol.update(value=text)
 
 
-def parse(source: Source) -> Tree[Token]:
+def parse(source: SourceText) -> Tree[Token]:
     """The syntax tree of a grammar; its children are the statements.
 
     Raises:
@@ -106,7 +106,7 @@ def _expected(names: object) -> list[str]:
     return [name for name in dict.fromkeys(shown) if not name.startswith("__") and name not in {"COMMENT", "BLANK"}]
 
 
-def _advice(source: Source, place: Place) -> str | None:
+def _advice(source: SourceText, place: Place) -> str | None:
     """What the author of the line probably meant."""
     line = source.text.split("\n")[place.line - 1]
     wrong_arrow = re.search(r"=>|⇒|⟶|:=|(?<![-=<>:])[:=](?![=:])|<-|-(?=\s)|>", line)

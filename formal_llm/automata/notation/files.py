@@ -10,24 +10,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.rules import Rules
 from formal_llm.errors import NotationError
 
 #: The endings of files with rules.
 ENDINGS = (".cfg", ".pda", ".mmd", ".mermaid", ".agent")
 
-#: What files with rules hold.
-Rules = CFG | PDA | Flowchart | Behaviour
-
 
 def read_rules(path: str | Path) -> Rules:
-    """The rules in a file, as what they are; :func:`automaton_of` makes an automaton of it.
+    """The rules in a file, as what they are.
+
+    :func:`~formal_llm.automata.models.rules.automaton_of` makes an automaton of them.
 
     Raises:
         NotationError: the file cannot be read, or its ending names no notation.
@@ -44,14 +43,3 @@ def read_rules(path: str | Path) -> Rules:
             f"the ending {path.suffix} names no notation of rules; there are: {', '.join(ENDINGS)}", file=str(path)
         )
     return CFG.from_file(path)
-
-
-def automaton_of(rules: Rules, facts: Mapping[str, object] | None = None) -> CFG | PDA:
-    """What a planner walks: a grammar or an automaton, the placeholders of a flowchart filled with ``facts``.
-
-    Raises:
-        AutomatonError: a placeholder that ``facts`` does not have.
-    """
-    if isinstance(rules, Flowchart):
-        return rules.fill(facts or {}).pda()
-    return rules.pda if isinstance(rules, Behaviour) else rules

@@ -6,11 +6,11 @@ import re
 import unicodedata
 from typing import NoReturn
 
-from formal_llm.automata.models.cfg import CFG, Production
-from formal_llm.automata.models.wellformed import EMPTY_WORDS
+from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
+from formal_llm.automata.models.symbols import Production
 from formal_llm.automata.notation.cfg import check_grammar_text
 from formal_llm.automata.notation.cfg_syntax import ARROW
-from formal_llm.automata.notation.source import Place, Source
+from formal_llm.automata.notation.source import Place, SourceText
 
 _LETTER = re.compile(r"[^\W\d_][0-9'′]*|ε")
 
@@ -18,7 +18,7 @@ _LETTER = re.compile(r"[^\W\d_][0-9'′]*|ε")
 def read_letters(text: str, start: str = "") -> CFG:
     """``T → BI|DT``: every letter, with the digits and primes that follow it, is a symbol."""
     # Subscript digits become digits: B₁ and B1 are the same symbol.
-    source = Source(unicodedata.normalize("NFKC", text).replace("′", "'"), None)
+    source = SourceText(unicodedata.normalize("NFKC", text).replace("′", "'"), None)
     productions = []
     for rule in re.finditer(r"[^\n;]+", source.text):
         if not rule[0].strip():
@@ -43,7 +43,7 @@ def read_letters(text: str, start: str = "") -> CFG:
     return cfg
 
 
-def _letters(source: Source, at: int, text: str) -> list[str]:
+def _letters(source: SourceText, at: int, text: str) -> list[str]:
     """The symbols of one side of a rule that begins at position ``at`` of the source."""
     symbols = _LETTER.findall(text)
     wrong = re.search(r"\S+", _LETTER.sub(lambda match: " " * len(match[0]), text))
@@ -54,7 +54,7 @@ def _letters(source: Source, at: int, text: str) -> list[str]:
     return symbols
 
 
-def _fail_at(source: Source, problem: str, at: int, *, suggestion: str | None = None) -> NoReturn:
+def _fail_at(source: SourceText, problem: str, at: int, *, suggestion: str | None = None) -> NoReturn:
     """Fail at a position of the text."""
     before = source.text[:at]
     place = Place(before.count("\n") + 1, at - (before.rfind("\n") + 1) + 1)

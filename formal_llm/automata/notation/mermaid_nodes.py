@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
-from formal_llm.automata.notation.mermaid_text import BRACKETS, PLACEHOLDER, REFUSED_SHAPES, SHAPES, read_text
-from formal_llm.automata.notation.source import Source
+from formal_llm.automata.models.flowchart_shapes import PLACEHOLDER, SHAPES
+from formal_llm.automata.notation.mermaid_text import BRACKETS, REFUSED_SHAPES, read_text
+from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import did_you_mean
 
 SPACE = re.compile(r"\s*")
@@ -27,7 +28,7 @@ class NodeScanner:
         at: where it stands.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceText) -> None:
         self.source = source
         self.text = source.text
         self.at = 0
