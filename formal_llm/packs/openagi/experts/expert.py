@@ -117,10 +117,13 @@ def each_alike(kinds: Sequence[Hashable], batch: int, work: Callable[[Sequence[i
     return [results[place] for place in range(len(kinds))]
 
 
-def each_row(rows: Sequence[Tensors], batch: int, work: Callable[[Tensors], Sequence[Made]]) -> list[Made]:
+def each_row(
+    loaded: LoadedModel, rows: Sequence[Tensors], batch: int, work: Callable[[Tensors], Sequence[Made]]
+) -> list[Made]:
     """The results of work on rows of tensors, those of the same shapes together.
 
     Args:
+        loaded: the model: what is worked on is where it is, numbers with a point in the type that it has them in.
         rows: for each input its tensors by name, the first dimension of each being 1.
         batch: the most rows of one batch.
         work: what is made of the tensors of some rows, one below the other.
@@ -128,16 +131,14 @@ def each_row(rows: Sequence[Tensors], batch: int, work: Callable[[Tensors], Sequ
     import torch
 
     def together(places: Sequence[int]) -> Sequence[Made]:
-        return work({name: torch.cat([rows[place][name] for place in places]) for name in rows[places[0]]})
+        tensors = {name: torch.cat([rows[place][name] for place in places]) for name in rows[places[0]]}
+        dtype = loaded.model.dtype
+        return work({n: t.to(loaded.device, dtype if t.is_floating_point() else None) for n, t in tensors.items()})
 
     shapes = [tuple((name, tuple(tensor.shape)) for name, tensor in row.items()) for row in rows]
     return each_alike(shapes, batch, together)
 
 
-def on(loaded: LoadedModel, tensors: Tensors) -> Tensors:
-    """The tensors where the model is; numbers with a point as the model has them."""
-    dtype = loaded.model.dtype
-    return {
-        name: tensor.to(loaded.device, dtype if tensor.is_floating_point() else None)
-        for name, tensor in tensors.items()
-    }
+def likeliest(loaded: LoadedModel, logits: torch.Tensor) -> list[str]:
+    """The name of the most probable class in each row of what a classifier gave."""
+    return [str(loaded.model.config.id2label[number]) for number in logits.argmax(-1).tolist()]

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from formal_llm.packs.openagi.classical.language import sentences
-from formal_llm.packs.openagi.experts.expert import Expert, Tensors, batches
+from formal_llm.packs.openagi.experts.expert import Expert, Tensors, batches, likeliest
 from formal_llm.packs.openagi.experts.loaded import LoadedModel
 
 #: So many tokens are read where neither model nor tokenizer say how many can be.
@@ -23,8 +23,7 @@ class TextClassification(Expert):
 
     def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
         """The most probable class of the beginning of each text, in small letters: ``"positive"``."""
-        best = loaded.model(**read(loaded, columns[0])).logits.argmax(-1).tolist()
-        return [str(loaded.model.config.id2label[number]).lower() for number in best]
+        return [name.lower() for name in likeliest(loaded, loaded.model(**read(loaded, columns[0])).logits)]
 
 
 class SequenceToSequence(Expert):

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from formal_llm.packs.openagi.experts.expert import Expert, Tensors, each_row, on, seen
+from formal_llm.packs.openagi.experts.expert import Expert, Tensors, each_row, likeliest, seen
 from formal_llm.packs.openagi.experts.loaded import LoadedModel
 
 if TYPE_CHECKING:
@@ -30,10 +30,9 @@ class ImageClassification(Expert):
         """The name of the most probable class of each picture, as the checkpoint writes it."""
 
         def work(tensors: Tensors) -> list[str]:
-            best = loaded.model(**on(loaded, tensors)).logits.argmax(-1).tolist()
-            return [str(loaded.model.config.id2label[number]) for number in best]
+            return likeliest(loaded, loaded.model(**tensors).logits)
 
-        return each_row(prepared(loaded, columns[0]), self.batch, work)
+        return each_row(loaded, prepared(loaded, columns[0]), self.batch, work)
 
 
 class ObjectDetection(Expert):
@@ -52,12 +51,12 @@ class ObjectDetection(Expert):
         """The names of the objects in each picture, each once, the most probable first: ``"cat, remote"``."""
 
         def work(tensors: Tensors) -> list[str]:
-            made = loaded.model(**on(loaded, tensors))
+            made = loaded.model(**tensors)
             # Kinds of detectors differ in what their scores mean, which their image processors know.
             found = loaded.images.post_process_object_detection(made, threshold=self.settings["threshold"])
             return [self._named(loaded, each["scores"].tolist(), each["labels"].tolist()) for each in found]
 
-        return each_row(prepared(loaded, columns[0]), self.batch, work)
+        return each_row(loaded, prepared(loaded, columns[0]), self.batch, work)
 
     def _named(self, loaded: LoadedModel, scores: list[float], classes: list[int]) -> str:
         found = sorted(zip(scores, classes, strict=True), reverse=True)
@@ -77,10 +76,10 @@ class ImageCaptioning(Expert):
         """The caption of each picture."""
 
         def work(tensors: Tensors) -> list[str]:
-            pictures = on(loaded, {"pixel_values": tensors["pixel_values"]})
-            return written(loaded, loaded.model.generate(**pictures, **self.generation))
+            ids = loaded.model.generate(pixel_values=tensors["pixel_values"], **self.generation)
+            return written(loaded, ids)
 
-        return each_row(prepared(loaded, columns[0]), self.batch, work)
+        return each_row(loaded, prepared(loaded, columns[0]), self.batch, work)
 
 
 class PictureQuestion(Expert):
@@ -96,7 +95,7 @@ class PictureQuestion(Expert):
             {**picture, **self.asked(loaded, question)}
             for picture, question in zip(prepared(loaded, pictures), questions, strict=True)
         ]
-        return each_row(rows, self.batch, lambda tensors: self.answers(loaded, on(loaded, tensors)))
+        return each_row(loaded, rows, self.batch, lambda tensors: self.answers(loaded, tensors))
 
     @abstractmethod
     def asked(self, loaded: LoadedModel, question: str) -> Tensors:
@@ -124,8 +123,7 @@ class AnswerByClass(PictureQuestion):
         # ViLT shuffles the patches of a picture, which changes the last digits: let it always be the same way.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            best = loaded.model(**tensors).logits.argmax(-1).tolist()
-        return [str(loaded.model.config.id2label[number]) for number in best]
+            return likeliest(loaded, loaded.model(**tensors).logits)
 
 
 class AnswerInWords(PictureQuestion):

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from formal_llm.packs.openagi.experts.expert import batches, each_alike, each_row, on, seen
+from formal_llm.packs.openagi.experts.expert import batches, each_alike, each_row, likeliest, seen
 from formal_llm.packs.openagi.experts.loaded import LoadedModel
 from tests.packs.openagi.any_images import images
+
+
+class Model:
+    """As much of a model as is asked for."""
+
+    def __init__(self, dtype: torch.dtype = torch.float32) -> None:
+        self.dtype = dtype
+        self.config = SimpleNamespace()
 
 
 @given(st.lists(st.integers()), st.integers(1, 5))
@@ -43,9 +53,10 @@ def test_rows_of_one_shape_are_put_below_each_other() -> None:
         shapes.append(tuple(tensors["x"].shape))
         return tensors["x"].sum(dim=1).tolist()
 
-    assert each_row(rows, 2, work) == [0.0, 3.0, 4.0, 6.0]
+    loaded = LoadedModel(Model())
+    assert each_row(loaded, rows, 2, work) == [0.0, 3.0, 4.0, 6.0]
     assert shapes == [(2, 2), (1, 2), (1, 3)]
-    assert each_row([], 2, work) == []
+    assert each_row(loaded, [], 2, work) == []
 
 
 def test_what_a_batch_lacks_is_told() -> None:
@@ -66,7 +77,12 @@ def test_what_is_transparent_is_seen_on_white() -> None:
 
 
 def test_numbers_with_a_point_have_the_type_of_the_model() -> None:
-    loaded = LoadedModel(torch.nn.Linear(1, 1).to(torch.bfloat16))
-    loaded.model.dtype = torch.bfloat16
-    moved = on(loaded, {"ids": torch.tensor([1]), "pixels": torch.tensor([0.5])})
+    row = {"ids": torch.tensor([[1]]), "pixels": torch.tensor([[0.5]])}
+    (moved,) = each_row(LoadedModel(Model(torch.bfloat16)), [row], 1, lambda tensors: [tensors])
     assert (moved["ids"].dtype, moved["pixels"].dtype) == (torch.int64, torch.bfloat16)
+
+
+def test_the_likeliest_class_of_each_row() -> None:
+    model = Model()
+    model.config = SimpleNamespace(id2label={0: "cat", 1: "Dog"})
+    assert likeliest(LoadedModel(model), torch.tensor([[0.1, 0.2], [3.0, -1.0]])) == ["Dog", "cat"]
