@@ -129,8 +129,8 @@ class CLIPScore(NeuralScore):
     done here, so the values are those of the paper's tables: 0.25 to 0.35 for a picture and its caption.
     """
 
-    # Not by torchmetrics: its version 1.9 does not know what models of transformers 5 give, and of a caption that is too
-    # long it cuts off the end token, from which CLIP tells the caption.
+    # Not by torchmetrics: its version 1.9 does not know what models of transformers 5 give, and of a caption that is
+    # too long it cuts off the end token, which stands for the whole.
 
     name = "clip"
     kind = "image"
