@@ -6,19 +6,20 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from formal_llm.llms.llm import LLM, AsyncLLM
 from formal_llm.llms.question import TokenUsage
-from formal_llm.packs.openagi.benchmark.conditions import Conditions
+from formal_llm.packs.openagi.benchmark.conditions import Conditions, Method
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class PlanJob:
-    """One plan to be made: the task's number, and which of the repeats it is, from 0."""
+class PlanKey(NamedTuple):
+    """Which plan it is: whose, by which method, for the task of which number, and which of the repeats, from 0."""
 
+    llm: str
+    method: Method
     task: int
     repeat: int
 
@@ -50,7 +51,7 @@ class Assignment:
 
     Attributes:
         llm: who answers.
-        jobs: the plans to be made.
+        jobs: the plans to be made; all of this LLM and one method.
         conditions: what all methods share.
         note: called in this thread with what became of each job, as it comes: an attempt, or what went wrong and may
             pass (the provider could not be reached); what it raises ends the run.
@@ -58,38 +59,38 @@ class Assignment:
     """
 
     llm: LLM
-    jobs: Sequence[PlanJob]
+    jobs: Sequence[PlanKey]
     conditions: Conditions
-    note: Callable[[PlanJob, Attempt | Exception], None]
+    note: Callable[[PlanKey, Attempt | Exception], None]
     concurrency: int | None = None
 
-    def each(self, work: Callable[[PlanJob], T]) -> Iterator[tuple[PlanJob, T | Exception]]:
+    def each(self, work: Callable[[PlanKey], T]) -> Iterator[tuple[PlanKey, T | Exception]]:
         """What the work gives for each job, or what it raises, as it comes.
 
         Several jobs are under way at once, in threads, for an LLM that waits for others; one for any other.
         """
 
-        def done(job: PlanJob) -> T | Exception:
+        def done(key: PlanKey) -> T | Exception:
             try:
-                return work(job)
+                return work(key)
             except Exception as error:  # handed on, and raised at the end of the run
                 return error
 
         many = self.concurrency or (8 if isinstance(getattr(self.llm, "llm", self.llm), AsyncLLM) else 1)
         if many <= 1:
-            for job in self.jobs:
-                yield job, done(job)
+            for key in self.jobs:
+                yield key, done(key)
             return
         pool = ThreadPoolExecutor(many, thread_name_prefix="formal-llm-bench")
         waiting = iter(self.jobs)
         try:
-            under_way: dict[Future[T | Exception], PlanJob] = {
-                pool.submit(done, job): job for job in islice(waiting, many)
+            under_way: dict[Future[T | Exception], PlanKey] = {
+                pool.submit(done, key): key for key in islice(waiting, many)
             }
             while under_way:
                 for future in wait(under_way, return_when=FIRST_COMPLETED).done:
-                    job = under_way.pop(future)
-                    yield job, future.result()
+                    key = under_way.pop(future)
+                    yield key, future.result()
                     if (following := next(waiting, None)) is not None:
                         under_way[pool.submit(done, following)] = following
         finally:

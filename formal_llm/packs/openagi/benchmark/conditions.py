@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias, get_args
 
 from formal_llm.packs.openagi.benchmark.reading import Matcher, ToolText, chain_word
 from formal_llm.planning import Task, TaskPack
 
+#: The ways of planning; :mod:`~formal_llm.packs.openagi.benchmark.methods` says what they are.
+Method: TypeAlias = Literal["zero", "few", "constrained", "formal"]
+METHODS: tuple[Method, ...] = get_args(Method)
 #: The paper's prompts (Li et al. 2024, appendix A.3; there "Setp" in place of "Step").
 ZERO = "Problem: {task}.\nWhat is its solution? Use 'Step' to mark."
 FEW = "{examples}Problem: {task}.\nSolution:"

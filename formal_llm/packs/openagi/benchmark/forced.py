@@ -12,7 +12,7 @@ from itertools import islice
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.llm import BatchLLM, attempts
 from formal_llm.llms.question import Answer, Question, TokenUsage
-from formal_llm.packs.openagi.benchmark.attempts import Assignment, Attempt, PlanJob
+from formal_llm.packs.openagi.benchmark.attempts import Assignment, Attempt, PlanKey
 from formal_llm.packs.openagi.benchmark.conditions import CHOICE, STOP, Conditions
 from formal_llm.packs.openagi.benchmark.reading import ToolText
 
@@ -20,8 +20,8 @@ from formal_llm.packs.openagi.benchmark.reading import ToolText
 class _Chain:
     """A chain of tools on its way: a question at a time."""
 
-    def __init__(self, job: PlanJob, conditions: Conditions) -> None:
-        self.job = job
+    def __init__(self, key: PlanKey, conditions: Conditions) -> None:
+        self.key = key
         self.outcome: Attempt | Exception | None = None
         self.question: Question | None = None
         self._conditions = conditions
@@ -61,12 +61,12 @@ class _Chain:
 
     def _asked(self, chain: Sequence[ToolText]) -> Question:
         conditions = self._conditions
-        task = conditions.pack.tasks[self.job.task].description
+        task = conditions.pack.tasks[self.key.task].description
         texts = [*(tool.label for tool in conditions.tools), STOP]
         steps = "\n".join(f"Step {place}: {label}" for place, label in enumerate(_labels(chain), 1)) or "none"
         options = "\n".join(f"{number}: {text}" for number, text in enumerate(texts, 1))
         prompt = CHOICE.format(task=task, steps=steps, options=options)
-        return Question(prompt, texts, task=task, walk=f"{self.job.task}:{self.job.repeat}")
+        return Question(prompt, texts, task=task, walk=f"{self.key.task}:{self.key.repeat}")
 
 
 def _labels(chain: Sequence[ToolText]) -> tuple[str, ...]:
@@ -74,14 +74,14 @@ def _labels(chain: Sequence[ToolText]) -> tuple[str, ...]:
 
 
 def force(assigned: Assignment) -> None:
-    """Make a chain for each job."""
+    """Make a chain for each key."""
     llm = assigned.llm
     if isinstance(llm, BatchLLM):
         _together(llm, assigned)
         return
 
-    def finish(job: PlanJob) -> Attempt:
-        chain = _Chain(job, assigned.conditions)
+    def finish(key: PlanKey) -> Attempt:
+        chain = _Chain(key, assigned.conditions)
         while chain.question is not None:
             try:
                 given: Answer | Exception = llm.choose(chain.question)
@@ -93,15 +93,15 @@ def force(assigned: Assignment) -> None:
         assert chain.outcome is not None
         return chain.outcome
 
-    for job, outcome in assigned.each(finish):
-        assigned.note(job, outcome)
+    for key, outcome in assigned.each(finish):
+        assigned.note(key, outcome)
 
 
 def _together(llm: BatchLLM, assigned: Assignment) -> None:
     """Ask the questions of many chains together, round after round."""
     waiting, many = iter(assigned.jobs), assigned.concurrency or 64
     under_way: list[_Chain] = []
-    while under_way := under_way + [_Chain(job, assigned.conditions) for job in islice(waiting, many - len(under_way))]:
+    while under_way := under_way + [_Chain(key, assigned.conditions) for key in islice(waiting, many - len(under_way))]:
         answers: Sequence[Answer | Exception]
         try:
             answers = llm.choose_many([chain.question for chain in under_way if chain.question is not None])
@@ -110,5 +110,5 @@ def _together(llm: BatchLLM, assigned: Assignment) -> None:
         for chain, answer in zip(under_way, answers, strict=True):
             chain.give(answer)
             if chain.outcome is not None:
-                assigned.note(chain.job, chain.outcome)
+                assigned.note(chain.key, chain.outcome)
         under_way = [chain for chain in under_way if chain.outcome is None]

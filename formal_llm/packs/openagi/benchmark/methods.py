@@ -5,28 +5,25 @@
   list of tools, and nothing sees to it that they fit together: the paper's baseline of forced names without automaton.
 - ``formal``: the planner, which asks only for what can still become a valid plan.
 
-A method makes an :class:`Attempt` for each :class:`PlanJob`; whether it is valid is verified afterwards, and alike for
-all.
+A method makes an attempt for each plan that is asked for; whether it is valid is verified afterwards, and alike for all.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal
 
 from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.generation import Generated, Messages, TextLLM
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Question
-from formal_llm.packs.openagi.benchmark.attempts import Assignment, Attempt, PlanJob
+from formal_llm.packs.openagi.benchmark.attempts import Assignment, Attempt, PlanKey
+from formal_llm.packs.openagi.benchmark.conditions import Method
 from formal_llm.packs.openagi.benchmark.forced import force
 from formal_llm.packs.openagi.benchmark.reading import ToolText, read_steps
 from formal_llm.planning.drivers.batch import Outcome
-
-Method: TypeAlias = Literal["zero", "few", "constrained", "formal"]
-METHODS: tuple[Method, ...] = get_args(Method)
 
 
 def why_not(method: Method, llm: LLM) -> str:
@@ -37,7 +34,7 @@ def why_not(method: Method, llm: LLM) -> str:
 
 
 def make(method: Method, assigned: Assignment) -> None:
-    """Make an attempt for each job."""
+    """Make an attempt for each key."""
     if method == "formal":
         _formal(assigned)
     elif method == "constrained":
@@ -98,22 +95,22 @@ def _written(method: Literal["zero", "few"], assigned: Assignment) -> None:
     if who is None:
         raise TypeError("this LLM writes no free text")
 
-    def write(job: PlanJob) -> Generated:
+    def write(key: PlanKey) -> Generated:
         return who.generate(
-            conditions.prompt(method, job.task),
+            conditions.prompt(method, key.task),
             max_tokens=conditions.max_tokens,
             stop=("Problem:",),
             temperature=conditions.temperature,
         )
 
-    for job, written in assigned.each(write):
+    for key, written in assigned.each(write):
         if isinstance(written, Exception):
-            assigned.note(job, written)
+            assigned.note(key, written)
             continue
         steps = read_steps(written.text)
         # Matched here, in one thread: an encoder is not for many.
         chain = [name for name in conditions.matcher.match(steps) if name is not None]
-        assigned.note(job, Attempt(conditions.word(chain), tuple(steps), 1, written.usage, written.text))
+        assigned.note(key, Attempt(conditions.word(chain), tuple(steps), 1, written.usage, written.text))
 
 
 # -- ours --------------------------------------------------------------------------------------------------------------
@@ -135,5 +132,5 @@ def _formal(assigned: Assignment) -> None:
             made = outcome.error
         assigned.note(assigned.jobs[outcome.index], made)
 
-    tasks = [conditions.tasks[job.task] for job in assigned.jobs]
+    tasks = [conditions.tasks[key.task] for key in assigned.jobs]
     planner.plan_all(tasks, concurrency=assigned.concurrency, on_outcome=on_outcome)

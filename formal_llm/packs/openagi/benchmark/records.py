@@ -23,7 +23,8 @@ from types import TracebackType
 from typing import NamedTuple, TypedDict, TypeVar
 
 from formal_llm.errors import ResultsError
-from formal_llm.packs.openagi.benchmark.methods import Method
+from formal_llm.packs.openagi.benchmark.attempts import PlanKey
+from formal_llm.packs.openagi.benchmark.conditions import Method
 from formal_llm.packs.openagi.scores.judging import Judgement
 from formal_llm.planning.drivers.json_lines import open_alone, write_line
 from formal_llm.tools import Result
@@ -31,15 +32,6 @@ from formal_llm.tools import Result
 _FORMAT = "formal_llm.bench/1"
 _BUSY = "another benchmark is writing here; wait for it, or give another folder"
 _PLANS, _SCORES, _SETTING = "plans.jsonl", "scores.jsonl", "setting.json"
-
-
-class PlanKey(NamedTuple):
-    """Which plan a line is about."""
-
-    llm: str
-    method: Method
-    task: int
-    repeat: int
 
 
 class ScoreKey(NamedTuple):

@@ -15,11 +15,11 @@ from functools import cached_property
 from formal_llm import authored
 from formal_llm.errors import NoValidPlan, ResourceNotFound
 from formal_llm.llms.llm import LLM
-from formal_llm.packs.openagi.benchmark.attempts import Assignment, Attempt, PlanJob
-from formal_llm.packs.openagi.benchmark.conditions import Conditions
-from formal_llm.packs.openagi.benchmark.methods import Method, make, why_not
+from formal_llm.packs.openagi.benchmark.attempts import Assignment, Attempt, PlanKey
+from formal_llm.packs.openagi.benchmark.conditions import Conditions, Method
+from formal_llm.packs.openagi.benchmark.methods import make, why_not
 from formal_llm.packs.openagi.benchmark.reading import Matcher, matcher_for, tool_texts
-from formal_llm.packs.openagi.benchmark.records import PlanKey, Records, ScoreKey
+from formal_llm.packs.openagi.benchmark.records import Records, ScoreKey
 from formal_llm.packs.openagi.data.samples import data_identity
 from formal_llm.packs.openagi.scores.judging import PlanJudge
 from formal_llm.planning import TaskPack
@@ -181,25 +181,23 @@ class Benchmark:
         lost: Exception | None = None
         done = sum(key in records.plans for key in keys)
 
+        def note(key: PlanKey, made: Attempt | Exception) -> None:
+            nonlocal done, in_a_row, lost
+            if isinstance(made, Exception):
+                in_a_row, lost = in_a_row + 1, made
+                if in_a_row >= _IN_A_ROW:
+                    raise made
+                return
+            in_a_row = 0
+            self._keep(records, key, made)
+            done += 1
+            if on_step is not None:
+                on_step(RunProgress("planning", done, len(keys), f"{key.llm} {key.method}: task {key.task}"))
+
         for name, llm in llms.items():
             for method in methods:
-                mine = [key for key in keys if (key.llm, key.method) == (name, method) and key not in records.plans]
-
-                def note(job: PlanJob, made: Attempt | Exception, name: str = name, method: Method = method) -> None:
-                    nonlocal done, in_a_row, lost
-                    if isinstance(made, Exception):
-                        in_a_row, lost = in_a_row + 1, made
-                        if in_a_row >= _IN_A_ROW:
-                            raise made
-                        return
-                    in_a_row = 0
-                    self._keep(records, PlanKey(name, method, job.task, job.repeat), made)
-                    done += 1
-                    if on_step is not None:
-                        on_step(RunProgress("planning", done, len(keys), f"{name} {method}: task {job.task}"))
-
-                if mine:
-                    jobs = [PlanJob(key.task, key.repeat) for key in mine]
+                jobs = [key for key in keys if (key.llm, key.method) == (name, method) and key not in records.plans]
+                if jobs:
                     make(method, Assignment(llm, jobs, self.conditions, note, concurrency))
         self._execute(records, keys, on_step, cancel)
         if lost is not None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from formal_llm import authored
 from formal_llm.errors import NotationError
-from formal_llm.packs.openagi.benchmark.methods import METHODS, Method
+from formal_llm.packs.openagi.benchmark.conditions import METHODS, Method
 from formal_llm.packs.openagi.benchmark.records import ScoredPlan
 from formal_llm.planning.walks.wording import read_toml
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from formal_llm.packs.openagi.benchmark.records import PlanKey, Records
+from formal_llm.packs.openagi.benchmark.attempts import PlanKey
+from formal_llm.packs.openagi.benchmark.records import Records
 from tests.packs.openagi.benchmark.writers import Writer
 
 

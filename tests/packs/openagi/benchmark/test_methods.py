@@ -7,7 +7,8 @@ from typing import Any
 
 from formal_llm import RandomLLM, TaskPack
 from formal_llm.llms import resolve
-from formal_llm.packs.openagi.benchmark.methods import METHODS, ChanceWriter
+from formal_llm.packs.openagi.benchmark.conditions import METHODS
+from formal_llm.packs.openagi.benchmark.methods import ChanceWriter
 from formal_llm.packs.openagi.benchmark.reading import tool_texts
 from formal_llm.packs.openagi.benchmark.records import Records
 

@@ -12,7 +12,7 @@ import pytest
 from formal_llm import RandomLLM, ResourceNotFound, TaskPack
 from formal_llm.errors import Cancelled, NoValidPlan
 from formal_llm.llms import RecordingLLM, resolve
-from formal_llm.packs.openagi.benchmark.methods import METHODS
+from formal_llm.packs.openagi.benchmark.conditions import METHODS
 from formal_llm.packs.openagi.benchmark.reading import chain_word, tool_texts
 from formal_llm.packs.openagi.benchmark.records import Records
 from formal_llm.packs.openagi.benchmark.run import RunProgress, read_examples
