@@ -5,7 +5,7 @@
   list of tools, and nothing sees to it that they fit together: the paper's baseline of forced names without automaton.
 - ``formal``: the planner, which asks only for what can still become a valid plan.
 
-A method makes an attempt for each plan that is asked for; whether it is valid is verified afterwards, and alike for all.
+A method makes an attempt for each plan that is asked for; whether it is valid is verified afterwards, alike for all.
 """
 
 from __future__ import annotations
