@@ -47,7 +47,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from formal_llm.llms.question import Question, TokenUsage
+    from formal_llm.llms.question import Question
+    from formal_llm.llms.usage import TokenUsage
     from formal_llm.planning.plans.plan import Plan, Step
 
 

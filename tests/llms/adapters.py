@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from formal_llm.llms.hosted.adapter import HostedLLM
-from formal_llm.llms.question import TokenUsage
+from formal_llm.llms.usage import TokenUsage
 from tests.llms.protocols import FROM_CACHE, INPUT_TOKENS, INTO_CACHE, OUTPUT_TOKENS
 
 

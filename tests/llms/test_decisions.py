@@ -10,7 +10,8 @@ import pytest
 
 from formal_llm.errors import InvalidAnswer, ProviderError
 from formal_llm.llms.hosted.decisions import read_choice, read_several
-from formal_llm.llms.question import Question, TokenUsage
+from formal_llm.llms.question import Question
+from formal_llm.llms.usage import TokenUsage
 from tests.llms import protocol_server as ps
 from tests.llms.adapters import ADAPTERS
 

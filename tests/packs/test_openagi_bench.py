@@ -14,7 +14,7 @@ from formal_llm import Answer, Question, RandomLLM, ResourceNotFound, TaskPack
 from formal_llm.errors import Cancelled, NoValidPlan, ProviderError, ResultsError
 from formal_llm.llms import RecordingLLM, resolve
 from formal_llm.llms.generation import Generated, Messages
-from formal_llm.llms.question import TokenUsage
+from formal_llm.llms.usage import TokenUsage
 from formal_llm.packs.openagi.benchmark.benchmark import Benchmark, Step
 from formal_llm.packs.openagi.benchmark.methods import METHODS, ChanceWriter
 from formal_llm.packs.openagi.benchmark.reading import LexicalMatcher, tool_texts

@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from formal_llm.errors import InvalidAnswer, ProviderError
-from formal_llm.llms.question import Answer, Question, TokenUsage
+from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.usage import TokenUsage
 
 #: Why an answer is none, in the words that the model reads when it is asked again.
 REFUSED = "it was refused"

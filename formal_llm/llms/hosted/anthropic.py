@@ -21,7 +21,8 @@ from formal_llm.llms.hosted.adapter import (
 )
 from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_reply
 from formal_llm.llms.hosted.text import HostedText, TextRequest
-from formal_llm.llms.question import Answer, Message, Question, TokenUsage
+from formal_llm.llms.question import Answer, Message, Question
+from formal_llm.llms.usage import TokenUsage
 
 if TYPE_CHECKING:
     import anthropic

@@ -10,7 +10,8 @@ from formal_llm.llms.hosted.choice_schema import Probabilities, Reply, choice_sc
 from formal_llm.llms.hosted.logprobs import TOP, option_probabilities, read_tokens
 from formal_llm.llms.hosted.openai_client import OpenAIClientLLM
 from formal_llm.llms.hosted.text import HostedText, TextRequest
-from formal_llm.llms.question import Answer, Question, TokenUsage
+from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.usage import TokenUsage
 
 if TYPE_CHECKING:
     import openai

@@ -28,7 +28,8 @@ from formal_llm.llms.hosted.adapter import (
 from formal_llm.llms.hosted.choice_schema import Probabilities, Reply, read_reply
 from formal_llm.llms.hosted.logprobs import TOP, option_probabilities, read_tokens
 from formal_llm.llms.hosted.text import HostedText, TextRequest
-from formal_llm.llms.question import Answer, Question, TokenUsage
+from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.usage import TokenUsage
 
 _STOPPED = {"length": CUT_OFF, "content_filter": FILTERED}
 

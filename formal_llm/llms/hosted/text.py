@@ -9,7 +9,8 @@ from typing import Any
 
 from formal_llm.llms.generation import Generated, Messages, chat, cut
 from formal_llm.llms.hosted.adapter import HostedLLM, provider_error
-from formal_llm.llms.question import Message, TokenUsage
+from formal_llm.llms.question import Message
+from formal_llm.llms.usage import TokenUsage
 
 #: The settings without which a model may still be asked, as servers that refuse one name it.
 _DROPPED = ("temperature", "stop")

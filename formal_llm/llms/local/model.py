@@ -16,7 +16,8 @@ from formal_llm.llms.local.rendering import Renderer, Style
 from formal_llm.llms.local.scorer import Scorer
 from formal_llm.llms.local.selections import one_by_one
 from formal_llm.llms.local.seq2seq import Seq2SeqScorer
-from formal_llm.llms.question import Answer, Question, TokenUsage
+from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.usage import TokenUsage
 
 
 class LocalLLM:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from formal_llm.llms.question import Answer, TokenUsage
+from formal_llm.llms.question import Answer
+from formal_llm.llms.usage import TokenUsage
 
 _COSTS = frozenset(part.name for part in fields(TokenUsage))
 

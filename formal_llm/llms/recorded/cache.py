@@ -10,16 +10,17 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from formal_llm.errors import InvalidAnswer, LLMError
-from formal_llm.llms.llm import LLM
-from formal_llm.llms.question import Answer, Question, TokenUsage
+from formal_llm.llms.llm import LLMLike
+from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.recorded.answer_data import answer_from_data, answer_to_data, read_json
 from formal_llm.llms.recorded.answer_store import AnswerStore
+from formal_llm.llms.usage import TokenUsage
 from formal_llm.llms.wrapper import WrapperLLM, checked
 
 
@@ -60,9 +61,7 @@ class CachedLLM(WrapperLLM):
         AnswerFileError: the file cannot be used; also while answering.
     """
 
-    def __init__(
-        self, llm: str | LLM | Callable[[Question], Any], path: str | os.PathLike[str], *, name: str | None = None
-    ) -> None:
+    def __init__(self, llm: LLMLike, path: str | os.PathLike[str], *, name: str | None = None) -> None:
         super().__init__(llm)
         if name is None and super().identity is None:
             raise ValueError(

@@ -28,7 +28,8 @@ from formal_llm.automata.lookahead.flow import INFINITE
 from formal_llm.automata.models.limited import split
 from formal_llm.automata.models.pda import PDA
 from formal_llm.errors import BudgetExceeded, NoValidPlan, SnapshotError, WalkError
-from formal_llm.llms.question import Answer, Prices, Question, TokenUsage
+from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.usage import Prices, TokenUsage
 from formal_llm.planning.plans.plan import Plan, Usage
 from formal_llm.planning.plans.tree import Node, build_tree
 from formal_llm.planning.task import Task

@@ -11,7 +11,8 @@ from itertools import islice
 
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.llm import LLM, BatchLLM, attempts
-from formal_llm.llms.question import Answer, Question, TokenUsage
+from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.usage import TokenUsage
 from formal_llm.packs.openagi.benchmark.reading import ToolText
 from formal_llm.packs.openagi.benchmark.setting import CHOICE, STOP, Attempt, Job, Setting
 from formal_llm.packs.openagi.benchmark.threads import Note, many_for, threaded

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from formal_llm.llms.question import TokenUsage
+from formal_llm.llms.usage import TokenUsage
 from formal_llm.packs.openagi.benchmark.reading import Matcher, ToolText, chain_word
 from formal_llm.planning import Task, TaskPack
 
