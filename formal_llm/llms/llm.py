@@ -56,8 +56,8 @@ LLMLike: TypeAlias = str | LLM | Callable[[Question], AnswerLike] | Callable[[Qu
 
 #: The forms of provider strings, and what they stand for.
 PROVIDERS: dict[str, str] = {}
-#: For each provider what makes an LLM of the text behind the colon (None without a colon), or gives None where that is no
-#: form of its. Both tables are filled by :mod:`formal_llm.llms.providers`, since what makes LLMs lies above this module.
+#: For each provider what makes an LLM of the text behind the colon (None without a colon), or gives None where that is
+#: no form of it. Both tables are filled by :mod:`formal_llm.llms.providers`, since what makes LLMs lies above this module.
 MAKERS: dict[str, Callable[[str | None], LLM | None]] = {}
 
 

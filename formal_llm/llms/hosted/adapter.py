@@ -8,15 +8,23 @@ waits between them, timeouts and connections are the SDK's work and the client's
 from __future__ import annotations
 
 import os
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from formal_llm.errors import InvalidAnswer, ProviderError
-from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.usage import TokenUsage
+
+if TYPE_CHECKING:
+    import anthropic
+    import openai
+
+    Client = openai.OpenAI | anthropic.Anthropic
+    AsyncClient = openai.AsyncOpenAI | anthropic.AsyncAnthropic
 
 #: Why an answer is none, in the words that the model reads when it is asked again.
 REFUSED = "it was refused"
@@ -33,7 +41,7 @@ class _Lane:
 
     __slots__ = ("client", "in_flight")
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: AsyncClient) -> None:
         self.client = client
         self.in_flight = 0
 
@@ -46,7 +54,7 @@ class HostedLLM(ABC):
         client: the SDK's client that waits for an answer.
         settings: what else decides about the answers, as JSON data: the address, sampling settings, limits.
         async_client: a client of the user's to await; None: one is made for each event loop.
-        logprobs: whether token probabilities are asked for; None: until the server refuses them.
+        logprobs: whether token probabilities are asked for; None: until the server refuses them, which is warned of.
 
     Attributes:
         name: the provider string.
@@ -64,10 +72,10 @@ class HostedLLM(ABC):
     def __init__(
         self,
         name: str,
-        client: Any,
+        client: Client,
         settings: Mapping[str, object],
         *,
-        async_client: Any = None,
+        async_client: AsyncClient | None = None,
         logprobs: bool | None = False,
     ) -> None:
         self.name = name
@@ -152,7 +160,13 @@ class HostedLLM(ABC):
             raise error
         if not (asked_logprobs and self._may_drop_logprobs and refuses_logprobs(error)):
             raise provider_error(self, error) from error
-        self.asks_logprobs = False
+        if self.asks_logprobs:  # of many requests that are refused at once, the first one tells
+            self.asks_logprobs = False
+            warnings.warn(
+                f"{self.name} gives no token probabilities ({shown_words(error, self.client)}): it is asked without them "
+                "from now on, and its answers have no probabilities",
+                stacklevel=3,
+            )
 
     def _answer(self, question: Question, response: Any) -> Answer:
         try:
@@ -176,7 +190,7 @@ class HostedLLM(ABC):
         """
 
     @abstractmethod
-    def _make_async_client(self) -> Any:
+    def _make_async_client(self) -> AsyncClient:
         """A client that is awaited, with the settings of ``client``."""
 
     @abstractmethod
@@ -227,8 +241,31 @@ def either_client_or(clients: tuple[object, ...], **settings: object) -> None:
 
 
 def given(**values: object) -> dict[str, Any]:
-    """The values that are not None, as arguments for a constructor."""
+    """The values that are not None, as arguments for a constructor, whatever types it wants."""
     return {key: value for key, value in values.items() if value is not None}
+
+
+def check_plain(client: object, *classes: type, own: object = None) -> None:
+    """Check that a client can be made again from its settings, to wait where it is awaited, or the other way round.
+
+    Args:
+        client: the client.
+        classes: the SDK's classes of clients.
+        own: what else it has of its own, that another one cannot be given.
+
+    Raises:
+        TypeError: it cannot: it has a class or an HTTP client of its own, or what ``own`` says.
+    """
+    http = type(getattr(client, "_client", None)).__name__
+    if type(client) not in classes or http not in ("SyncHttpxClientWrapper", "AsyncHttpxClientWrapper") or own:
+        raise TypeError(
+            f"a {type(client).__name__} with settings of its own has no like; give both client and async_client"
+        )
+
+
+def chat_data(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """A chat as JSON data, in the form that all servers know."""
+    return [message._asdict() for message in messages]
 
 
 # -- reading ----------------------------------------------------------------------------------------------------
@@ -237,6 +274,13 @@ def given(**values: object) -> dict[str, Any]:
 def token_count(value: object) -> int:
     """A number of tokens as a server reports it; what is none counts as 0 (not every server counts)."""
     return value if type(value) is int and 0 <= value < 2**53 else 0
+
+
+def sdk_usage(counted: object, read: str, written: str) -> TokenUsage:
+    """What one request cost, from the object of OpenAI's SDK and the names of its two counts."""
+    details = getattr(counted, f"{read}_details", None)
+    cached, stored = getattr(details, "cached_tokens", None), getattr(details, "cache_write_tokens", None)
+    return token_usage(getattr(counted, read, None), getattr(counted, written, None), cached, stored)
 
 
 def token_usage(read: object, written: object, cached: object = None, cache_written: object = None) -> TokenUsage:
@@ -293,7 +337,7 @@ def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
         what = "the server failed, again and again; try again later"
     else:
         what = f"the request was refused; {llm.needs}"
-    said = f" (status {status}: {_hidden(_said(error), llm.client)[:300]})" if isinstance(status, int) else ""
+    said = f" (status {status}: {shown_words(error, llm.client)})" if isinstance(status, int) else ""
     return ProviderError(f"{llm.name}: {what}{said}", error)
 
 
@@ -308,7 +352,7 @@ def _said(error: Exception) -> str:
     return " ".join(str(said or error)[:5000].split())
 
 
-def _hidden(text: str, client: Any) -> str:
-    """``text`` without the key, should the server have repeated it."""
-    key = getattr(client, "api_key", None)
-    return text.replace(key, "***") if isinstance(key, str) and len(key) > 7 else text
+def shown_words(error: Exception, client: object) -> str:
+    """The server's own words as they may be shown: not all of a flood, and without the key, should it be repeated."""
+    said, key = _said(error), getattr(client, "api_key", None)
+    return (said.replace(key, "***") if isinstance(key, str) and len(key) > 7 else said)[:300]

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 #: The share of an option that is not listed, relative to those that are, below which it counts as 0.
 CUT_OFF = 0.001
@@ -49,7 +49,7 @@ class Token(NamedTuple):
     alternatives: tuple[tuple[str, float], ...]
 
 
-def read_tokens(entries: Any) -> list[Token] | None:
+def read_tokens(entries: object) -> list[Token] | None:
     """The tokens in the form of OpenAI's chat completions, as plain data; None if they are not in that form.
 
     Args:
@@ -73,7 +73,7 @@ def read_tokens(entries: Any) -> list[Token] | None:
     return tokens
 
 
-def _pair(entry: Any) -> tuple[str, float] | None:
+def _pair(entry: object) -> tuple[str, float] | None:
     text, logprob = (entry.get("token"), entry.get("logprob")) if isinstance(entry, dict) else (None, None)
     if not isinstance(text, str) or isinstance(logprob, bool) or not isinstance(logprob, (int, float)):
         return None

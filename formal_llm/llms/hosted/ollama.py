@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
 
-from formal_llm.llms.hosted.adapter import CUT_OFF, token_usage
+from formal_llm.llms.hosted.adapter import CUT_OFF, chat_data, given, token_usage
 from formal_llm.llms.hosted.choice_schema import Probabilities, Reply, choice_schema, read_reply
 from formal_llm.llms.hosted.logprobs import TOP, option_probabilities, read_tokens
-from formal_llm.llms.hosted.openai_client import OpenAIClientLLM
+from formal_llm.llms.hosted.openai_client import Connection, OpenAIClientLLM
 from formal_llm.llms.hosted.text import HostedText, TextRequest
-from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.usage import TokenUsage
-
-if TYPE_CHECKING:
-    import openai
 
 _PORT = 11434
 
@@ -55,49 +52,35 @@ class OllamaLLM(OpenAIClientLLM, HostedText):
         self,
         model: str,
         *,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        timeout: float | None = None,
-        max_retries: int | None = None,
-        client: openai.OpenAI | None = None,
-        async_client: openai.AsyncOpenAI | None = None,
         temperature: float | None = None,
         num_predict: int | None = None,
         think: bool | str | None = None,
         logprobs: bool | None = None,
-        options: Mapping[str, Any] | None = None,
+        options: Mapping[str, object] | None = None,
+        **connection: Unpack[Connection],
     ) -> None:
-        own = {"temperature": temperature, "num_predict": num_predict}
-        self._options = {**(options or {}), **{key: value for key, value in own.items() if value is not None}}
+        self._options = {**(options or {}), **given(temperature=temperature, num_predict=num_predict)}
         self._think = think
         super().__init__(
             model,
-            base_url=base_url,
-            api_key=api_key,
-            timeout=timeout,
-            max_retries=max_retries,
-            client=client,
-            async_client=async_client,
             settings={"options": self._options or None, "think": think, "logprobs": logprobs},
             logprobs=logprobs,
+            **connection,
         )
 
     def _address(self, url: str) -> str:
         return host_address(url)
 
     def _send(self, client: Any, question: Question) -> Any:
-        body: dict[str, Any] = {
-            "model": self.model,
-            "messages": [{"role": message.role, "content": message.content} for message in question.messages],
-            "format": choice_schema(question, bounded=True),
-            "stream": False,
-        }
-        if self._options:
-            body["options"] = self._options
-        if self._think is not None:
-            body["think"] = self._think
+        body: dict[str, Any] = {"format": choice_schema(question, bounded=True), "options": self._options or None}
         if self.asks_logprobs and not question.several:
             body |= {"logprobs": True, "top_logprobs": TOP}
+        return self._chat(client, question.messages, body)
+
+    def _chat(self, client: Any, messages: Sequence[Message], body: dict[str, Any]) -> Any:
+        """Make the request, with what all requests of this model have."""
+        asked = {"model": self.model, "messages": chat_data(messages), "stream": False}
+        body = {**asked, **given(**body, think=self._think)}
         return client.post("/api/chat", cast_to=object, body=body, options={"headers": self.headers})
 
     def _read(self, question: Question, response: Any) -> Answer:
@@ -115,20 +98,9 @@ class OllamaLLM(OpenAIClientLLM, HostedText):
         return read_reply(question, reply, probabilities)
 
     def _send_text(self, client: Any, request: TextRequest) -> Any:
-        options: dict[str, Any] = {**self._options, "num_predict": request.max_tokens}
-        if request.temperature is not None:
-            options["temperature"] = request.temperature
-        if request.stop:
-            options["stop"] = list(request.stop)
-        body: dict[str, Any] = {
-            "model": self.model,
-            "messages": [{"role": message.role, "content": message.content} for message in request.messages],
-            "stream": False,
-            "options": options,
-        }
-        if self._think is not None:
-            body["think"] = self._think
-        return client.post("/api/chat", cast_to=object, body=body, options={"headers": self.headers})
+        told = given(temperature=request.temperature, stop=list(request.stop) or None)
+        options = {**self._options, "num_predict": request.max_tokens, **told}
+        return self._chat(client, request.messages, {"options": options})
 
     def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
         usage = token_usage(response.get("prompt_eval_count"), response.get("eval_count"))

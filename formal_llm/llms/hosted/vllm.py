@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 from formal_llm.llms.hosted.choice_schema import choice_schema
-from formal_llm.llms.hosted.openai_client import ChatCompletionsLLM
+from formal_llm.llms.hosted.openai_client import ChatCompletionsLLM, Connection
 from formal_llm.llms.question import Question
-
-if TYPE_CHECKING:
-    import openai
 
 
 class VLLM(ChatCompletionsLLM):
@@ -46,39 +43,23 @@ class VLLM(ChatCompletionsLLM):
         self,
         model: str,
         *,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        timeout: float | None = None,
-        max_retries: int | None = None,
-        client: openai.OpenAI | None = None,
-        async_client: openai.AsyncOpenAI | None = None,
         temperature: float | None = None,
         max_completion_tokens: int | None = None,
         logprobs: bool | None = None,
-        extra_body: Mapping[str, Any] | None = None,
+        extra_body: Mapping[str, object] | None = None,
+        **connection: Unpack[Connection],
     ) -> None:
-        self._sampling = {"temperature": temperature, "max_completion_tokens": max_completion_tokens}
-        self._extra_body = dict(extra_body or {})
         super().__init__(
             model,
-            base_url=base_url,
-            api_key=api_key,
-            timeout=timeout,
-            max_retries=max_retries,
-            client=client,
-            async_client=async_client,
-            settings={**self._sampling, "logprobs": logprobs, "extra_body": self._extra_body or None},
+            sampling={"temperature": temperature, "max_completion_tokens": max_completion_tokens},
             logprobs=logprobs,
+            extra_body=extra_body,
+            **connection,
         )
-
-    @property
-    def _text_body(self) -> dict[str, Any]:
-        return self._extra_body
 
     def _guarantee(self, question: Question) -> dict[str, Any]:
         if question.several:
             held: dict[str, Any] = {"json": choice_schema(question, bounded=True)}
         else:
             held = {"choice": [str(option.number) for option in question.options]}
-        sampling = {key: value for key, value in self._sampling.items() if value is not None}
-        return {**sampling, "extra_body": {**self._extra_body, "structured_outputs": held}}
+        return {"extra_body": {"structured_outputs": held}}
