@@ -57,7 +57,7 @@ LLMLike: TypeAlias = str | LLM | Callable[[Question], AnswerLike] | Callable[[Qu
 #: The forms of provider strings, and what they stand for.
 PROVIDERS: dict[str, str] = {}
 #: For each provider what makes an LLM of the text behind the colon (None without a colon), or gives None where that is
-#: no form of it. Both tables are filled by :mod:`formal_llm.llms.providers`, since what makes LLMs lies above this module.
+#: no form of it. The module :mod:`formal_llm.llms.providers` fills both tables: what makes LLMs lies above this one.
 MAKERS: dict[str, Callable[[str | None], LLM | None]] = {}
 
 

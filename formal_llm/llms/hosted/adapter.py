@@ -163,8 +163,8 @@ class HostedLLM(ABC):
         if self.asks_logprobs:  # of many requests that are refused at once, the first one tells
             self.asks_logprobs = False
             warnings.warn(
-                f"{self.name} gives no token probabilities ({shown_words(error, self.client)}): it is asked without them "
-                "from now on, and its answers have no probabilities",
+                f"{self.name} gives no token probabilities ({shown_words(error, self.client)}): it is asked without "
+                "them from now on, and its answers have no probabilities",
                 stacklevel=3,
             )
 
