@@ -6,15 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from formal_llm.automata import CFG, PDA, Lookahead, Transition
+from formal_llm.automata.drawing.cfg import cfg_picture
+from formal_llm.automata.drawing.flowchart import flowchart_picture
+from formal_llm.automata.drawing.pda import pda_picture
 from formal_llm.automata.lookahead.flow import INFINITE
 from formal_llm.automata.lookahead.lookahead import as_automaton
 from formal_llm.automata.models.behaviour import Behaviour
-from formal_llm.automata.models.cfg import members
-from formal_llm.automata.models.flowchart import Flowchart, FlowEdge
+from formal_llm.automata.models.flowchart import Flowchart
+from formal_llm.automata.models.flowgraph import FlowEdge
 from formal_llm.automata.models.limited import split
 from formal_llm.automata.models.product import product
+from formal_llm.automata.models.symbols import members
 from formal_llm.errors import AutomatonError, FormalLLMError
-from formal_llm.pictures.picture import Drawable, Picture
+from formal_llm.pictures.drawable import Drawable
+from formal_llm.pictures.picture import Picture
 from formal_llm.planning.plans.plan import Order, Step, read_steps
 from formal_llm.planning.plans.tree import Node, build_tree, only_terminal
 
@@ -54,18 +59,14 @@ class Overlay(Drawable):
     def __repr__(self) -> str:
         return f"<Overlay: {' '.join(self.word)}>"
 
-    def _picture(self) -> Picture:
+    @property
+    def picture(self) -> Picture:
+        """The picture of the rules with the plan marked."""
         if isinstance(self.rules, CFG):
-            from formal_llm.automata.drawing.cfg import cfg_picture
-
             return cfg_picture(self.rules, used=self._used())
         if isinstance(self.rules, Flowchart):
-            from formal_llm.automata.drawing.flowchart import flowchart_picture
-
             nodes, arrows = self._followed(self.rules)
             return flowchart_picture(self.rules, nodes=nodes, arrows=arrows)
-        from formal_llm.automata.drawing.pda import pda_picture
-
         walked: dict[Transition, Numbers] = {}
         for move, number in zip(self.moves, self._leads_to(), strict=True):
             walked[move] = _more(walked.get(move, ()), number)
