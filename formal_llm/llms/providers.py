@@ -35,7 +35,7 @@ def _alone(make: Callable[[], LLM]) -> Callable[[str | None], LLM | None]:
 
 
 def _minilm() -> LLM:
-    made: LLM = import_module("formal_llm.llms.local.model").EncoderLLM()  # torch is imported only then
+    made: LLM = import_module("formal_llm.llms.local.encoders").EncoderLLM()  # torch is imported only then
     return made
 
 
@@ -82,6 +82,6 @@ MAKERS |= {
     "systemone": _named("hosted.systemone", "SystemOneLLM"),
     "replay": _named("recorded.transcript", "ReplayLLM"),
     "transformers": _named("local.model", "TransformersLLM"),
-    "encoder": _named("local.model", "EncoderLLM"),
+    "encoder": _named("local.encoders", "EncoderLLM"),
     "minilm": _alone(_minilm),
 }

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
 
 from formal_llm.errors import ModelError
 from formal_llm.llms.local.answer_tree import ROOT
+from formal_llm.llms.local.batching import batches, by_length, fitting_tokens
 from formal_llm.llms.local.rendering import Prompted, Renderer
-from formal_llm.llms.local.scorer import Scorer, checkpoints, fitting_tokens, tree_log_probabilities
+from formal_llm.llms.local.scorer import Scorer, checkpoints, tree_log_probabilities
 from formal_llm.llms.question import Question
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+    from transformers.modeling_outputs import Seq2SeqLMOutput
 
 
 class Seq2SeqScorer(Scorer):
@@ -28,7 +34,7 @@ class Seq2SeqScorer(Scorer):
         ModelError: the model does not say what its decoder begins with.
     """
 
-    def __init__(self, model: Any, renderer: Renderer, *, batch_tokens: int | None = None) -> None:
+    def __init__(self, model: PreTrainedModel, renderer: Renderer, *, batch_tokens: int | None = None) -> None:
         super().__init__()
         self.model = model
         self.renderer = renderer
@@ -44,20 +50,20 @@ class Seq2SeqScorer(Scorer):
         prompt = self.renderer.prompt(question)
         return prompt.tokens, len(question.options)
 
-    def _compute(self, questions: Sequence[Question]) -> list[Any]:
+    def _compute(self, questions: Sequence[Question]) -> list[torch.Tensor]:
         return self.score([self.renderer.prompt(question) for question in questions])
 
-    def score(self, prompts: Sequence[Prompted]) -> list[Any]:
+    def score(self, prompts: Sequence[Prompted]) -> list[torch.Tensor]:
         """For each prompt the log-probabilities of its answers, normalised."""
-        found: list[Any] = [None] * len(prompts)
-        for chosen in _batches(prompts, self.batch_tokens):
+        found: dict[int, torch.Tensor] = {}
+        lengths = [len(prompt.tokens) for prompt in prompts]
+        for chosen in batches(by_length(lengths), lengths, self.batch_tokens):
             trees = [prompts[index].tree for index in chosen]
             values = tree_log_probabilities(self._read([prompts[index] for index in chosen]), trees)
-            for index, value in zip(chosen, values, strict=True):
-                found[index] = value
-        return found
+            found.update(zip(chosen, values, strict=True))
+        return [found[index] for index in range(len(prompts))]
 
-    def _read(self, prompts: Sequence[Prompted]) -> Any:
+    def _read(self, prompts: Sequence[Prompted]) -> torch.Tensor:
         """The logits where the trees of some prompts are looked at."""
         import torch
         from transformers import DynamicCache, EncoderDecoderCache
@@ -105,7 +111,9 @@ class Seq2SeqScorer(Scorer):
         looks = [known[node] for known in places for node in sorted(known)]
         return flat[torch.tensor(looks, device=device)]
 
-    def _decode(self, ids: Any, encoded: Any, mask: Any, **settings: Any) -> Any:
+    def _decode(
+        self, ids: torch.Tensor, encoded: torch.Tensor, mask: torch.Tensor, **settings: object
+    ) -> Seq2SeqLMOutput:
         from transformers.modeling_outputs import BaseModelOutput
 
         return self.model(
@@ -114,16 +122,3 @@ class Seq2SeqScorer(Scorer):
             attention_mask=mask,
             **settings,
         )
-
-
-def _batches(prompts: Sequence[Prompted], batch_tokens: int) -> Iterator[list[int]]:
-    """Prompts of like length together, at most ``batch_tokens`` tokens in a batch, padding included."""
-    order = sorted(range(len(prompts)), key=lambda index: len(prompts[index].tokens))
-    batch: list[int] = []
-    for index in order:
-        if batch and len(prompts[index].tokens) * (len(batch) + 1) > batch_tokens:
-            yield batch
-            batch = []
-        batch.append(index)
-    if batch:
-        yield batch

@@ -6,8 +6,10 @@ decide by, the automaton with the walk's configuration; what the lookahead has w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.journal import Entry
 
@@ -44,6 +46,13 @@ class Together:
         possible = self.table.subset(self.configuration, names, self.left) is not None
         return "" if possible else "these cannot be chosen together under the rules"
 
+    def __deepcopy__(self, memo: object) -> Together:
+        return self  # nothing of it changes
+
+    def __reduce__(self) -> tuple[Callable[..., Together], tuple[object, ...]]:
+        table = self.table
+        return _rebuild, (table.lookahead, table.look, self.configuration, self.members, self.excluded, self.left)
+
     def _key(self) -> tuple[object, ...]:
         automaton = self.table.automaton.fingerprint
         return automaton, self.table.look, self.configuration, self.members, self.excluded, self.left
@@ -71,3 +80,14 @@ class SomeTogether:
         must = frozenset(rule.members[number - 1] for number in numbers)
         may = must | frozenset(rule.members[max(numbers) :])
         return rule.table.some_subset(rule.configuration, must, may, rule.left)
+
+
+def _rebuild(
+    lookahead: Lookahead,
+    look: bool,
+    configuration: object,
+    members: tuple[str, ...],
+    excluded: frozenset[frozenset[str]],
+    left: float,
+) -> Together:
+    return Together(ChoiceTable(lookahead, look=look), configuration, members, excluded, left)

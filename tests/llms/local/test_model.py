@@ -201,7 +201,8 @@ def test_threads_share_a_model(llm: TransformersLLM) -> None:
 def writer(request: pytest.FixtureRequest, network: Callable[..., Any], spoken: Callable[..., Any]) -> TransformersLLM:
     kind = request.param
     tokenizer = spoken(chat=kind == "chat", end_after=kind == "t5")
-    return TransformersLLM.of(network("llama" if kind == "chat" else kind), tokenizer, name=kind)
+    packing = "off" if kind == "mamba" else "auto"
+    return TransformersLLM.of(network("llama" if kind == "chat" else kind), tokenizer, name=kind, packing=packing)
 
 
 def test_text_without_temperature_is_the_same_each_time(writer: TransformersLLM) -> None:
