@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from formal_llm import Answer, InvalidAnswer, Option, Outlook, Question
-from formal_llm.llms import Message, Prospect, Term, TokenUsage
+from formal_llm.llms import Message, Prospect, Term
 
 
 def test_parts_are_made_when_they_are_looked_at() -> None:
@@ -90,7 +90,3 @@ def test_asking_again_says_what_was_wrong() -> None:
     assert question.prompt == "Which?"
     # What was wrong before the last time is not repeated.
     assert again.again("other").prompt.count("could not be used") == 1
-
-
-def test_token_usage_adds_up() -> None:
-    assert TokenUsage(1, 10, 2) + TokenUsage(1, 5, 1) == TokenUsage(2, 15, 3)

@@ -125,7 +125,7 @@ def test_the_trial_tells_which_models_pack(kind: str, network: Callable[..., Any
 
 
 @pytest.mark.parametrize("kind", ["mamba", "bloom"])
-def test_models_that_do_not_pack_are_told_of(kind: str, network: Callable[..., Any], spoken: Callable[..., Any]) -> None:
+def test_models_that_do_not_pack_are_told(kind: str, network: Callable[..., Any], spoken: Callable[..., Any]) -> None:
     with pytest.warns(UserWarning, match="reads each prompt by itself.*it takes no position_ids"):
         assert not text_scorer(network(kind), spoken()).packs
     assert not text_scorer(network(kind), spoken(), packing="off").packs  # asked for, so nothing is said

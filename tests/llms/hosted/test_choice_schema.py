@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from formal_llm.errors import InvalidAnswer
-from formal_llm.llms.llm import ask
 from formal_llm.llms.question import Question
-from tests.llms import protocol_server as ps
-from tests.llms.adapters import ADAPTERS, Adapter
+from tests.llms.hosted import protocol_server as ps
+from tests.llms.hosted.adapters import ADAPTERS, Adapter
 
 MakeQuestion = Callable[..., Question]
 Choose = Callable[[Any, Question], Any]
@@ -140,36 +138,3 @@ def test_a_content_filter(adapter: Adapter, made: Made, server: ps.ProtocolServe
     server.script = [ps.FILTERED]
     with pytest.raises(InvalidAnswer, match="content filter"):
         made(adapter).choose(make_question())
-
-
-def test_a_bad_answer_is_asked_again_with_the_complaint(
-    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    server.script = [ps.ok(7), ps.ok(9), ps.ok(3)]
-    answer = ask(made(adapter), make_question())
-    assert answer.number == 3
-    assert answer.usage == adapter.one + adapter.one + adapter.one
-    asked = [json.dumps(body) for body in server.bodies]
-    assert ["Your last answer" in body for body in asked] == [False, True, True]
-    assert "9" in asked[2]
-
-
-def test_asking_again_is_bounded(
-    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    server.script = [ps.ok(7), ps.ok(8), ps.ok(1)]
-    with pytest.raises(InvalidAnswer) as caught:
-        ask(made(adapter), make_question(), tries=2)
-    assert len(caught.value.transcript) == 2
-    assert caught.value.usage == adapter.one + adapter.one
-    assert len(server.bodies) == 2
-
-
-def test_a_server_that_counts_nonsense(
-    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    wrong = {"input_tokens": "many", "prompt_tokens": -5, "output_tokens": True, "completion_tokens": 1.5}
-    counts = {"prompt_eval_count": None, "eval_count": [1]} if adapter.module == "ollama" else {"usage": wrong}
-    server.script = [ps.ok(2, changes=counts)]
-    usage = made(adapter).choose(make_question()).usage
-    assert (usage.requests, usage.input_tokens, usage.output_tokens) == (1, 0, 0)
