@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from formal_llm import Question, RandomLLM, ScriptedLLM, UnknownProvider
 from formal_llm.llms import PROVIDERS, resolve
 from formal_llm.llms.builtin import BuiltinLLM
+from formal_llm.llms.llm import MAKERS
 from formal_llm.llms.person import Person
+from formal_llm.llms.recorded.transcript import RecordingLLM, ReplayLLM
 
 QUESTION = Question("Which?", ["a", "b", "c"])
 
@@ -39,3 +43,21 @@ def test_the_nearest_provider_is_suggested() -> None:
         resolve("bultin")
     with pytest.raises(UnknownProvider, match="Did you mean 'anthropic'"):
         resolve("antropic:x")
+
+
+def test_every_form_has_its_maker_and_every_maker_its_form() -> None:
+    assert {form.split(":")[0] for form in PROVIDERS} == set(MAKERS)
+
+
+@pytest.mark.parametrize("name", ["builtin:", "builtin:x", "person:", "minilm:", "replay:", "transformers:"])
+def test_nothing_is_overlooked_behind_a_colon(name: str) -> None:
+    with pytest.raises(UnknownProvider):
+        resolve(name)
+
+
+def test_a_class_is_found_by_its_provider(tmp_path: Path) -> None:
+    RecordingLLM("test:first", tmp_path / "answers").choose(QUESTION)
+    assert isinstance(resolve(f"replay:{tmp_path / 'answers'}"), ReplayLLM)
+    vllm = resolve("vllm:a/b:c")  # a name may have colons of its own
+    assert vllm.name == "vllm:a/b:c" and vllm.model == "a/b:c"
+    vllm.client.close()
