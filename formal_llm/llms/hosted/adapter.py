@@ -7,12 +7,10 @@ waits between them, timeouts and connections are the SDK's work and the client's
 
 from __future__ import annotations
 
-import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
-from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from formal_llm.errors import InvalidAnswer, ProviderError
@@ -198,77 +196,12 @@ class HostedLLM(ABC):
         """The base of the exceptions of the SDK."""
 
 
-# -- settings ---------------------------------------------------------------------------------------------------
-
-
-def from_environment(variable: str, default: str | None = None) -> str | None:
-    """The value of an environment variable; what is empty or blank counts as not set."""
-    return os.environ.get(variable, "").strip() or default
-
-
-def checked_address(name: str, url: str, variable: str) -> str:
-    """``url`` if it is the address of a server.
-
-    Raises:
-        ProviderError: it is not; the message says what one looks like.
-    """
-    try:
-        parts = urlsplit(url)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        good = False
-    if not good or any(character.isspace() for character in url):
-        raise ProviderError(
-            f"{name}: {plain_address(url)!r} is no address of a server; "
-            f"give one like http://localhost:8000/v1 as base_url or in {variable}"
-        )
-    return url
-
-
-def plain_address(url: object) -> str:
-    """``url`` without user name, password, query and a slash at its end, as it may be shown and stored."""
-    shown = str(url).partition("?")[0].partition("#")[0]
-    scheme, separator, rest = shown.rpartition("://")
-    host, slash, path = rest.partition("/")
-    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}".rstrip("/")
-
-
-def either_client_or(clients: tuple[object, ...], **settings: object) -> None:
-    """Raise ``ValueError`` if a client is given and one of the settings that it has already."""
-    names = [name for name, value in settings.items() if value is not None]
-    if names and any(client is not None for client in clients):
-        raise ValueError(f"a client brings its own {', '.join(names)}; give one or the other")
-
-
-def given(**values: object) -> dict[str, Any]:
-    """The values that are not None, as arguments for a constructor, whatever types it wants."""
-    return {key: value for key, value in values.items() if value is not None}
-
-
-def check_plain(client: object, *classes: type, own: object = None) -> None:
-    """Check that a client can be made again from its settings, to wait where it is awaited, or the other way round.
-
-    Args:
-        client: the client.
-        classes: the SDK's classes of clients.
-        own: what else it has of its own, that another one cannot be given.
-
-    Raises:
-        TypeError: it cannot: it has a class or an HTTP client of its own, or what ``own`` says.
-    """
-    http = type(getattr(client, "_client", None)).__name__
-    if type(client) not in classes or http not in ("SyncHttpxClientWrapper", "AsyncHttpxClientWrapper") or own:
-        raise TypeError(
-            f"a {type(client).__name__} with settings of its own has no like; give both client and async_client"
-        )
+# -- reading ----------------------------------------------------------------------------------------------------
 
 
 def chat_data(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """A chat as JSON data, in the form that all servers know."""
     return [message._asdict() for message in messages]
-
-
-# -- reading ----------------------------------------------------------------------------------------------------
 
 
 def token_count(value: object) -> int:

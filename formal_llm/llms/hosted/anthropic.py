@@ -10,18 +10,20 @@ from formal_llm.llms.hosted.adapter import (
     CUT_OFF,
     REFUSED,
     chat_data,
-    check_plain,
-    checked_address,
-    either_client_or,
-    from_environment,
-    given,
     invalid,
-    plain_address,
     provider_error,
     token_count,
     token_usage,
 )
 from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_reply
+from formal_llm.llms.hosted.settings import (
+    check_plain,
+    checked_address,
+    either_client_or,
+    from_environment,
+    given,
+    plain_address,
+)
 from formal_llm.llms.hosted.text import HostedText, TextRequest
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.usage import TokenUsage

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
-from formal_llm.llms.hosted.adapter import CUT_OFF, chat_data, given, token_usage
+from formal_llm.llms.hosted.adapter import CUT_OFF, chat_data, token_usage
 from formal_llm.llms.hosted.choice_schema import Probabilities, Reply, choice_schema, read_reply
 from formal_llm.llms.hosted.logprobs import TOP, option_probabilities, read_tokens
 from formal_llm.llms.hosted.openai_client import Connection, OpenAIClientLLM
+from formal_llm.llms.hosted.settings import given
 from formal_llm.llms.hosted.text import HostedText, TextRequest
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.usage import TokenUsage
@@ -25,18 +26,13 @@ class OllamaLLM(OpenAIClientLLM, HostedText):
 
     Args:
         model: the name of the model, as ``ollama list`` has it.
-        base_url: the address: a host, a host with a port, or a URL; None: ``OLLAMA_HOST``, or port 11434 here.
-        api_key: the key, for ollama.com or a server behind a proxy; None: ``OLLAMA_API_KEY``.
-        timeout: how many seconds the server may be silent; None: as the SDK has it (ten minutes).
-        max_retries: how often a request is repeated after a passing failure; None: as the SDK has it (twice).
-        client: a client of the SDK of OpenAI, instead of these four; its address is that of the server, without
-            ``/api``. It is yours to close.
-        async_client: the same to be awaited; None: one like ``client`` is made for each event loop.
         temperature: the sampling temperature; None: the model's default.
         num_predict: the limit on what the model writes and thinks; None sends none.
         think: whether, or how long (``"low"``, ...), the model thinks first; None sends nothing.
         logprobs: whether token probabilities are asked for; None: until the server refuses them.
         options: further options of the model, such as ``{"num_ctx": 8192, "seed": 1}``.
+        connection: how the server is reached, see ``Connection``; by default at ``OLLAMA_HOST`` (a host, a host with a
+            port, or a URL, without ``/api``), or port 11434 here, with the key ``OLLAMA_API_KEY`` where there is one.
 
     Raises:
         ProviderError: the address is none.

@@ -29,17 +29,13 @@ class OpenAILLM(ChatCompletionsLLM):
 
     Args:
         model: the name of the model.
-        base_url: the address; None: ``OPENAI_BASE_URL``, or OpenAI's.
-        api_key: the key; None: ``OPENAI_API_KEY``.
-        timeout: how many seconds the server may be silent; None: as the SDK has it (ten minutes).
-        max_retries: how often a request is repeated after a passing failure; None: as the SDK has it (twice).
-        client: a client of the SDK, instead of these four; it is yours to close.
-        async_client: the same to be awaited; None: one like ``client`` is made for each event loop.
         api: ``"decisions"``, ``"chat"``, or ``"auto"``: decisions for the models in ``DECISION_MODELS``.
         temperature: the sampling temperature in chats; None sends none (many models take none but their own).
         max_completion_tokens: the limit on what the model writes and thinks in chats; None sends none.
         logprobs: whether token probabilities are asked for in chats; None: until the server refuses them (models that
             think do).
+        connection: how the server is reached, see ``Connection``; by default OpenAI's, or the one at
+            ``OPENAI_BASE_URL``, with the key ``OPENAI_API_KEY``.
 
     Raises:
         MissingKey: no client and no key was given, and ``OPENAI_API_KEY`` is not set.

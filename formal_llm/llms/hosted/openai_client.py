@@ -13,22 +13,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar, Unpack
 
 from formal_llm.errors import MissingKey
-from formal_llm.llms.hosted.adapter import (
-    CUT_OFF,
-    FILTERED,
-    REFUSED,
-    HostedLLM,
-    chat_data,
+from formal_llm.llms.hosted.adapter import CUT_OFF, FILTERED, REFUSED, HostedLLM, chat_data, sdk_usage
+from formal_llm.llms.hosted.choice_schema import Probabilities, Reply, read_reply
+from formal_llm.llms.hosted.logprobs import TOP, option_probabilities, read_tokens
+from formal_llm.llms.hosted.settings import (
     check_plain,
     checked_address,
     either_client_or,
     from_environment,
     given,
     plain_address,
-    sdk_usage,
 )
-from formal_llm.llms.hosted.choice_schema import Probabilities, Reply, read_reply
-from formal_llm.llms.hosted.logprobs import TOP, option_probabilities, read_tokens
 from formal_llm.llms.hosted.text import HostedText, TextRequest
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.usage import TokenUsage

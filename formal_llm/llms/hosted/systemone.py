@@ -20,13 +20,9 @@ class SystemOneLLM(OpenAIClientLLM):
 
     Args:
         model: the name of the model, as the server has it.
-        base_url: the address, without ``/v1/systemone``; None: ``SYSTEMONE_BASE_URL``, or ``http://localhost:8093``.
-        api_key: the key, where the server wants one, sent in both headers that servers look at; None:
-            ``SYSTEMONE_API_KEY``.
-        timeout: how many seconds the server may be silent; None: as the SDK has it (ten minutes).
-        max_retries: how often a request is repeated after a passing failure; None: as the SDK has it (twice).
-        client: a client of the SDK of OpenAI, instead of these four; it is yours to close.
-        async_client: the same to be awaited; None: one like ``client`` is made for each event loop.
+        connection: how the server is reached, see ``Connection``; by default at ``SYSTEMONE_BASE_URL`` (without
+            ``/v1/systemone``), or ``http://localhost:8093``, with the key ``SYSTEMONE_API_KEY`` where there is one, in
+            both headers that servers look at.
 
     Raises:
         ProviderError: the address is none.

@@ -18,16 +18,12 @@ class VLLM(ChatCompletionsLLM):
 
     Args:
         model: the name of the model, as the server has it.
-        base_url: the address; None: ``VLLM_BASE_URL``, or ``http://localhost:8000/v1``.
-        api_key: the key, where the server wants one; None: ``VLLM_API_KEY``.
-        timeout: how many seconds the server may be silent; None: as the SDK has it (ten minutes).
-        max_retries: how often a request is repeated after a passing failure; None: as the SDK has it (twice).
-        client: a client of the SDK of OpenAI, instead of these four; it is yours to close.
-        async_client: the same to be awaited; None: one like ``client`` is made for each event loop.
         temperature: the sampling temperature; None: the server's default.
         max_completion_tokens: the limit on what the model writes and thinks; None sends none.
         logprobs: whether token probabilities are asked for; None: until the server refuses them.
         extra_body: further fields of the request, such as ``{"chat_template_kwargs": {"enable_thinking": False}}``.
+        connection: how the server is reached, see ``Connection``; by default at ``VLLM_BASE_URL``, or
+            ``http://localhost:8000/v1``, with the key ``VLLM_API_KEY`` where there is one.
 
     Raises:
         ProviderError: the address is none.

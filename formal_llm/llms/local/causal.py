@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from formal_llm.llms.local.answer_tree import AnswerTree
-from formal_llm.llms.local.batching import batches, by_length, fitting_tokens
+from formal_llm.llms.local.batching import batches, by_length
 from formal_llm.llms.local.packing import Row, Sequenced, packed_tokens, slots_along, sorted_rows, write_row
 from formal_llm.llms.local.padded import read_padded
 from formal_llm.llms.local.prefix_cache import PrefixCache
 from formal_llm.llms.local.rendering import Prompted, Renderer
-from formal_llm.llms.local.scorer import Scorer, checkpoints, tree_log_probabilities
+from formal_llm.llms.local.scorer import PromptScorer, checkpoints, tree_log_probabilities
 from formal_llm.llms.local.trial import why_not_packed
 from formal_llm.llms.local.trunk import Trunk, shared_beginnings
-from formal_llm.llms.question import Question
 
 if TYPE_CHECKING:
     import torch
@@ -35,7 +34,7 @@ _NOTHING = np.zeros(0, dtype=np.int64)
 _SCALINGS = ("logit_scale", "logits_scaling", "final_logit_softcapping")
 
 
-class CausalScorer(Scorer):
+class CausalScorer(PromptScorer):
     """A decoder that scores whole answers: the number of an option and what ends it.
 
     Prompts are packed into rows in which each common beginning is read once (:mod:`~formal_llm.llms.local.packing`),
@@ -63,12 +62,8 @@ class CausalScorer(Scorer):
         batch_tokens: int | None = None,
         packing: Packing = "auto",
     ) -> None:
-        super().__init__()
-        self.model = model
-        self.renderer = renderer
-        self.tokenizer = renderer.tokenizer
+        super().__init__(model, renderer, batch_tokens)
         self.row_tokens = row_tokens
-        self.batch_tokens = batch_tokens or fitting_tokens(model, 2_048)
         self.cache = PrefixCache(cache_bytes) if cache_bytes else None
         text_config = model.config.get_text_config()
         # Layers that see only the last tokens: the mask of a packed row does not say so, so prompts have to fit in.
@@ -91,14 +86,6 @@ class CausalScorer(Scorer):
         super().forget()
         if self.cache is not None:
             self.cache.clear()
-
-    def key(self, question: Question) -> Hashable:
-        """The tokens of the prompt, and how many answers there are."""
-        prompt = self.renderer.prompt(question)
-        return prompt.tokens, len(question.options)
-
-    def _compute(self, questions: Sequence[Question]) -> list[torch.Tensor]:
-        return self.score([self.renderer.prompt(question) for question in questions])
 
     def score(self, prompts: Sequence[Prompted]) -> list[torch.Tensor]:
         """For each prompt the log-probabilities of its answers, normalised."""

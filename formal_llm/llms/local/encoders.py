@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from formal_llm.errors import ModelError
 from formal_llm.llms.local.batching import batches, by_length, fitting_tokens
@@ -31,15 +31,20 @@ _KEPT = 50_000
 _BATCH_ON_CPU = 1_024
 
 
-class _EncoderScorer(Scorer):
-    """What both ways share: the texts.
+class TextsRead(TypedDict, total=False):
+    """Which texts are read, and how many at once.
 
-    Args:
-        model: of transformers.
-        tokenizer: its tokenizer.
+    Attributes:
         batch_tokens: how many tokens are read in one pass, padding included; None: as many as suit the device.
         describe: whether the descriptions of terminals are read with the options that use them.
     """
+
+    batch_tokens: int | None
+    describe: bool
+
+
+class _EncoderScorer(Scorer):
+    """What both ways share: the texts."""
 
     def __init__(
         self,
@@ -113,7 +118,7 @@ class BiEncoderScorer(_EncoderScorer):
         model: an ``AutoModel``.
         tokenizer: its tokenizer.
         temperature: by what the cosines are divided; the smaller, the surer.
-        batch_tokens, describe: as for the texts of both ways.
+        texts: ``batch_tokens`` and ``describe``, see :class:`TextsRead`.
     """
 
     def __init__(
@@ -122,10 +127,9 @@ class BiEncoderScorer(_EncoderScorer):
         tokenizer: PreTrainedTokenizerBase,
         *,
         temperature: float = 0.05,
-        batch_tokens: int | None = None,
-        describe: bool = True,
+        **texts: Unpack[TextsRead],
     ) -> None:
-        super().__init__(model, tokenizer, batch_tokens=batch_tokens, describe=describe)
+        super().__init__(model, tokenizer, **texts)
         if not temperature > 0:
             raise ValueError(f"temperature is above 0, not {temperature}")
         self.temperature = temperature
@@ -179,21 +183,14 @@ class CrossEncoderScorer(_EncoderScorer):
     Args:
         model: an ``AutoModelForSequenceClassification`` with one label.
         tokenizer: its tokenizer.
-        batch_tokens, describe: as for the texts of both ways.
+        texts: ``batch_tokens`` and ``describe``, see :class:`TextsRead`.
 
     Raises:
         ModelError: the model has more than one label.
     """
 
-    def __init__(
-        self,
-        model: PreTrainedModel,
-        tokenizer: PreTrainedTokenizerBase,
-        *,
-        batch_tokens: int | None = None,
-        describe: bool = True,
-    ) -> None:
-        super().__init__(model, tokenizer, batch_tokens=batch_tokens, describe=describe)
+    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, **texts: Unpack[TextsRead]) -> None:
+        super().__init__(model, tokenizer, **texts)
         if model.config.num_labels != 1:
             raise ModelError(f"a cross-encoder has one label, this model has {model.config.num_labels}")
 
@@ -259,11 +256,10 @@ def encoder_scorer(
     *,
     together: bool = False,
     temperature: float = 0.05,
-    describe: bool = True,
-    batch_tokens: int | None = None,
+    **texts: Unpack[TextsRead],
 ) -> BiEncoderScorer | CrossEncoderScorer:
     """The scorer of an encoder. The settings are as of the LLM."""
     check_vocabulary(model, tokenizer)
     if together:
-        return CrossEncoderScorer(model, tokenizer, describe=describe, batch_tokens=batch_tokens)
-    return BiEncoderScorer(model, tokenizer, temperature=temperature, describe=describe, batch_tokens=batch_tokens)
+        return CrossEncoderScorer(model, tokenizer, **texts)
+    return BiEncoderScorer(model, tokenizer, temperature=temperature, **texts)

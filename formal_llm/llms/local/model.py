@@ -10,6 +10,7 @@ from formal_llm.llms.local.causal import CausalScorer, Packing
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import DeviceMap, Placement, check_vocabulary, load
 from formal_llm.llms.local.rendering import Renderer, Style
+from formal_llm.llms.local.scorer import PromptScorer
 from formal_llm.llms.local.seq2seq import Seq2SeqScorer
 from formal_llm.llms.local.text import log_probability, write
 from formal_llm.llms.question import Question
@@ -102,7 +103,7 @@ class TransformersLLM(LocalLLM):
     @property
     def renderer(self) -> Renderer:
         """What puts questions as tokens."""
-        assert isinstance(self.scorer, (CausalScorer, Seq2SeqScorer))
+        assert isinstance(self.scorer, PromptScorer)
         return self.scorer.renderer
 
     def generate(
@@ -131,6 +132,7 @@ class TransformersLLM(LocalLLM):
 
         Raises:
             LLMError: both together are too long for the model.
+            ValueError: the continuation has no token.
         """
         with self._lock:
             return log_probability(self.scorer.model, self.renderer, messages, continuation)
@@ -163,7 +165,7 @@ def text_scorer(
     )
 
 
-def _answered_by(scorer: CausalScorer | Seq2SeqScorer) -> dict[str, object]:
+def _answered_by(scorer: PromptScorer) -> dict[str, object]:
     """The settings that the answers of a model depend on."""
     renderer = scorer.renderer
     settings: dict[str, object] = {"dtype": str(scorer.model.dtype), "style": renderer.style, "cue": renderer.cue}

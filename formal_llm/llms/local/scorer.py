@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from formal_llm.errors import LLMError
 from formal_llm.llms.local.answer_tree import AnswerTree
+from formal_llm.llms.local.batching import fitting_tokens
+from formal_llm.llms.local.rendering import Prompted, Renderer
 from formal_llm.llms.question import Question
 
 if TYPE_CHECKING:
@@ -90,6 +92,34 @@ class Scorer(ABC):
     @abstractmethod
     def _compute(self, questions: Sequence[Question]) -> list[torch.Tensor]:
         """For each question a float32 tensor ``[options]`` of normalised log-probabilities."""
+
+
+class PromptScorer(Scorer):
+    """A model that scores the answers to prompts: their numbers and what ends them.
+
+    Attributes:
+        renderer: puts questions as tokens.
+        batch_tokens: how many tokens are read in one pass.
+    """
+
+    def __init__(self, model: PreTrainedModel, renderer: Renderer, batch_tokens: int | None) -> None:
+        super().__init__()
+        self.model = model
+        self.renderer = renderer
+        self.tokenizer = renderer.tokenizer
+        self.batch_tokens = batch_tokens or fitting_tokens(model, 2_048)
+
+    def key(self, question: Question) -> Hashable:
+        """The tokens of the prompt, and how many answers there are."""
+        prompt = self.renderer.prompt(question)
+        return prompt.tokens, len(question.options)
+
+    def _compute(self, questions: Sequence[Question]) -> list[torch.Tensor]:
+        return self.score([self.renderer.prompt(question) for question in questions])
+
+    @abstractmethod
+    def score(self, prompts: Sequence[Prompted]) -> list[torch.Tensor]:
+        """For each prompt the log-probabilities of its answers, normalised."""
 
 
 def tree_log_probabilities(logits: torch.Tensor, trees: Sequence[AnswerTree]) -> list[torch.Tensor]:

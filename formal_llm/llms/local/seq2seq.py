@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from formal_llm.errors import ModelError
 from formal_llm.llms.local.answer_tree import ROOT
-from formal_llm.llms.local.batching import batches, by_length, fitting_tokens
+from formal_llm.llms.local.batching import batches, by_length
 from formal_llm.llms.local.rendering import Prompted, Renderer
-from formal_llm.llms.local.scorer import Scorer, checkpoints, tree_log_probabilities
-from formal_llm.llms.question import Question
+from formal_llm.llms.local.scorer import PromptScorer, checkpoints, tree_log_probabilities
 
 if TYPE_CHECKING:
     import torch
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from transformers.modeling_outputs import Seq2SeqLMOutput
 
 
-class Seq2SeqScorer(Scorer):
+class Seq2SeqScorer(PromptScorer):
     """An encoder reads the question, a decoder scores whole answers: the number of an option and the end token.
 
     The decoder first reads its start token for each question, then the longest beginnings of all answers at once,
@@ -35,23 +34,11 @@ class Seq2SeqScorer(Scorer):
     """
 
     def __init__(self, model: PreTrainedModel, renderer: Renderer, *, batch_tokens: int | None = None) -> None:
-        super().__init__()
-        self.model = model
-        self.renderer = renderer
-        self.tokenizer = renderer.tokenizer
-        self.batch_tokens = batch_tokens or fitting_tokens(model, 2_048)
+        super().__init__(model, renderer, batch_tokens)
         start = getattr(model.config, "decoder_start_token_id", None)
         if start is None:
             raise ModelError("the config of the model has no decoder_start_token_id: what its decoder begins with")
         self.start = int(start)
-
-    def key(self, question: Question) -> Hashable:
-        """The tokens of the prompt, and how many answers there are."""
-        prompt = self.renderer.prompt(question)
-        return prompt.tokens, len(question.options)
-
-    def _compute(self, questions: Sequence[Question]) -> list[torch.Tensor]:
-        return self.score([self.renderer.prompt(question) for question in questions])
 
     def score(self, prompts: Sequence[Prompted]) -> list[torch.Tensor]:
         """For each prompt the log-probabilities of its answers, normalised."""

@@ -22,19 +22,7 @@ def write(
     stop: Sequence[str],
     temperature: float,
 ) -> Generated:
-    """What comes next in a chat.
-
-    Args:
-        model: an ``AutoModelForCausalLM`` or ``AutoModelForSeq2SeqLM``.
-        renderer: puts chats as tokens.
-        messages: the chat; a text alone is what the user says.
-        max_tokens: the most tokens that are written.
-        stop: texts before which the writing ends.
-        temperature: 0 for the most probable text; above it, drawn from torch's random numbers.
-
-    Raises:
-        LLMError: the chat is too long for the model.
-    """
+    """What comes next in a chat; the arguments are as of ``TransformersLLM.generate``."""
     import torch
 
     ids, tokenizer = renderer.tokens(chat(messages)), renderer.tokenizer
@@ -62,12 +50,7 @@ def write(
 
 
 def log_probability(model: PreTrainedModel, renderer: Renderer, messages: Messages, continuation: str) -> float:
-    """The natural logarithm of the probability that exactly ``continuation`` comes next, without what ends it.
-
-    Raises:
-        LLMError: both together are too long for the model.
-        ValueError: the continuation has no token.
-    """
+    """The natural logarithm of the probability that exactly ``continuation`` comes next, without what ends it."""
     import torch
 
     before = list(renderer.tokens(chat(messages)))

@@ -110,14 +110,8 @@ class CachedLLM(WrapperLLM):
             flight = self._flights.setdefault(place, mine)
             if flight is mine:
                 with self._leading(place, flight):
-                    answer = self._find(key, question)
-                    if answer is not None:
-                        flight.outcome = answer
-                        return self._hit(answer)
-                    self._missed(1)
-                    flight.outcome = question.check(self.llm.choose(question))
-                    self._keep([(key, flight.outcome)])
-                    return flight.outcome
+                    known = self._known(key, question, flight)
+                    return known or self._new(key, question, flight, self.llm.choose(question))
             flight.landed.wait()
             if flight.outcome is not None:
                 return self._shared(question, flight.outcome)
@@ -133,14 +127,8 @@ class CachedLLM(WrapperLLM):
             flight = self._flights.setdefault(place, mine)
             if flight is mine:
                 with self._leading(place, flight):
-                    answer = self._find(key, question)
-                    if answer is not None:
-                        flight.outcome = answer
-                        return self._hit(answer)
-                    self._missed(1)
-                    flight.outcome = question.check(await self._awaited.achoose(question))
-                    self._keep([(key, flight.outcome)])
-                    return flight.outcome
+                    known = self._known(key, question, flight)
+                    return known or self._new(key, question, flight, await self._awaited.achoose(question))
             await flight.landed.wait()
             if flight.outcome is not None:
                 return self._shared(question, flight.outcome)
@@ -186,6 +174,20 @@ class CachedLLM(WrapperLLM):
         finally:
             del self._flights[place]
             flight.landed.set()
+
+    def _known(self, key: str, question: Question, flight: _Flight) -> Answer | None:
+        """The answer in the file, for all who wait; None where the LLM has to be asked."""
+        flight.outcome = self._find(key, question)
+        if flight.outcome is not None:
+            return self._hit(flight.outcome)
+        self._missed(1)
+        return None
+
+    def _new(self, key: str, question: Question, flight: _Flight, answer: Answer) -> Answer:
+        """The answer that the LLM gave, for all who wait, and for the file."""
+        flight.outcome = answer = question.check(answer)
+        self._keep([(key, answer)])
+        return answer
 
     def _shared(self, question: Question, outcome: Answer | Exception) -> Answer:
         """What came back for another one that asked the same; it was paid for there."""
