@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Unpack
 
-from formal_llm.llms.hosted.logprobs import TOP
+from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
 from formal_llm.llms.hosted.openai_client import ChatCompletionsLLM, Connection
 from formal_llm.llms.question import Question
 
@@ -59,7 +59,7 @@ class LlamaCppLLM(ChatCompletionsLLM):
         held: dict[str, Any] = {"grammar": grammar(len(question.options), several=question.several)}
         if self.asks_logprobs and not question.several:
             # llama.cpp's own name for what is asked for; llama-cpp-python passes over names it does not know.
-            held["n_probs"] = TOP
+            held["n_probs"] = MOST_ALTERNATIVES
         return {"extra_body": held}
 
 

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from formal_llm.llms.hosted.adapter import CUT_OFF, chat_data, token_usage
 from formal_llm.llms.hosted.choice_schema import Probabilities, Reply, choice_schema, read_reply
-from formal_llm.llms.hosted.logprobs import TOP, option_probabilities, read_tokens
+from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES, option_probabilities, read_tokens
 from formal_llm.llms.hosted.openai_client import Connection, OpenAIClientLLM
 from formal_llm.llms.hosted.settings import given
 from formal_llm.llms.hosted.text import HostedText, TextRequest
@@ -70,7 +70,7 @@ class OllamaLLM(OpenAIClientLLM, HostedText):
     def _send(self, client: Any, question: Question) -> Any:
         body: dict[str, Any] = {"format": choice_schema(question, bounded=True), "options": self._options or None}
         if self.asks_logprobs and not question.several:
-            body |= {"logprobs": True, "top_logprobs": TOP}
+            body |= {"logprobs": True, "top_logprobs": MOST_ALTERNATIVES}
         return self._chat(client, question.messages, body)
 
     def _chat(self, client: Any, messages: Sequence[Message], body: dict[str, Any]) -> Any:

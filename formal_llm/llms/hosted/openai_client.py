@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar, Unpack
 from formal_llm.errors import MissingKey
 from formal_llm.llms.hosted.adapter import CUT_OFF, FILTERED, REFUSED, HostedLLM, chat_data, sdk_usage
 from formal_llm.llms.hosted.choice_schema import Probabilities, Reply, read_reply
-from formal_llm.llms.hosted.logprobs import TOP, option_probabilities, read_tokens
+from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES, option_probabilities, read_tokens
 from formal_llm.llms.hosted.settings import (
     check_plain,
     checked_address,
@@ -210,7 +210,7 @@ class ChatCompletionsLLM(OpenAIClientLLM, HostedText):
     def _send(self, client: Any, question: Question) -> Any:
         request = {**self._sampling, **self._guarantee(question)}
         if self.asks_logprobs and not question.several:
-            request |= {"logprobs": True, "top_logprobs": TOP}
+            request |= {"logprobs": True, "top_logprobs": MOST_ALTERNATIVES}
         return self._create(client, question.messages, request)
 
     def _create(self, client: Any, messages: Sequence[Message], request: dict[str, Any]) -> Any:

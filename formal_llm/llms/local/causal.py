@@ -10,7 +10,7 @@ import numpy as np
 
 from formal_llm.llms.local.answer_tree import AnswerTree
 from formal_llm.llms.local.batching import batches, by_length
-from formal_llm.llms.local.packing import Row, Sequenced, packed_tokens, slots_along, sorted_rows, write_row
+from formal_llm.llms.local.packing import PackablePrompt, PackedRow, packed_tokens, slots_along, sorted_rows, write_row
 from formal_llm.llms.local.padded import read_padded
 from formal_llm.llms.local.prefix_cache import PrefixCache
 from formal_llm.llms.local.rendering import Prompted, Renderer
@@ -122,7 +122,7 @@ class CausalScorer(PromptScorer):
         import torch
 
         tokens = [np.asarray(prompt.tokens, dtype=np.int64) for prompt in prompts]
-        plain = [Sequenced(ids, prompt.tree, 0, _NOTHING) for ids, prompt in zip(tokens, prompts, strict=True)]
+        plain = [PackablePrompt(ids, prompt.tree, 0, _NOTHING) for ids, prompt in zip(tokens, prompts, strict=True)]
         past: PrefixCache | Trunk | None = cache
         if torch.is_grad_enabled() and not checkpoints(self.model):
             past, plain = self._with_trunk(plain)
@@ -131,7 +131,7 @@ class CausalScorer(PromptScorer):
                 cache.make_room(sum(len(tokens[index]) for row in batch for index in row))
                 for index in (index for row in batch for index in row):
                     slots = cache.find(tokens[index])[: len(tokens[index]) - 1]  # the last token has to be looked at
-                    plain[index] = Sequenced(tokens[index], prompts[index].tree, len(slots), slots)
+                    plain[index] = PackablePrompt(tokens[index], prompts[index].tree, len(slots), slots)
             written = [write_row([plain[index] for index in row]) for row in batch]
             hidden, layers = self._read(written, past, keep=cache is not None)
             if cache is not None:
@@ -141,10 +141,10 @@ class CausalScorer(PromptScorer):
             states = hidden.flatten(0, 1)[torch.from_numpy(looks).to(hidden.device)]
             yield [index for row in batch for index in row], self._logits(states)
 
-    def _with_trunk(self, prompts: Sequence[Sequenced]) -> tuple[Trunk | None, list[Sequenced]]:
+    def _with_trunk(self, prompts: Sequence[PackablePrompt]) -> tuple[Trunk | None, list[PackablePrompt]]:
         """Read what prompts share, where that saves enough; the prompts then know where it lies."""
         shared = shared_beginnings([prompt.tokens for prompt in prompts])
-        paths = [Sequenced(path, _NO_ANSWERS, 0, _NOTHING) for path in shared.paths]
+        paths = [PackablePrompt(path, _NO_ANSWERS, 0, _NOTHING) for path in shared.paths]
         left = sum(len(one.tokens) + len(one.tree.tokens) for one in prompts) - sum(shared.known)
         if left + packed_tokens(paths, self.row_tokens) > _WORTH * packed_tokens(prompts, self.row_tokens):
             return None, list(prompts)
@@ -159,11 +159,11 @@ class CausalScorer(PromptScorer):
                 for index, path in zip(row, slots_along([paths[index] for index in row], fresh), strict=True):
                     slots[index] = path
         return trunk, [
-            Sequenced(one.tokens, one.tree, known, slots[path][:known])
+            PackablePrompt(one.tokens, one.tree, known, slots[path][:known])
             for one, path, known in zip(prompts, shared.of, shared.known, strict=True)
         ]
 
-    def _passes(self, prompts: Sequence[Sequenced]) -> Iterator[list[list[int]]]:
+    def _passes(self, prompts: Sequence[PackablePrompt]) -> Iterator[list[list[int]]]:
         """Which prompts are read in which row of which pass."""
         rows = sorted_rows(prompts, self.row_tokens)
         lengths = [sum(len(prompts[i].tokens) + len(prompts[i].tree.tokens) for i in row) for row in rows]
@@ -171,7 +171,7 @@ class CausalScorer(PromptScorer):
             yield [rows[number] for number in batch]
 
     def _read(
-        self, rows: Sequence[Row], past: PrefixCache | Trunk | None, *, keep: bool
+        self, rows: Sequence[PackedRow], past: PrefixCache | Trunk | None, *, keep: bool
     ) -> tuple[torch.Tensor, Layers]:
         """One pass: the last hidden states ``[rows, tokens, width]``; and the keys and values, where they are wanted.
 
@@ -244,7 +244,9 @@ class CausalScorer(PromptScorer):
         return logits
 
 
-def _keep(cache: PrefixCache, rows: Sequence[Row], prompts: Sequence[Sequence[Sequenced]], layers: Layers) -> None:
+def _keep(
+    cache: PrefixCache, rows: Sequence[PackedRow], prompts: Sequence[Sequence[PackablePrompt]], layers: Layers
+) -> None:
     """Put what was read of the prompts into the cache."""
     import torch
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Shared:
+class SharedBeginnings:
     """The beginnings that prompts share.
 
     Attributes:
@@ -37,7 +37,7 @@ class Shared:
     known: tuple[int, ...]
 
 
-def shared_beginnings(prompts: Sequence[Ids]) -> Shared:
+def shared_beginnings(prompts: Sequence[Ids]) -> SharedBeginnings:
     """What each prompt shares with any other one: with a neighbour, when they are sorted.
 
     A prompt's last token never counts, since the model is looked at there.
@@ -59,7 +59,7 @@ def shared_beginnings(prompts: Sequence[Ids]) -> Shared:
         elif both < len(path):
             paths.append(path)
         of[index] = max(len(paths) - 1, 0)
-    return Shared(tuple(paths), tuple(of), tuple(known))
+    return SharedBeginnings(tuple(paths), tuple(of), tuple(known))
 
 
 class Trunk:
