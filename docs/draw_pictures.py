@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def house() -> Picture:
-    """The rooms of the library and which of them import which, read from the code; arrows that others imply left out."""
+    """The rooms of the library and their imports, read from the code; arrows that others imply are left out."""
     graph = networkx.DiGraph()
     known = modules()
     for found in imports():

@@ -57,7 +57,9 @@ def test_every_room_stands_on_a_floor() -> None:
             missing += [
                 module
                 for module in modules()
-                if module.startswith(f"{package}.") and inside(module, rooms) is None and module != f"{package}.__main__"
+                if module.startswith(f"{package}.")
+                and inside(module, rooms) is None
+                and module != f"{package}.__main__"
             ]
     assert not missing
 

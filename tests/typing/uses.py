@@ -75,10 +75,10 @@ word: tuple[str, ...] = plan.word
 length: str = plan.word  # wrong
 planner.plan(Task("do the laundry", goal="S"))
 planner.plan(42)  # wrong
-plan.nothing  # wrong
+print(plan.nothing)  # wrong
 walk: Walk = planner.start("do the laundry")
 question = walk.question
-question.options  # wrong
+print(question.options)  # wrong
 if question is not None:
     walk.answer(Answer((1,)))
 walk.answer("yes")  # wrong

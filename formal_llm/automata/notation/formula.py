@@ -30,7 +30,7 @@ from formal_llm.automata.models.formula import (
 )
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import Symbol
-from formal_llm.automata.notation.s_expressions import Expression, Group, Word, read_expressions
+from formal_llm.automata.notation.s_expressions import Expression, SAtom, SList, read_expressions
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import GrammarWarning, NotationError, did_you_mean
 
@@ -154,7 +154,7 @@ class FormulaReader:
         Raises:
             NotationError: an unknown name or operator, a wrong number of parts, an ``always`` that nothing satisfies.
         """
-        if isinstance(expression, Word):
+        if isinstance(expression, SAtom):
             return self._atom(expression)
         head = expression.head
         if head is None:
@@ -178,7 +178,7 @@ class FormulaReader:
         self._check(head, expression, formula)
         return formula
 
-    def _atom(self, word: Word) -> Formula:
+    def _atom(self, word: SAtom) -> Formula:
         if not word.quoted and word.text in _CONSTANTS:
             if word.text in self._known:
                 self._warn(
@@ -200,7 +200,7 @@ class FormulaReader:
             )
         return Atom(name=word.text)
 
-    def _operator(self, head: Word) -> tuple[Callable[..., Formula], int, int | None]:
+    def _operator(self, head: SAtom) -> tuple[Callable[..., Formula], int, int | None]:
         bounded = _UNTIL.fullmatch(head.text)
         if bounded is not None:
             first, second = bounded.groups()
@@ -230,7 +230,7 @@ class FormulaReader:
             suggestion=suggestion,
         )
 
-    def _check(self, head: Word, group: Group, formula: Formula) -> None:
+    def _check(self, head: SAtom, group: SList, formula: Formula) -> None:
         if isinstance(formula, Always) and head.text == "always":
             if not satisfied_by_one(formula.parts[0], self.names):
                 self.source.fail(
