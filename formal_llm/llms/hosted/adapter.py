@@ -199,7 +199,7 @@ class HostedLLM(ABC):
 # -- reading ----------------------------------------------------------------------------------------------------
 
 
-def chat_data(messages: Sequence[Message]) -> list[dict[str, Any]]:
+def chat_data(messages: Sequence[Message]) -> list[dict[str, str]]:
     """A chat as JSON data, in the form that all servers know."""
     return [message._asdict() for message in messages]
 

@@ -141,7 +141,7 @@ class AnthropicLLM(HostedText):
     def _messages(self, messages: tuple[Message, ...]) -> dict[str, Any]:
         """The chat, with breakpoints behind what later questions have in common with this one."""
         system = "\n\n".join(message.content for message in messages if message.role == "system")
-        chat = chat_data([message for message in messages if message.role != "system"])
+        chat: list[dict[str, Any]] = [*chat_data([message for message in messages if message.role != "system"])]
         if len(chat) > 1:
             chat[-2]["content"] = self._cached(chat[-2]["content"])
         return {**({"system": self._cached(system)} if system else {}), "messages": chat}

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from formal_llm.errors import InvalidAnswer, ProviderError
-from formal_llm.llms.hosted.adapter import checked_address, plain_address
 from formal_llm.llms.llm import AsyncLLM, ask
 from formal_llm.llms.question import Question
 from tests.llms.hosted import protocol_server as ps
@@ -247,12 +246,6 @@ def test_an_address_that_is_none(adapter: Adapter) -> None:
     for url in ["ftp://x/y", "http://", "http://a b", "http://h:port", "http://[::1", "local host"]:
         with pytest.raises(ProviderError, match=f"{adapter.provider}: .* is no address of a server.*{adapter.url}"):
             adapter.make(url, base_url=url)
-
-
-def test_addresses() -> None:
-    assert checked_address("x", "http://[::1]:80/v1", "X") == "http://[::1]:80/v1"
-    assert plain_address("https://me:secret@host:1/v1/?key=1#x") == "https://host:1/v1"
-    assert plain_address("http://host/") == "http://host"
 
 
 def test_the_identity_tells_settings_and_no_secrets(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:

@@ -1,14 +1,19 @@
-"""What all adapters to models behind an HTTP interface make of answers, waiting and awaited."""
+"""A choice as structured output: what is read as an answer and what is not, from all adapters and by itself."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from formal_llm.errors import InvalidAnswer
+from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_reply
 from formal_llm.llms.question import Question
+from formal_llm.llms.usage import TokenUsage
 from tests.llms.hosted import protocol_server as ps
 from tests.llms.hosted.adapters import ADAPTERS, Adapter
 
@@ -138,3 +143,33 @@ def test_a_content_filter(adapter: Adapter, made: Made, server: ps.ProtocolServe
     server.script = [ps.FILTERED]
     with pytest.raises(InvalidAnswer, match="content filter"):
         made(adapter).choose(make_question())
+
+
+def test_the_schema_has_the_numbers_and_nothing_else() -> None:
+    one, some = Question("?", ["a", "b"]), Question("?", ["a", "b"], several=True)
+    number = {"type": "integer", "enum": [1, 2]}
+    assert choice_schema(one)["properties"] == {"choice": number}
+    assert choice_schema(some)["properties"] == {"choices": {"type": "array", "items": number}}
+    bounded = choice_schema(some, bounded=True)["properties"]
+    assert bounded == {"choices": {"type": "array", "items": number, "minItems": 1, "maxItems": 2}}
+    for schema in (choice_schema(one), choice_schema(some)):
+        assert schema["additionalProperties"] is False
+        assert schema["required"] == list(schema["properties"])
+
+
+@given(st.integers(1, 30), st.data())
+def test_a_reply_of_the_schema_is_read_back(count: int, data: st.DataObject) -> None:
+    several = data.draw(st.booleans())
+    question = Question("?", [f"tool {n}" for n in range(count)], several=several)
+    size = 1 if not several else data.draw(st.integers(1, count))
+    numbers = data.draw(st.lists(st.integers(1, count), min_size=size, max_size=size, unique=True))
+    text = json.dumps({"choices": numbers} if several else {"choice": numbers[0]})
+    answer = read_reply(question, Reply(text, TokenUsage(1, 2, 3)), lambda _: dict.fromkeys(range(1, count + 1), 0.5))
+    assert (answer.numbers, answer.text, answer.usage) == (tuple(numbers), text, TokenUsage(1, 2, 3))
+    assert (answer.probabilities is None) is several
+
+
+def test_what_kept_the_model_from_its_answer_comes_first() -> None:
+    with pytest.raises(InvalidAnswer, match="it was cut off") as caught:
+        read_reply(Question("?", ["a", "b"]), Reply('{"choice": 1}', TokenUsage(1), "it was cut off"))
+    assert caught.value.usage == TokenUsage(1)
