@@ -58,7 +58,7 @@ def load(
     """
     placement = placement or Placement()
     try:
-        import torch
+        import torch  # noqa: F401  # looked for here, with what needs it
         import transformers
     except ImportError as error:
         raise MissingDependency(f"local models need torch and transformers: {_HOW}") from error
@@ -66,20 +66,7 @@ def load(
         name = str(Path(name).expanduser())
     if _is_path(name) and not Path(name).is_dir():
         raise ResourceNotFound("model folder", name, [])
-    device = placement.device
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.device(device)
-    except RuntimeError as error:
-        raise ModelError(f"there is no device {device!r}; give cpu, cuda or cuda:0") from error
-    on_gpu = torch.cuda.is_available() and (device.startswith("cuda") or placement.device_map is not None)
-    dtype_name = placement.dtype
-    if dtype_name == "auto":
-        dtype_name = "bfloat16" if on_gpu else "float32"
-    dtype = getattr(torch, dtype_name, None)
-    if not isinstance(dtype, torch.dtype):
-        raise ValueError(f"dtype is float32, bfloat16 or float16, not {dtype_name!r}")
+    device, dtype = _device_and_dtype(placement)
     # Code that comes with a model is not run, and nobody is asked whether to.
     files = {"local_files_only": placement.local_files_only, "trust_remote_code": False}
     # Weights in safetensors only: a pickle could run code.
@@ -106,6 +93,27 @@ def load(
         except (RuntimeError, AssertionError) as error:
             raise ModelError(f"the model {name} cannot be moved to {device}: {_first_line(error)}") from error
     return model.eval(), tokenizer
+
+
+def _device_and_dtype(placement: Placement) -> tuple[str, torch.dtype]:
+    """The device and the numbers that a placement stands for on this machine."""
+    import torch
+
+    device = placement.device
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.device(device)
+    except RuntimeError as error:
+        raise ModelError(f"there is no device {device!r}; give cpu, cuda or cuda:0") from error
+    on_gpu = torch.cuda.is_available() and (device.startswith("cuda") or placement.device_map is not None)
+    name = placement.dtype
+    if name == "auto":
+        name = "bfloat16" if on_gpu else "float32"
+    dtype = getattr(torch, name, None)
+    if not isinstance(dtype, torch.dtype):
+        raise ValueError(f"dtype is float32, bfloat16 or float16, not {name!r}")
+    return device, dtype
 
 
 def check_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:

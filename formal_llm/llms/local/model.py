@@ -74,6 +74,8 @@ class TransformersLLM(LocalLLM):
         local_files_only: bool = False,
         **settings: Unpack[TextSettings],
     ) -> None:
+        if unknown := settings.keys() - TextSettings.__annotations__.keys():  # told before the model is loaded
+            raise TypeError(f"unknown settings: {', '.join(sorted(unknown))}")
         network, tokenizer = load(model, "text", Placement(device, dtype, device_map, local_files_only))
         scorer = text_scorer(network, tokenizer, **settings)
         super().__init__(scorer, model, _answered_by(scorer))

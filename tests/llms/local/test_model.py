@@ -48,3 +48,8 @@ def test_identity(llama: Any, spoken: Callable[..., Any], tmp_path: Path) -> Non
     assert unnamed.identity is None and repr(unnamed) == "<TransformersLLM in memory>"
     with pytest.raises(ValueError, match="give the cache a name"):
         CachedLLM(unnamed, tmp_path / "cache")
+
+
+def test_unknown_settings_are_told_before_anything_is_loaded() -> None:
+    with pytest.raises(TypeError, match="unknown settings: cach_bytes"):
+        TransformersLLM("/there/is/no/such/folder", cach_bytes=0)  # type: ignore[call-arg]
