@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tests.llms.protocol_server import Behaviour
+    from tests.llms.hosted.protocol_server import Behaviour
 
 #: What every answered request costs, and how much of its input went through the cache, where that is counted.
 INPUT_TOKENS, OUTPUT_TOKENS, FROM_CACHE, INTO_CACHE = 100, 7, 20, 10

@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import Any
 
 from formal_llm.llms.hosted.adapter import HostedLLM
-from formal_llm.llms.question import TokenUsage
-from tests.llms.protocols import FROM_CACHE, INPUT_TOKENS, INTO_CACHE, OUTPUT_TOKENS
+from formal_llm.llms.usage import TokenUsage
+from tests.llms.hosted.protocols import FROM_CACHE, INPUT_TOKENS, INTO_CACHE, OUTPUT_TOKENS
 
 
 @dataclass(frozen=True)

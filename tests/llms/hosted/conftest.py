@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from formal_llm.llms.question import Message, Question
-from tests.llms.adapters import ADAPTERS, Adapter
-from tests.llms.protocol_server import ProtocolServer
+from tests.llms.hosted.adapters import ADAPTERS, Adapter
+from tests.llms.hosted.protocol_server import ProtocolServer
 
 
 @pytest.fixture(scope="session")

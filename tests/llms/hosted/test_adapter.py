@@ -1,18 +1,24 @@
-"""What all adapters make of servers that fail or misbehave: the right answer or a clear error, no request too many."""
+"""What all adapters share: asking, one or many at once, addresses, and servers that fail or misbehave."""
 
 from __future__ import annotations
 
+import asyncio
 import importlib
+import json
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from formal_llm.errors import InvalidAnswer, ProviderError
-from formal_llm.llms.llm import ask
+from formal_llm.llms.llm import AsyncLLM, ask
 from formal_llm.llms.question import Question
-from tests.llms import protocol_server as ps
-from tests.llms.adapters import ADAPTERS, Adapter
+from tests.llms.hosted import protocol_server as ps
+from tests.llms.hosted.adapters import ADAPTERS, Adapter
 
 MakeQuestion = Callable[..., Question]
 Choose = Callable[[Any, Question], Any]
@@ -45,11 +51,17 @@ def test_a_passing_failure_is_retried_by_the_sdk(
 
 @pytest.mark.parametrize("adapter", OF_EACH_SDK, ids=str)
 def test_a_server_that_says_how_long_to_wait(
-    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+    adapter: Adapter,
+    made: Made,
+    server: ps.ProtocolServer,
+    make_question: MakeQuestion,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    server.script = [ps.Behaviour(status=429, headers={"retry-after": "0.2"}), ps.ok(2)]
+    waited: list[float] = []
+    monkeypatch.setattr(time, "sleep", waited.append)
+    server.script = [ps.Behaviour(status=429, headers={"retry-after": "17"}), ps.ok(2)]
     made(adapter, max_retries=1).choose(make_question())
-    assert server.times[1] - server.times[0] >= 0.2
+    assert 17 in waited
 
 
 def test_retries_are_bounded(
@@ -174,3 +186,112 @@ def test_an_error_of_ours_stays_one(adapter: Adapter, choose: Choose, made: Made
 
     with pytest.raises(ValueError, match="in the wording"):
         choose(made(adapter), Question(broken, ["a", "b"]))
+
+
+def test_many_questions_wait_together(
+    adapter: Adapter, made: Made, loop: asyncio.Runner, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.ok(2, together=8)] * 8
+    llm = made(adapter)
+
+    async def all_of_them() -> list[Any]:
+        return await asyncio.gather(*(llm.achoose(make_question()) for _ in range(8)))
+
+    assert [answer.number for answer in loop.run(all_of_them())] == [2] * 8
+    assert server.most_at_once == 8
+
+
+def test_each_event_loop_has_its_own_client(
+    adapter: Adapter, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    llm = adapter.make(server.url)
+    clients = []
+
+    async def use() -> None:
+        assert (await llm.achoose(make_question())).number == 2
+        clients.append(llm._lane().client)
+        assert llm._lane().client is clients[-1]
+        await llm.aclose()
+        await llm.aclose()
+
+    server.script = [ps.ok(2)] * 3
+    asyncio.run(use())
+    thread = threading.Thread(target=lambda: asyncio.run(use()))
+    thread.start()
+    thread.join()
+    assert clients[0] is not clients[1]
+    assert all(client.is_closed() for client in clients)
+    assert llm.choose(make_question()).number == 2
+    llm.client.close()
+
+
+def test_many_requests_in_flight_are_spread_over_clients(
+    adapter: Adapter, made: Made, loop: asyncio.Runner, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.ok(2)] * 40
+    llm = made(adapter)
+
+    async def all_of_them() -> list[int]:
+        answers = [asyncio.ensure_future(llm.achoose(make_question())) for _ in range(40)]
+        await asyncio.sleep(0)
+        busy = [lane.in_flight for lane in llm._lanes[asyncio.get_running_loop()]]
+        assert [answer.number for answer in await asyncio.gather(*answers)] == [2] * 40
+        assert all(lane.in_flight == 0 for lane in llm._lanes[asyncio.get_running_loop()])
+        return busy
+
+    assert loop.run(all_of_them()) == [32, 8]
+
+
+def test_an_address_that_is_none(adapter: Adapter) -> None:
+    for url in ["ftp://x/y", "http://", "http://a b", "http://h:port", "http://[::1", "local host"]:
+        with pytest.raises(ProviderError, match=f"{adapter.provider}: .* is no address of a server.*{adapter.url}"):
+            adapter.make(url, base_url=url)
+
+
+def test_the_identity_tells_settings_and_no_secrets(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:
+    identity = made(adapter).identity
+    assert identity["llm"] == adapter.provider
+    assert identity["address"] == server.url + adapter.prefix
+    assert json.loads(json.dumps(identity)) == identity
+    assert "dummy-key" not in json.dumps(identity)
+    assert isinstance(made(adapter), AsyncLLM)
+    assert repr(made(adapter)) == f"<{adapter.kind} {adapter.provider}>"
+
+
+def test_no_sdk_is_imported_before_it_is_needed() -> None:
+    modules = ", ".join(f"formal_llm.llms.hosted.{adapter.module}" for adapter in ADAPTERS)
+    code = f"import sys, {modules}; assert not {{'openai', 'anthropic', 'httpx', 'httpx2'}} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_bad_answer_is_asked_again_with_the_complaint(
+    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.ok(7), ps.ok(9), ps.ok(3)]
+    answer = ask(made(adapter), make_question())
+    assert answer.number == 3
+    assert answer.usage == adapter.one + adapter.one + adapter.one
+    asked = [json.dumps(body) for body in server.bodies]
+    assert ["Your last answer" in body for body in asked] == [False, True, True]
+    assert "9" in asked[2]
+
+
+def test_asking_again_is_bounded(
+    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.ok(7), ps.ok(8), ps.ok(1)]
+    with pytest.raises(InvalidAnswer) as caught:
+        ask(made(adapter), make_question(), tries=2)
+    assert len(caught.value.transcript) == 2
+    assert caught.value.usage == adapter.one + adapter.one
+    assert len(server.bodies) == 2
+
+
+def test_a_server_that_counts_nonsense(
+    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    wrong = {"input_tokens": "many", "prompt_tokens": -5, "output_tokens": True, "completion_tokens": 1.5}
+    counts = {"prompt_eval_count": None, "eval_count": [1]} if adapter.module == "ollama" else {"usage": wrong}
+    server.script = [ps.ok(2, changes=counts)]
+    usage = made(adapter).choose(make_question()).usage
+    assert (usage.requests, usage.input_tokens, usage.output_tokens) == (1, 0, 0)
