@@ -1,21 +1,13 @@
-import warnings
-from contextlib import contextmanager
+"""Grammars as text: there and back, and what is said of every slip."""
 
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, GrammarError, GrammarWarning, Limits, NotationError, Production, SumLimit, Symbol
+from formal_llm import CFG, PDA, GrammarError, Limits, NotationError, Production, SumLimit, Symbol
+from tests.automata.messages import pointed, quiet
 from tests.oracles import Reference
 from tests.strategies import examples, texts, written_grammars
-
-
-@contextmanager
-def quiet():
-    """Random grammars look like mistakes more often than not."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", GrammarWarning)
-        yield
 
 
 def read(text, **more):
@@ -27,20 +19,6 @@ def refuse(text):
     with quiet(), pytest.raises(GrammarError) as caught:
         CFG.from_string(text)
     return caught.value
-
-
-def caret_at(error):
-    """What the caret points to in the text of an error, checked against the attributes."""
-    shown, pointer = str(error).split("\n")[1:3]
-    margin = shown.index(" | ") + 3
-    assert shown[:margin] == f"  {error.line} | "
-    assert pointer[:margin] == " " * (margin - 2) + "| "
-    assert shown[margin:] == error.source_line.replace("\t", " ")
-    assert pointer.index("^") - margin == error.column - 1
-    return shown[pointer.index("^") :]
-
-
-# -- there and back -----------------------------------------------------------------------------------------------
 
 
 class TestRoundTrip:
@@ -114,9 +92,6 @@ class TestRoundTrip:
             'salt "Salt" "a pinch" g=2',
         ]
         assert read(str(cfg)) == cfg
-
-
-# -- what can be written -------------------------------------------------------------------------------------------
 
 
 class TestReading:
@@ -195,72 +170,6 @@ class TestReading:
         assert CFG.from_file(str(path)) == CFG.from_file(path)
 
 
-class TestLetters:
-    @pytest.mark.parametrize(
-        ("text", "rules"),
-        [
-            ("T → BI|DT", [("T", "B I"), ("T", "D T")]),
-            ("S->aSb|ε", [("S", "a S b"), ("S", "")]),
-            ("S ::= A₁A₂; A₁ -> a; A₂ -> b'", [("S", "A1 A2"), ("A1", "a"), ("A2", "b'")]),
-            ("S -> A1 A12\nA1 -> a\n\n  A12 -> b″ | c′", [("S", "A1 A12"), ("A1", "a"), ("A12", "b''"), ("A12", "c'")]),
-            ("S → éλ", [("S", "é λ")]),
-            ("S -> a ε b", [("S", "a b")]),
-        ],
-    )
-    def test_letters_with_digits_and_primes(self, text, rules):
-        cfg = CFG.from_letters(text)
-        assert [(p.head, " ".join(p.body)) for p in cfg.productions] == rules
-        assert cfg.start == rules[0][0]
-
-    def test_start(self):
-        assert CFG.from_letters("A -> aB; B -> bA | b", start="B").start == "B"
-        with pytest.raises(GrammarError, match="unknown start symbol: C"):
-            CFG.from_letters("A -> a", start="C")
-
-    @pytest.mark.parametrize(
-        ("text", "problem"),
-        [
-            ("", "empty"),
-            (" ; \n ", "empty"),
-            ("S aB", "arrow is missing"),
-            ("S -> a -> b", "second arrow"),
-            ("SA -> a", "one symbol"),
-            ("ε -> a", "one symbol"),
-            ("S -> a | ", "empty side"),
-            (" -> a", "empty side"),
-            ("S -> a+b+c", "is no symbol"),
-            ("S -> a_b", "is no symbol"),
-            ("S -> 1a", "is no symbol"),
-            ("S -> aS", "the language is empty"),
-        ],
-    )
-    def test_errors(self, text, problem):
-        with pytest.raises(GrammarError, match=problem):
-            CFG.from_letters(text)
-
-    @pytest.mark.parametrize(
-        ("text", "line", "pointed"),
-        [("S -> aB\nB -> a!\n", 2, "!"), ("S -> aB; B -> a! c", 1, "!"), ("S -> a(b", 1, "(b")],
-    )
-    def test_error_shows_the_place(self, text, line, pointed):
-        with pytest.raises(GrammarError) as caught:
-            CFG.from_letters(text)
-        assert caught.value.line == line
-        assert caret_at(caught.value).startswith(pointed)
-
-    @given(st.text(st.sampled_from("SABab1'|;->→ε \n+_=!₂"), max_size=20))
-    @examples(150)
-    def test_any_text_is_read_or_refused(self, text):
-        try:
-            with quiet():
-                cfg = CFG.from_letters(text)
-        except GrammarError:
-            return
-        assert cfg.productions
-
-
-# -- errors -------------------------------------------------------------------------------------------------------
-
 #: text, line, column, what the caret points to, a part of the problem, a part of the suggestion.
 ERRORS = [
     ("S a S | b", 1, 3, "a S | b", "arrow is missing", None),
@@ -326,7 +235,7 @@ class TestErrors:
         else:
             assert suggestion in error.suggestion
             assert error.suggestion in str(error)
-        assert caret_at(error) == pointed
+        assert pointed(error) == pointed
         assert str(error).startswith(f"<string>:{line}:{column}: {error.problem}")
         assert isinstance(error, NotationError)
         assert isinstance(error, ValueError)
@@ -420,7 +329,7 @@ class TestGarbage:
         except GrammarError as error:
             assert str(error)
             if error.column is not None:
-                caret_at(error)
+                pointed(error)
                 assert 1 <= error.column <= len(error.source_line) + 1
             return
         assert read(str(cfg)) == cfg

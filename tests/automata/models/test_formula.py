@@ -1,0 +1,76 @@
+"""Formulas as values: their normal form and their parts."""
+
+import pytest
+from hypothesis import given
+
+from formal_llm.automata.models.dfa import minimal_dfa
+from formal_llm.automata.models.formula import (
+    ANY,
+    EMPTY,
+    EVERYTHING,
+    NOTHING,
+    Atom,
+    always,
+    and_,
+    eventually,
+    next_,
+    not_,
+    or_,
+    until,
+)
+from tests.automata.formulas import made, trees
+from tests.strategies import examples
+
+
+class TestNormalForm:
+    def test_laws(self):
+        a, b, c = (Atom(name=name) for name in "abc")
+        assert next_(a, next_(b, c)) == next_(next_(a, b), c) == next_("a", "b", "c")
+        assert next_(a, EMPTY) == a
+        assert next_() == EMPTY
+        assert next_(a, NOTHING, b) == NOTHING
+        assert or_(a, or_(b, a)) == or_(b, a)
+        assert hash(or_(a, b)) == hash(or_(b, a))
+        assert or_(a, NOTHING) == and_(a, EVERYTHING) == a
+        assert or_(a, EVERYTHING) == EVERYTHING
+        assert and_(a, NOTHING) == NOTHING == or_()
+        assert and_() == EVERYTHING == not_(NOTHING)
+        assert not_(not_(a)) == a
+        assert until(a, NOTHING) == NOTHING == until(NOTHING, a, 1)
+        assert until(EMPTY, a) == until(NOTHING, a) == until(b, a, 0, 0) == a
+        assert until(or_(a, EMPTY), b, 2, 5) == until(or_(a, EMPTY), b, 0, 5)
+        assert until(a, b, 1, 1) == next_(a, b)
+        assert eventually(eventually(a)) == eventually(a)
+        assert eventually(NOTHING) == NOTHING
+        assert and_(a, b) != or_(a, b) != a
+        assert (a == "a") is False
+
+    def test_parts_and_names(self):
+        formula = next_("q", until(or_("t", not_("q")), ANY))
+        assert formula.names == ("q", "t")
+        assert [str(part) for part in formula.walk()] == [
+            "(next q (until (or t (not q)) any))",
+            "q",
+            "(until (or t (not q)) any)",
+            "(or t (not q))",
+            "t",
+            "(not q)",
+            "any",
+        ]
+        assert repr(formula) == "<Formula: (next q (until (or t (not q)) any))>"
+
+    def test_impossible_bounds(self):
+        with pytest.raises(ValueError, match="at least 3 and at most 2"):
+            until("a", "b", 3, 2)
+        with pytest.raises(ValueError, match="at least -1"):
+            until("a", "b", -1)
+
+
+class TestSemantics:
+    @given(trees("ab"))
+    @examples(100)
+    def test_always_is_the_dual_of_eventually(self, tree):
+        formula = made(tree)
+        dual = not_(eventually(and_(ANY, not_(formula))))
+        assert minimal_dfa(always(formula), "ab") == minimal_dfa(dual, "ab")
+        assert minimal_dfa(always(formula), "ab") == minimal_dfa(until(and_(formula, ANY), EMPTY), "ab")
