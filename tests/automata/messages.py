@@ -14,7 +14,7 @@ def quiet():
         yield
 
 
-def pointed(error):
+def from_caret(error):
     """What the caret points to in the text of an error, checked against the attributes."""
     shown, pointer = str(error).split("\n")[1:3]
     margin = shown.index(" | ") + 3

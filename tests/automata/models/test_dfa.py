@@ -2,13 +2,13 @@
 
 import pytest
 from automata.fa.dfa import DFA as LibraryDFA
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formal_llm import (
     Undecided,
 )
-from formal_llm.automata.models.dfa import derivative, finite_pda, minimal_dfa
+from formal_llm.automata.models.dfa import derivative, finite_pda, minimal_dfa, satisfied_by_one
 from formal_llm.automata.models.formula import (
     ANY,
     EVERYTHING,
@@ -19,7 +19,7 @@ from formal_llm.automata.models.formula import (
     or_,
 )
 from formal_llm.automata.models.formula_matching import matches
-from tests.automata.formulas import Library, as_library, made, trees
+from tests.automata.formulas import Library, as_library, holds, made, trees
 from tests.oracles import all_words
 from tests.strategies import examples
 
@@ -95,15 +95,33 @@ class TestDerivative:
             assert matches(after, word) == matches(formula, (state, *word))
 
 
+class TestSatisfiedByOne:
+    @given(trees("abc"), st.sets(st.sampled_from("abc")))
+    def test_by_the_definition(self, tree, names):
+        assert satisfied_by_one(made(tree), names) == any(holds(tree, (name,)) for name in names)
+
+
+class TestRun:
+    @given(trees("ab"))
+    @examples(60)
+    def test_leads_on_exactly_where_a_word_goes_on(self, tree):
+        dfa = minimal_dfa(made(tree), "ab")
+        assume(len(dfa.table) <= 4)
+        words = [word for word in all_words("ab", 5) if matches(made(tree), word)]
+        # From each state a final one is at most as many steps away as there are other states.
+        for prefix in all_words("ab", 2):
+            assert (dfa.run(prefix) is not None) == any(word[: len(prefix)] == prefix for word in words)
+
+
 class TestFinitePda:
     @given(trees("ab"))
     @examples(60)
     def test_state_names_differ(self, tree):
         dfa = minimal_dfa(made(tree), "abcdef")
-        assert len(finite_pda(dfa).states) <= len(dfa.table)
-        assert len({t.state for t in finite_pda(dfa).transitions} | {"start"}) <= len(dfa.table)
-        named = {(t.state, t.read) for t in finite_pda(dfa).transitions}
-        assert len(named) == sum(map(len, dfa.table))
+        pda = finite_pda(dfa)
+        assert len(pda.states) == len(dfa.table)
+        assert len(pda.accepting_states) == len(dfa.accepting)
+        assert len({(t.state, t.read) for t in pda.transitions}) == sum(map(len, dfa.table))
 
     def test_state_names_that_look_alike(self):
         # A state that is called like the number of another.

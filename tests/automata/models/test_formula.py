@@ -18,7 +18,9 @@ from formal_llm.automata.models.formula import (
     or_,
     until,
 )
-from tests.automata.formulas import made, trees
+from formal_llm.automata.models.formula_matching import matches
+from tests.automata.formulas import holds, made, trees
+from tests.oracles import all_words
 from tests.strategies import examples
 
 
@@ -74,3 +76,44 @@ class TestSemantics:
         dual = not_(eventually(and_(ANY, not_(formula))))
         assert minimal_dfa(always(formula), "ab") == minimal_dfa(dual, "ab")
         assert minimal_dfa(always(formula), "ab") == minimal_dfa(until(and_(formula, ANY), EMPTY), "ab")
+
+
+class TestNullable:
+    @given(trees("ab", leaves=10))
+    @examples(150)
+    def test_is_whether_the_empty_sequence_is_in_it(self, tree):
+        assert made(tree).nullable == holds(tree, ())
+
+
+class TestEquality:
+    @given(trees("ab"), trees("ab"))
+    @examples(150)
+    def test_equal_formulas_have_equal_hashes_and_languages(self, one, other):
+        first, second = made(one), made(other)
+        assert (first == second) == (second == first)
+        if first == second:
+            assert hash(first) == hash(second)
+            assert all(matches(first, word) == matches(second, word) for word in all_words("ab", 3))
+
+    @given(trees("abc"), trees("abc"), trees("abc"))
+    def test_the_order_of_alternatives_makes_no_difference(self, one, other, third):
+        parts = [made(tree) for tree in (one, other, third)]
+        for make in (or_, and_):
+            assert make(*parts) == make(*reversed(parts)) == make(parts[1], make(parts[2], parts[0]))
+            assert hash(make(*parts)) == hash(make(*reversed(parts)))
+
+
+class TestText:
+    @given(trees("ab", leaves=10))
+    def test_names_are_those_of_the_atoms(self, tree):
+        formula = made(tree)
+        atoms = [part for part in formula.walk() if isinstance(part, Atom)]
+        assert sorted(formula.names) == sorted({atom.name for atom in atoms})
+        assert len({*formula.walk()}) == len([*formula.walk()])
+
+    @pytest.mark.parametrize(
+        ("name", "text"),
+        [("a", "a"), ("any", '"any"'), ("a b", '"a b"'), (":a", '":a"'), ("", '""'), ("a-b", "a-b"), ("(", '"("')],
+    )
+    def test_names_that_look_like_something_else_are_quoted(self, name, text):
+        assert str(Atom(name=name)) == text

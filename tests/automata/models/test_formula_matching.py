@@ -1,7 +1,5 @@
 """What formulas mean, straight from the definition."""
 
-import time
-
 import pytest
 from hypothesis import example, given
 
@@ -78,10 +76,8 @@ class TestMatches:
     def test_long_words(self):
         formula = next_(until(next_("a", until("b", "c", 0, 3)), "d"), not_(eventually("a")))
         word = ("a", "b", "b", "c") * 100 + ("d",) + ("b",) * 100
-        begin = time.perf_counter()
         assert matches(formula, word) and minimal_dfa(formula, "abcd").accepts(word)
         assert not matches(formula, (*word, "a"))
-        assert time.perf_counter() - begin < 20
 
     def test_bounds_larger_than_the_word(self):
         formula = until("a", "b", 10**6, 10**6 + 1)

@@ -1,6 +1,5 @@
 """Automata printed: what is written reads back."""
 
-import warnings
 from itertools import pairwise
 
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 from formal_llm import (
     CFG,
     PDA,
-    GrammarWarning,
     Limits,
     NotationError,
     SumLimit,
@@ -18,6 +16,7 @@ from formal_llm import (
     Transition,
 )
 from formal_llm.automata.models.product import product
+from tests.automata.messages import quiet
 from tests.automata.packing import everything
 from tests.strategies import amounts, examples, texts
 
@@ -97,6 +96,5 @@ a "Ah" "oh" cost=2
         again = PDA.from_string(str(pda))
         assert [t.parts() for t in again.transitions] == [t.parts() for t in pda.transitions]
         both = product(pda, PDA([(1, n, None, 1) for n in "abc"], start=1, accepting=[1]))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", GrammarWarning)
+        with quiet():
             assert len(PDA.from_string(str(both)).transitions) == len(both.transitions)
