@@ -49,6 +49,9 @@ class Bound:
     line: str
     terminal: str | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", FrozenDict(self.weights))
+
 
 def _number(value: float) -> int | float:
     return int(value) if float(value).is_integer() else value
