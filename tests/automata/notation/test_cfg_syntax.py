@@ -2,7 +2,48 @@
 
 import pytest
 
+from formal_llm.automata.notation.cfg_syntax import parse
+from formal_llm.automata.notation.source import SourceText
 from tests.automata.grammar_errors import check, refuse
+
+
+def kinds(text):
+    return [str(statement.data) for statement in parse(SourceText(text, None)).children]
+
+
+class TestTree:
+    @pytest.mark.parametrize(
+        ("line", "kind"),
+        [
+            ("%start S", "start_symbol"), ("%limit 1 a b", "limit"), ("%limit *", "limit"), ("%require 1 a", "require"),
+            ("%limit cost <= 5", "sum_limit"), ("%limit cost >= 5", "sum_limit"), ("S -> a b", "rule"),
+            ('S "label" "more" ::= ε', "rule"), ('a "label"', "terminal"), ('a "label" "more" x=1', "terminal"),
+            ("a x=1 y=2", "numbers"),
+        ],
+    )  # fmt: skip
+    def test_statements(self, line, kind):
+        for text in (line, f"\n\n{line}   # a comment\n", f"S -> a\n | b\n{line}"):
+            assert kinds(text)[-1] == kind
+
+    def test_a_line_that_begins_with_a_bar_goes_on_with_the_one_before(self):
+        assert kinds("S -> a\n\n # more\n  | b\n|c\nT -> d") == ["rule", "rule"]
+
+    def test_tokens_know_their_places(self):
+        source = SourceText('S -> a B\n  | some(c, d) "t"  # x\nB -> ε', None)
+        tokens = [*parse(source).scan_values(lambda token: token.type != "ARROW")]
+        assert list(map(str, tokens)) == ["S", "a", "B", "c", "d", '"t"', "B", "ε"]
+        rows = source.text.split("\n")
+        for token in tokens:
+            assert rows[token.line - 1][token.column - 1 :].startswith(str(token))
+
+    @pytest.mark.parametrize("name", ["some", "something", "somebody(", "ε", "εa"])
+    def test_words_of_the_notation_inside_other_words(self, name):
+        if name.endswith("("):
+            refuse(f"S -> {name}a)")
+        else:
+            (token,) = [t for t in parse(SourceText(f"S -> {name}", None)).scan_values(bool) if t.column == 6]
+            assert token.type == ("EMPTY" if name == "ε" else "SYMBOL")
+
 
 #: text, line, column, what the caret points to, a part of the problem, a part of the suggestion.
 ERRORS = [
