@@ -4,11 +4,13 @@ import re
 from html import unescape
 
 import pytest
+from hypothesis import given
 
 from formal_llm import CFG, PDA
 from formal_llm.automata.drawing.pda import pda_graph, pda_picture
 from formal_llm.pictures.picture import Picture
 from tests.pictures.forms import check_dot, check_mermaid, needs_dot, squeeze, svg_text
+from tests.strategies import automata
 
 
 @pytest.fixture
@@ -149,3 +151,33 @@ def test_states_may_be_any_value() -> None:
     pda = PDA([(0, "a\nb", None, ("x", 1), ())], start=0, accepting=[("x", 1)])
     check_mermaid(pda.to_mermaid())
     assert any("('x', 1)" in unescape(label) for label in check_dot(pda.to_dot()))
+
+
+def test_what_a_plan_takes_is_marked(anbn: PDA) -> None:
+    push, turn, pop, _ = anbn.transitions
+    picture = pda_picture(anbn, walked={push: (1, 2), turn: (), pop: (3, 4)})
+    tones = {box.label: box.tone for box in picture.nodes}
+    assert tones == {"": "marked", "more a": "marked", "more b": "marked", "done": "faded"}
+    assert [(a.tone, a.label) for a in picture.edges] == [
+        ("marked", ""), ("marked", "1, 2: a, ε → A"), ("marked", "ε, ε → ε"), ("marked", "3, 4: b, A → ε"),
+        ("faded", "ε, $ → ε"),
+    ]  # fmt: skip
+
+
+@given(automata())
+def test_every_transition_of_a_small_automaton_is_drawn(pda: PDA) -> None:
+    picture = pda_picture(pda, most=1000)
+    assert [box.label for box in picture.nodes[1:]] == order(pda)
+    assert {box.label for box in picture.nodes if "accepting" in box.kind} == pda.accepting_states
+    rows = [row for arrow in picture.edges[1:] for row in arrow.label.split("\n")]
+    assert len(rows) == len(pda.transitions)
+    check_mermaid(picture.to_mermaid())
+    check_dot(picture.to_dot())
+
+
+def order(pda: PDA) -> list[str]:
+    """The states as a search in breadth finds them."""
+    found = [pda.start_state]
+    for state in found:
+        found += dict.fromkeys(t.target for t in pda.transitions if t.state == state and t.target not in found)
+    return found
