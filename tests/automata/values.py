@@ -45,6 +45,9 @@ VALUES = {
     "a grammar without limits": lambda: CFG.from_string(GRAMMAR).with_limits(Limits()),
     "the automaton of a grammar": lambda: PDA.from_cfg(CFG.from_string(GRAMMAR)),
     "an automaton with limits": lambda: PDA.from_string(PACKING),
+    "the automaton of a grammar with its limits": lambda: PDA.from_cfg(CFG.from_string(GRAMMAR)).with_limits(limits()),
+    "an automaton that knows more terminals": lambda: no_b_after_a().with_limits(Limits({"c": 0}), ["c"]),
+    "an intersection": lambda: CFG.from_string(GRAMMAR) & Behaviour("b", ["a", "b"], until("b", "a")),
     "a finite automaton": no_b_after_a,
     "a product": lambda: product(PDA.from_cfg(CFG.from_string(GRAMMAR)), no_b_after_a()),
     "a product with limits": lambda: product(

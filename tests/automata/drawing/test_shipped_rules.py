@@ -3,8 +3,7 @@
 import pytest
 
 from formal_llm import authored
-from formal_llm.automata.lookahead.lookahead import as_automaton
-from formal_llm.automata.models.limited import split
+from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.cli.sources import load
 from tests.pictures.forms import laid_out, needs_dot
 
@@ -20,7 +19,7 @@ def test_texts_of_the_shipped_rules_do_not_overlap(name: str, what: str) -> None
     drawn = loaded.rules
     if what == "pda":
         language, _ = loaded.language("", inputs=None, goal=None, limit=None, require=None, whole=True)
-        drawn = split(as_automaton(language))[0]
+        drawn = as_automaton(language)
     picture = drawn.picture
     assert len(picture.nodes) <= 60
     for title, one in (areas := list(laid_out(picture.to_dot()).items())):

@@ -1,10 +1,10 @@
 from hypothesis import assume, given
 
-from formal_llm import CFG, PDA, Production, Symbol, Transition
+from formal_llm import CFG, PDA, Limits, Production, Symbol, Transition
 from formal_llm.automata import Configuration, Stack
 from formal_llm.automata.models.pda import ACCEPT, LOOP, START
-from tests.oracles import all_words, language, runs
-from tests.strategies import automata, examples, grammars
+from tests.oracles import all_words, keeps, language, runs
+from tests.strategies import automata, examples, grammars, limited_automata
 
 
 def to_pyformlang(pda):
@@ -189,6 +189,43 @@ class TestAccepts:
         assert pda.accepts("a")
         assert not pda.accepts("aa")
         assert not pda.accepts("")
+
+
+class TestLimits:
+    @given(limited_automata())
+    @examples(80)
+    def test_words_are_those_that_keep_the_limits(self, source):
+        pda, bounds = source
+        limited = pda.with_limits(bounds)
+        for word in all_words([*pda.terminals][:2], 3):
+            fits = keeps(word, bounds, pda.terminals, pda.symbols)
+            assert limited.accepts(word) == (pda.accepts(word) and fits)
+            assert limited.without_limits.accepts(word) == pda.accepts(word)
+
+    @given(limited_automata())
+    def test_only_the_limits_change(self, source):
+        pda, bounds = source
+        pda.accepts(())  # what it works out, the copy may take over
+        limited = pda.with_limits(bounds)
+        assert (limited.limits, limited.without_limits) == (bounds, pda)
+        assert (limited == pda) == (not bounds)
+        assert limited.with_limits(Limits()) == pda
+        assert limited.with_limits(bounds) is limited
+        same = PDA(
+            pda.transitions, start=pda.start_state, accepting=pda.accepting_states, stack=pda.start_stack,
+            symbols=pda.symbols, limits=bounds,
+        )  # fmt: skip
+        assert limited == same
+        assert hash(limited) == hash(same)
+        assert limited.fingerprint == same.fingerprint
+
+    def test_more_terminals_can_be_limited(self):
+        pda = PDA([("p", "a", None, "p")], start="p", accepting=["p"])
+        more = pda.with_limits(Limits(at_least={"b": 1}), ["b", "a", "c"])
+        assert [*more.terminals] == ["a", "b", "c"]
+        assert not more.accepts("a")
+        assert more.without_limits.accepts("a")
+        assert not more.without_limits.accepts("b")
 
 
 class TestValue:

@@ -181,9 +181,9 @@ class TestIntersection:
         products = [cfg & first & second, cfg & (first & second), first & cfg & second, (second & first) & cfg]
         words = [{w for w in all_words(cfg.terminals, 3) if both.accepts(w)} for both in products]
         assert words[1:] == words[:-1]
-        inner = [getattr(both, "automaton", both) for both in products]
-        assert [len(both.factors) for both in inner] == [3, 3, 3, 3]
-        assert all(both.factors[0] is PDA.from_cfg(cfg) for both in (inner[0], inner[1]))
+        assert [len(both.factors) for both in products] == [3, 3, 3, 3]
+        assert all(both.factors[0] == PDA.from_cfg(cfg) for both in products[:2])
+        assert [both.limits for both in products] == [cfg.limits] * 4
 
     def test_limits_stay_on_top(self):
         cfg = CFG.from_string(RULES)
@@ -208,7 +208,7 @@ class TestIntersection:
         cfg = CFG.from_string("%require 1 a\nS -> a S | b")
         both = constraint("(next b)", ["b"]) & cfg
         assert Lookahead(both).completable().value == "no"
-        only = Lookahead(constraint("(always any)", ["b", "a"]), Limits(at_least={"a": 2})).automaton
+        only = constraint("(always any)", ["b", "a"]).with_limits(Limits(at_least={"a": 2}))
         assert Lookahead(constraint("b", ["b"]) & only).completable().value == "no"
         assert Lookahead(only & constraint("(always any)", ["a"])).shortest_word() == ("a", "a")
 
@@ -216,7 +216,7 @@ class TestIntersection:
         cheap = CFG.from_string("%limit cost <= 5\nS -> a S | ε\na cost=2")
         quick = CFG.from_string("S -> a S | ε\na minutes=3")
         side = PDA([("s", "a", None, "s")], start="s", accepting="s", symbols=quick.symbols)
-        both = cheap & Lookahead(side, Limits(sums=(SumLimit("minutes", 3),))).automaton
+        both = cheap & side.with_limits(Limits(sums=(SumLimit("minutes", 3),)))
         assert Lookahead(both).count() == 2
         other = PDA([("s", "a", None, "s")], start="s", accepting="s", symbols=cheap.symbols)
         dear = CFG.from_string("S -> a S | ε\na cost=3")
@@ -225,8 +225,9 @@ class TestIntersection:
 
     def test_two_stacks(self):
         cfg = CFG.from_string("S -> a S b | ε")
-        with pytest.raises(AutomatonError, match="both automata use their stack"):
-            cfg & cfg
+        for one, other in ((cfg, PDA.from_cfg(cfg)), (PDA.from_cfg(cfg), cfg)):
+            with pytest.raises(AutomatonError, match="both automata use their stack"):
+                one & other
 
     def test_what_is_no_automaton(self):
         cfg = CFG.from_string("S -> a")
