@@ -86,8 +86,8 @@ class TestNullable:
 
 
 class TestEquality:
-    @given(trees("ab"), trees("ab"))
-    @examples(150)
+    @given(trees("ab", leaves=2), trees("ab", leaves=2))
+    @examples(300)
     def test_equal_formulas_have_equal_hashes_and_languages(self, one, other):
         first, second = made(one), made(other)
         assert (first == second) == (second == first)
