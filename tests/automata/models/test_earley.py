@@ -1,5 +1,6 @@
 """Charts alone, without the stack that reads what is unambiguous."""
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -59,15 +60,31 @@ class TestChart:
     @examples(80)
     def test_the_one_stack_that_is_left_reads_on_as_the_chart_does(self, cfg):
         assume(not cfg.recognizer.empty)
-        found = False
-        for word in all_words(alphabet(cfg)[:2], 3):
-            under_way = read(cfg, word)
-            stack = under_way and word and one_stack(*under_way)
-            if stack:
-                found = True
-                for rest in all_words(alphabet(cfg)[:2], 2):
-                    assert stack_accepts(stack, rest) == accepts(cfg, word + rest), (word, rest)
-        assume(found)
+        assume(agree_on_stacks(cfg, 3))
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            # One item, begun at several places: where it is done, each of them goes on in its own way.
+            "S -> a S d | X\nX -> A c\nA -> a A | a",
+            "S -> a S | X S | b\nX -> A c\nA -> a A | a",
+        ],
+    )
+    def test_one_stack_of_ambiguous_grammars(self, text):
+        assert agree_on_stacks(CFG.from_string(text), 4)
+
+
+def agree_on_stacks(cfg, up_to):
+    """How many stacks were found that read on as the charts that they are of; all do."""
+    letters, found = alphabet(cfg)[:3], 0
+    for word in all_words(letters, up_to):
+        under_way = read(cfg, word)
+        stack = one_stack(*under_way) if under_way and word else None
+        if stack is not None:
+            found += 1
+            for rest in all_words(letters, 3):
+                assert stack_accepts(stack, rest) == accepts(cfg, word + rest), (word, rest)
+    return found
 
 
 def stack_accepts(stack, word):
