@@ -1,46 +1,19 @@
-import warnings
-from contextlib import contextmanager
+"""Grammars as text: there and back, and what is said of every slip."""
 
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, GrammarError, GrammarWarning, Limits, NotationError, Production, SumLimit, Symbol
+from formal_llm import CFG, PDA, GrammarError, Limits, Production, SumLimit, Symbol
+from tests.automata.grammar_errors import check, refuse
+from tests.automata.messages import from_caret, quiet
 from tests.oracles import Reference
 from tests.strategies import examples, texts, written_grammars
-
-
-@contextmanager
-def quiet():
-    """Random grammars look like mistakes more often than not."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", GrammarWarning)
-        yield
 
 
 def read(text, **more):
     with quiet():
         return CFG.from_string(text, **more)
-
-
-def refuse(text):
-    with quiet(), pytest.raises(GrammarError) as caught:
-        CFG.from_string(text)
-    return caught.value
-
-
-def caret_at(error):
-    """What the caret points to in the text of an error, checked against the attributes."""
-    shown, pointer = str(error).split("\n")[1:3]
-    margin = shown.index(" | ") + 3
-    assert shown[:margin] == f"  {error.line} | "
-    assert pointer[:margin] == " " * (margin - 2) + "| "
-    assert shown[margin:] == error.source_line.replace("\t", " ")
-    assert pointer.index("^") - margin == error.column - 1
-    return shown[pointer.index("^") :]
-
-
-# -- there and back -----------------------------------------------------------------------------------------------
 
 
 class TestRoundTrip:
@@ -114,9 +87,6 @@ class TestRoundTrip:
             'salt "Salt" "a pinch" g=2',
         ]
         assert read(str(cfg)) == cfg
-
-
-# -- what can be written -------------------------------------------------------------------------------------------
 
 
 class TestReading:
@@ -195,81 +165,8 @@ class TestReading:
         assert CFG.from_file(str(path)) == CFG.from_file(path)
 
 
-class TestLetters:
-    @pytest.mark.parametrize(
-        ("text", "rules"),
-        [
-            ("T → BI|DT", [("T", "B I"), ("T", "D T")]),
-            ("S->aSb|ε", [("S", "a S b"), ("S", "")]),
-            ("S ::= A₁A₂; A₁ -> a; A₂ -> b'", [("S", "A1 A2"), ("A1", "a"), ("A2", "b'")]),
-            ("S -> A1 A12\nA1 -> a\n\n  A12 -> b″ | c′", [("S", "A1 A12"), ("A1", "a"), ("A12", "b''"), ("A12", "c'")]),
-            ("S → éλ", [("S", "é λ")]),
-            ("S -> a ε b", [("S", "a b")]),
-        ],
-    )
-    def test_letters_with_digits_and_primes(self, text, rules):
-        cfg = CFG.from_letters(text)
-        assert [(p.head, " ".join(p.body)) for p in cfg.productions] == rules
-        assert cfg.start == rules[0][0]
-
-    def test_start(self):
-        assert CFG.from_letters("A -> aB; B -> bA | b", start="B").start == "B"
-        with pytest.raises(GrammarError, match="unknown start symbol: C"):
-            CFG.from_letters("A -> a", start="C")
-
-    @pytest.mark.parametrize(
-        ("text", "problem"),
-        [
-            ("", "empty"),
-            (" ; \n ", "empty"),
-            ("S aB", "arrow is missing"),
-            ("S -> a -> b", "second arrow"),
-            ("SA -> a", "one symbol"),
-            ("ε -> a", "one symbol"),
-            ("S -> a | ", "empty side"),
-            (" -> a", "empty side"),
-            ("S -> a+b+c", "is no symbol"),
-            ("S -> a_b", "is no symbol"),
-            ("S -> 1a", "is no symbol"),
-            ("S -> aS", "the language is empty"),
-        ],
-    )
-    def test_errors(self, text, problem):
-        with pytest.raises(GrammarError, match=problem):
-            CFG.from_letters(text)
-
-    @pytest.mark.parametrize(
-        ("text", "line", "pointed"),
-        [("S -> aB\nB -> a!\n", 2, "!"), ("S -> aB; B -> a! c", 1, "!"), ("S -> a(b", 1, "(b")],
-    )
-    def test_error_shows_the_place(self, text, line, pointed):
-        with pytest.raises(GrammarError) as caught:
-            CFG.from_letters(text)
-        assert caught.value.line == line
-        assert caret_at(caught.value).startswith(pointed)
-
-    @given(st.text(st.sampled_from("SABab1'|;->→ε \n+_=!₂"), max_size=20))
-    @examples(150)
-    def test_any_text_is_read_or_refused(self, text):
-        try:
-            with quiet():
-                cfg = CFG.from_letters(text)
-        except GrammarError:
-            return
-        assert cfg.productions
-
-
-# -- errors -------------------------------------------------------------------------------------------------------
-
 #: text, line, column, what the caret points to, a part of the problem, a part of the suggestion.
 ERRORS = [
-    ("S a S | b", 1, 3, "a S | b", "arrow is missing", None),
-    ("S -> a\nT = b", 2, 3, "= b", "arrow is missing", "write '->' instead of '='"),
-    ("S => a", 1, 3, "=> a", "arrow is missing", "write '->' instead of '=>'"),
-    ("S -> a\nB", 2, 2, "", "arrow is missing", None),
-    ("S : a", 1, 3, ": a", "arrow is missing", "write '->' instead of ':'"),
-    ("S -> a\n%strat S", 2, 1, "%strat S", "unknown directive %strat", "did you mean %start?"),
-    ("S -> a\n%frobnicate S", 2, 1, "%frobnicate S", "unknown directive %frobnicate", "directives are"),
     ("%start X\nSentence -> a", 1, 8, "X", "unknown start symbol: X", "it needs a rule"),
     ("%start Sentense\nSentence -> a", 1, 8, "Sentense", "did you mean Sentence?", "it needs a rule"),
     ("%start S\n%start T\nS -> T\nT -> a", 2, 8, "T", "a second start symbol; the first was S", None),
@@ -279,7 +176,6 @@ ERRORS = [
     ("%limit a\nS -> a", 1, 8, "a", "the limit has no number", "write: %limit 1 a"),
     ("%limit -1 a\nS -> a", 1, 8, "-1 a", "the limit has no number", None),
     ("%limit 1.5 a\nS -> a", 1, 8, "1.5 a", "the limit has no number", None),
-    ("%limit\nS -> a", 1, 7, "", "ends too early", None),
     ("%limit 1 a\n%limit 2 a\nS -> a", 2, 10, "a", "a second limit for a", None),
     ("%limit 1\n%limit 2\nS -> a", 2, 8, "2", "a second limit for every symbol; the first was 1", None),
     ("%require 1\nS -> a", 1, 10, "1", "needs the names of terminals", "%require 1 NAME"),
@@ -297,19 +193,7 @@ ERRORS = [
     ('S -> a\na "one"\na "two"', 3, 1, 'a "two"', "a has two labels: 'one' and 'two'", None),
     ('S -> a\nab "label"', 2, 1, 'ab "label"', "unknown symbol: ab", None),
     ('S -> colour\ncolor "Color"', 2, 1, 'color "Color"', "(did you mean colour?)", None),
-    ('S -> a "never closed\n | b', 1, 8, '"never closed', 'closing " is missing', None),
-    ('S -> a\n\ta "x" = y', 2, 8, "= y", "unexpected '='", "write '->' instead of '='"),
-    ("S -> a |\nT -> b", 1, 9, "", "ends too early", None),
-    ("S ->   # nothing\nT -> b", 1, 5, "   # nothing", "ends too early", None),
-    ("S -> a | | b", 1, 10, "| b", "unexpected '|'", None),
     ("S -> a ε b", 1, 8, "ε b", "cannot be the name of a symbol", None),
-    ("S -> some(a", 1, 12, "", "ends too early", None),
-    ("S -> some()", 1, 11, ")", "unexpected ')'", None),
-    ("S -> some(a, )", 1, 14, ")", "unexpected ')'", None),
-    ("| a\nS -> b", 1, 1, "| a", "unexpected", None),
-    ("S -> a\x00b", 1, 7, "\x00b", "unexpected character", None),
-    ("S -> a\u00a0b", 1, 7, "\u00a0b", "unexpected character", None),
-    ("-> a", 1, 1, "-> a", "unexpected '->'", None),
     ("S -> A\nA -> A a", 1, 1, "S -> A", "no word can be derived from S, A", "give it a rule that ends"),
 ]
 
@@ -317,47 +201,17 @@ ERRORS = [
 class TestErrors:
     @pytest.mark.parametrize(("text", "line", "column", "pointed", "problem", "suggestion"), ERRORS)
     def test_place_problem_and_way_out(self, text, line, column, pointed, problem, suggestion):
-        error = refuse(text)
-        assert problem in error.problem
-        assert (error.line, error.column) == (line, column)
-        assert error.source_line == text.split("\n")[line - 1]
-        if suggestion is None:
-            assert "write '->'" not in (error.suggestion or "")
-        else:
-            assert suggestion in error.suggestion
-            assert error.suggestion in str(error)
-        assert caret_at(error) == pointed
-        assert str(error).startswith(f"<string>:{line}:{column}: {error.problem}")
-        assert isinstance(error, NotationError)
-        assert isinstance(error, ValueError)
-
-    @pytest.mark.parametrize("text", ["", "   \n\t\n", "# only a comment", "\ufeff", "\n# c\n\n#", "\r\n"])
-    def test_nothing_at_all(self, text):
-        error = refuse(text)
-        assert (error.problem, error.line, error.column) == ("the grammar is empty", None, None)
-        assert "S -> a S | b" in error.suggestion
-        assert str(error) == f"<string>: the grammar is empty\n  {error.suggestion}"
+        check(refuse(text), text, line, column, pointed, problem, suggestion)
 
     @pytest.mark.parametrize("text", ["%start S", "%limit 1", 'a "A"', "a cost=1"])
     def test_no_rule(self, text):
         assert refuse(text).problem == "the grammar has no rule"
-
-    def test_expected_names_what_could_stand_there(self):
-        error = refuse("S -> a\nT |")
-        assert "'->' after the symbol" in error.expected
-        assert "expected: '->' after the symbol" in str(error)
-        assert "')'" in refuse("S -> some(a b)").expected
-        assert "'<=' or '>='" in refuse("%limit cost = 5\nS -> a").expected
 
     @pytest.mark.parametrize("name", ["some(a, a)", "some(a, S)"])
     def test_selections_that_make_no_sense(self, name):
         error = refuse(f"S -> a\n  | {name}")
         assert name in error.problem
         assert error.line == 2
-
-    def test_a_number_sign_in_a_text_does_not_move_the_caret(self):
-        error = refuse('S "a#b" -> \nB -> c')
-        assert (error.line, error.column) == (1, 11)
 
     def test_a_number_too_long_to_count(self):
         assert refuse(f"%limit {'9' * 5000} a\nS -> a").line == 1
@@ -369,38 +223,6 @@ class TestErrors:
             CFG.from_file(path)
         assert (caught.value.file, caught.value.line, caught.value.column) == (str(path), 2, 3)
         assert str(caught.value).startswith(f"{path}:2:3: ")
-
-    def test_missing_file_and_folder(self, tmp_path):
-        with pytest.raises(GrammarError, match="no such file") as caught:
-            CFG.from_file(tmp_path / "missing.cfg")
-        assert caught.value.file == str(tmp_path / "missing.cfg")
-        with pytest.raises(GrammarError, match="cannot be read") as caught:
-            CFG.from_file(tmp_path)
-        assert caught.value.file == str(tmp_path)
-
-    @pytest.mark.parametrize(
-        "data",
-        [
-            b"\x80\x81",
-            b"S -> a\xff",
-            "S -> a".encode("utf-16"),
-            "S -> a".encode("utf-32"),
-            b"\x7fELF\x00\x01",
-            b"S -> \x00",
-        ],
-    )
-    def test_files_that_are_not_text(self, tmp_path, data):
-        path = tmp_path / "odd.cfg"
-        path.write_bytes(data)
-        with pytest.raises(GrammarError, match="not a text file") as caught:
-            CFG.from_file(path)
-        assert caught.value.file == str(path)
-
-    def test_utf16_without_mark_is_refused(self, tmp_path):
-        path = tmp_path / "odd.cfg"
-        path.write_bytes("S -> a".encode("utf-16-le"))
-        with pytest.raises(GrammarError, match="zero byte at 1"):
-            CFG.from_file(path)
 
 
 class TestGarbage:
@@ -420,7 +242,7 @@ class TestGarbage:
         except GrammarError as error:
             assert str(error)
             if error.column is not None:
-                caret_at(error)
+                from_caret(error)
                 assert 1 <= error.column <= len(error.source_line) + 1
             return
         assert read(str(cfg)) == cfg
