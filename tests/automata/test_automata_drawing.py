@@ -10,6 +10,7 @@ from html import unescape
 from xml.etree import ElementTree
 
 import pytest
+from formal_llm.automata.models.limited import split
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +18,6 @@ from formal_llm import CFG, PDA, Flowchart, MissingDependency, TaskPack, authore
 from formal_llm.automata.drawing.cfg import cfg_graph, cfg_picture
 from formal_llm.automata.drawing.pda import pda_graph, pda_picture
 from formal_llm.automata.lookahead.lookahead import as_automaton
-from formal_llm.automata.models.limited import split
 from formal_llm.cli.sources import load
 from formal_llm.errors import FormalLLMError
 from formal_llm.pictures.captions import shorten
