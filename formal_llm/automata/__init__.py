@@ -16,6 +16,7 @@ from formal_llm.automata.models.flowgraph import FlowEdge, FlowNode
 from formal_llm.automata.models.formula import Formula
 from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.product import intersection  # says what & means
 from formal_llm.automata.models.rules import Source
 from formal_llm.automata.models.symbols import Production, Symbol, selection
 from formal_llm.automata.models.transition import Transition
@@ -46,5 +47,5 @@ graph_of.register(Behaviour, lambda behaviour: pda_graph(behaviour.pda))
 __all__ = [
     "CFG", "EMPTY", "PDA", "Automaton", "Behaviour", "BehaviourState", "Configuration", "FlowEdge", "FlowNode",
     "Flowchart", "Formula", "Limits", "Lookahead", "Production", "Source",
-    "Stack", "SumLimit", "Symbol", "Transition", "Verdict", "Word", "constraint", "selection",
+    "Stack", "SumLimit", "Symbol", "Transition", "Verdict", "Word", "constraint", "intersection", "selection",
 ]  # fmt: skip

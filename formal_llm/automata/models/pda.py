@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, singledispatch
 
-from formal_llm.automata.models.automaton import EMPTY, Configuration, Intersectable, Stack, State, fingerprint
+from formal_llm.automata.models.automaton import EMPTY, Configuration, Stack, State, fingerprint
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.frozen import ByFields, FrozenDict
 from formal_llm.automata.models.limits import Bound, Limits
@@ -33,7 +33,7 @@ _OF_TRANSITIONS = ("_table", "fingerprint", "is_of_cfg", "stack_symbols", "state
 
 
 @dataclass(frozen=True, eq=False)
-class PDA(ByFields, Written, Drawable, Intersectable):
+class PDA(ByFields, Written, Drawable):
     """A pushdown automaton.
 
     Args:
@@ -254,6 +254,12 @@ class PDA(ByFields, Written, Drawable, Intersectable):
             f"symbols, {len(self.transitions)} transitions>"
         )
 
+    def __and__(self, other: object) -> PDA:
+        return intersect(self, other)
+
+    def __rand__(self, other: object) -> PDA:
+        return intersect(other, self)
+
     # -- the Automaton protocol ---------------------------------------------------------------------------------
 
     def start(self) -> Configuration:
@@ -304,3 +310,9 @@ class PDA(ByFields, Written, Drawable, Intersectable):
     def at_class(self, configuration: Configuration) -> bool:
         """Whether the next choice is one terminal of a class (see :attr:`CFG.classes`)."""
         return configuration.stack.top in self.classes
+
+
+@singledispatch
+def intersect(one: object, other: object) -> PDA:  # noqa: ARG001  # those that are registered use them
+    """``one & other``; told by :mod:`formal_llm.automata.models.product`, which stands above this module."""
+    return NotImplemented  # type: ignore[no-any-return]  # what an operator's method gives

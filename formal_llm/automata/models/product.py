@@ -12,8 +12,9 @@ from dataclasses import replace
 from functools import reduce
 
 from formal_llm.automata.models.automaton import State
+from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.cfg import CFG
-from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.pda import PDA, intersect
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import AutomatonError
@@ -103,7 +104,10 @@ def constrained(pda: PDA, constraints: Iterable[PDA]) -> PDA:
     return reduce(product, constraints, pda)
 
 
-def intersection(one: object, other: object) -> PDA:
+@intersect.register(CFG)
+@intersect.register(PDA)
+@intersect.register(Behaviour)
+def intersection(one: CFG | PDA | Behaviour, other: object) -> PDA:
     """``one & other``: the words that both allow, under the limits of both.
 
     Each side is a grammar, a :class:`PDA` or a behaviour. The side that needs a stack, as a grammar does, is the base,
@@ -111,14 +115,14 @@ def intersection(one: object, other: object) -> PDA:
     it.
 
     Returns:
-        A :class:`PDA` with the limits of both; ``NotImplemented`` where a side is none of these.
+        A :class:`PDA` with the limits of both; ``NotImplemented`` where ``other`` is none of these.
 
     Raises:
         AutomatonError: both sides need a stack, or a terminal has two numbers for one quantity.
     """
-    base, constraint = _pda_of(one), _pda_of(other)
-    if base is None or constraint is None:
+    if not isinstance(other, (CFG, PDA, Behaviour)):
         return NotImplemented  # type: ignore[no-any-return]  # what an operator's method gives
+    base, constraint = _pda_of(one), _pda_of(other)
     limits = base.limits & constraint.limits
     if constraint.uses_stack and not base.uses_stack:
         base, constraint = constraint, base
@@ -134,9 +138,8 @@ def intersection(one: object, other: object) -> PDA:
     return constrained(base.without_limits, factors).with_limits(limits)
 
 
-def _pda_of(source: object) -> PDA | None:
-    """A source as an automaton with its limits; None for what is no source."""
+def _pda_of(source: CFG | PDA | Behaviour) -> PDA:
+    """A source as an automaton with its limits."""
     if isinstance(source, CFG):
         return PDA.from_cfg(source).with_limits(source.limits)
-    pda = source if isinstance(source, PDA) else getattr(source, "pda", None)
-    return pda if isinstance(pda, PDA) else None
+    return source if isinstance(source, PDA) else source.pda
