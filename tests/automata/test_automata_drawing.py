@@ -10,14 +10,13 @@ from html import unescape
 from xml.etree import ElementTree
 
 import pytest
-from formal_llm.automata.models.limited import split
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Flowchart, MissingDependency, TaskPack, authored
 from formal_llm.automata.drawing.cfg import cfg_graph, cfg_picture
 from formal_llm.automata.drawing.pda import pda_graph, pda_picture
-from formal_llm.automata.lookahead.lookahead import as_automaton
+from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.cli.sources import load
 from formal_llm.errors import FormalLLMError
 from formal_llm.pictures.captions import shorten
@@ -412,7 +411,7 @@ def test_texts_of_the_shipped_rules_do_not_overlap(name: str, what: str) -> None
     drawn = loaded.rules
     if what == "pda":
         language, _ = loaded.language("", inputs=None, goal=None, limit=None, require=None, whole=True)
-        drawn = split(as_automaton(language))[0]
+        drawn = as_automaton(language)
     picture = drawn.picture
     assert len(picture.nodes) <= 60
     for title, one in (areas := list(laid_out(picture.to_dot()).items())):

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Automaton, Limits
-from formal_llm.automata import EMPTY, Configuration, LimitedAutomaton, Stack
+from formal_llm import CFG, PDA, Automaton, Limits, Lookahead
+from formal_llm.automata import EMPTY, Configuration, Stack
 from formal_llm.automata.models.automaton import fingerprint
 
 symbols = st.lists(st.sampled_from("XYZ") | st.text(max_size=3), max_size=6)
@@ -69,7 +69,7 @@ class TestStack:
 class TestProtocol:
     @pytest.mark.parametrize(
         "automaton",
-        [PDA.from_cfg(CFG([("S", ("a",))])), LimitedAutomaton(PDA.from_cfg(CFG([("S", ("a",))])), Limits(default=1))],
+        [PDA.from_cfg(CFG([("S", ("a",))])), Lookahead(CFG([("S", ("a",))]), Limits(default=1)).automaton],
     )
     def test_a_run_with_its_four_methods(self, automaton):
         assert isinstance(automaton, Automaton)
