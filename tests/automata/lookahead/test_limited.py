@@ -56,6 +56,32 @@ class TestAccepts:
             broken = [bound.line for bound in bounds_of if not bound.holds(word)]
             assert (not broken) == keeps(word, bounds, list(pda.terminals), pda.symbols)
 
+    def test_an_automaton_keeps_its_limits_and_a_grammar_is_asked_what_it_derives(self):
+        cfg = CFG.from_string("%limit 1 a\n%require 1 b\nS -> a S | b S | ε")
+        assert all(map(cfg.accepts, ("", "a", "aab")))
+        pda = as_automaton(cfg)
+        assert [word for word in ("", "a", "b", "ab", "aab") if pda.accepts(word)] == ["b", "ab"]
+        assert all(map(pda.without_limits.accepts, ("", "a", "aab")))
+        by_hand = PDA([("p", "a", None, "p")], start="p", accepting="p", limits=Limits({"a": 1}))
+        assert (by_hand.accepts("a"), by_hand.accepts("aa")) == (True, False)
+
+    def test_so_does_a_product(self):
+        cfg = CFG.from_string("%limit 1 a\nS -> a S | b S | ε")
+        no_b_first = PDA(
+            [("x", "a", None, "y"), ("y", "a", None, "y"), ("y", "b", None, "y")], start="x", accepting="y"
+        )
+        both = cfg & no_b_first
+        assert isinstance(both, PDA)
+        assert both.limits == cfg.limits
+        assert [word for word in ("a", "b", "ab", "aa", "aba") if both.accepts(word)] == ["a", "ab"]
+        # A terminal that only the other side knows is a terminal still: requiring it leaves no word.
+        knows_c = PDA(
+            [("x", name, None, "x") for name in "abc"], start="x", accepting="x", limits=Limits(at_least={"c": 1})
+        )
+        assert list((cfg & knows_c).terminals) == ["a", "b", "c"]
+        assert Lookahead(cfg & knows_c).completable().value == "no"
+        assert clash(cfg & knows_c) == ["%require 1 c"]
+
     def test_a_weight_above_the_bound_is_never_paid(self):
         cfg = CFG.from_string("%limit cost <= 3\nS -> a S | b\na cost=1000000\nb cost=2")
         automaton = counted(cfg)
