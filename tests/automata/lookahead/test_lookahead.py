@@ -1,42 +1,16 @@
-import itertools
+import copy
+import pickle
 from collections import deque
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit, Symbol, Undecided, Verdict
-from formal_llm.automata.lookahead.flow import LENGTH
-from formal_llm.automata.lookahead.lookahead import as_automaton
-from formal_llm.automata.lookahead.plain_search import Exploration
-from formal_llm.automata.models.limited import LimitedAutomaton, split
-from tests.oracles import INF, Reference, bounds_of, keeps, language
-from tests.strategies import (
-    automata,
-    choices,
-    direct_automata,
-    examples,
-    grammars,
-    limited_automata,
-    limited_grammars,
-    tool_grammars,
-    walk,
-)
-
-
-def parts(configuration):
-    """(state, stack as a tuple) of a configuration, with or without counters."""
-    inner = getattr(configuration, "inner", configuration)
-    return inner.state, tuple(inner.stack)
-
-
-def reference(lookahead):
-    pda, limits = split(lookahead.automaton)
-    return Reference(pda, limits)
-
-
-#: A grammar or an automaton, and limits on top of its own.
-sources = st.one_of(limited_grammars().map(lambda cfg: (cfg, None)), limited_automata())
+from formal_llm import CFG, PDA, Flowchart, Limits, Lookahead, SumLimit, Symbol, Undecided
+from formal_llm.automata.lookahead.limited import LimitedAutomaton
+from tests.automata.lookahead.judging import Plain, parts, reference, sources
+from tests.oracles import INF, Reference, keeps, language
+from tests.strategies import choices, direct_automata, examples, grammars, tool_grammars, walk
 
 
 class TestCompletable:
@@ -183,77 +157,6 @@ class TestCompletable:
             assert Lookahead(cfg, Limits(sums=(bound,))).completable().value == "no"
 
 
-class TestShortest:
-    @given(sources, choices)
-    @examples(120)
-    def test_length_is_that_of_the_reference(self, source, picks):
-        lookahead = Lookahead(*source)
-        now, word = walk(lookahead.automaton, picks)
-        length = reference(lookahead).length(*parts(now), word)
-        assert lookahead.shortest(now) == (None if length == INF else length)
-        assert lookahead.least_length(now) <= length or length == INF
-        assert lookahead.least_steps(now) <= reference(lookahead).moves(*parts(now), word)
-
-    @given(sources, choices)
-    @examples(120)
-    def test_word_has_that_length_and_completes_the_plan(self, source, picks):
-        lookahead = Lookahead(*source)
-        now, word = walk(lookahead.automaton, picks)
-        rest = lookahead.shortest_word(now)
-        if rest is None:
-            assert reference(lookahead).length(*parts(now), word) == INF
-            return
-        assert len(rest) == reference(lookahead).length(*parts(now), word)
-        pda, limits = split(lookahead.automaton)
-        assert keeps(word + rest, limits, list(pda.terminals), pda.symbols)
-        assert lookahead.automaton.accepts(word + rest)
-
-    @given(limited_grammars())
-    def test_grammars_agree_with_all_words_written_out(self, cfg):
-        fitting = [w for w in language(cfg, 4) if keeps(w, cfg.limits, list(cfg.terminals), cfg.symbols)]
-        shortest = Lookahead(cfg).shortest()
-        if fitting:
-            assert shortest == min(map(len, fitting))
-        else:
-            assert shortest is None or shortest > 4
-
-    def test_doubling_grammar_is_not_written_out(self):
-        rules = [(f"A{level}", (f"A{level + 1}",) * 2) for level in range(20)]
-        assert Lookahead(CFG([*rules, ("A20", ("a",))])).shortest() == 2**20
-
-    def test_many_moves_do_not_spill_into_the_length(self):
-        rules = [(f"A{level}", (f"A{level + 1}",) * 2) for level in range(25)]
-        assert Lookahead(CFG([*rules, ("A25", ("a",))])).shortest() == 2**25
-
-    def test_none_where_there_is_no_word(self):
-        lookahead = Lookahead(CFG([("S", ("a", "S"))]))
-        assert lookahead.shortest() is None
-        assert lookahead.shortest_word() is None
-        assert lookahead.least_steps(lookahead.automaton.start()) == INF
-        assert lookahead.least_length(lookahead.automaton.start()) == INF
-
-    def test_undecided_says_what_to_raise(self):
-        cfg = CFG.from_string("%limit 3\n%require 2 a b c\nS -> T S T | U\nT -> a | b U | c\nU -> c T | a b")
-        with pytest.raises(Undecided, match="raise max_states"):
-            Lookahead(cfg, max_states=1).shortest()
-        with pytest.raises(Undecided, match="raise max_states"):
-            Lookahead(cfg, max_states=1).shortest_word()
-
-
-class TestVerdict:
-    def test_has_no_truth_value(self):
-        with pytest.raises(TypeError, match="three values"):
-            bool(Lookahead(CFG.from_string("S -> a")).completable())
-
-    def test_possible_means_not_ruled_out(self):
-        assert [Verdict(value, "search").possible for value in ("yes", "no", "unknown")] == [True, False, True]
-
-    def test_text_tells_what_decided(self):
-        lookahead = Lookahead(CFG.from_string("S -> a b"))
-        assert str(lookahead.completable()) == "yes (filter)"
-        assert str(lookahead.completable(steps=2)) == "no (step budget)"
-
-
 class TestSignature:
     @given(sources)
     @examples(60)
@@ -341,31 +244,6 @@ class TestDetours:
         assert lookahead.detours(lookahead.automaton.start()) == {"a": 1, "b": 0}
 
 
-class Plain:
-    """A finite automaton that is no PDA: words over a and b with an even number of a."""
-
-    terminals = ("a", "b")
-    fingerprint = "even"
-
-    class Step:
-        def __init__(self, read):
-            self.read = read
-
-    steps = (Step("a"), Step("b"))
-
-    def start(self):
-        return 0
-
-    def moves(self, configuration):
-        return self.steps
-
-    def step(self, configuration, move):
-        return (configuration + (move.read == "a")) % 2
-
-    def accepting(self, configuration):
-        return configuration == 0
-
-
 class TestOtherAutomata:
     def test_verdicts_come_from_exploring(self):
         lookahead = Lookahead(Plain())
@@ -385,92 +263,58 @@ class TestOtherAutomata:
         assert lookahead.shortest() == (a + b if value == "yes" else None)
 
     def test_budget_ends_an_endless_exploration(self):
-        class Counting(Plain):
+        class Endless(Plain):
             def step(self, configuration, move):
                 return configuration + 1
 
             def accepting(self, configuration):
                 return False
 
-        lookahead = Lookahead(Counting(), max_states=50)
+        lookahead = Lookahead(Endless(), max_states=50)
         assert lookahead.completable().value == "unknown"
         assert lookahead.completable(steps=3).value in {"no", "unknown"}
         with pytest.raises(Undecided):
             lookahead.shortest()
 
 
-class TestExploration:
-    @given(limited_automata(), choices)
-    @examples(80)
-    def test_never_says_anything_wrong_and_finds_the_fewest_moves(self, source, picks):
-        automaton = as_automaton(*source)
-        pda, limits = split(automaton)
-        now, word = walk(automaton, picks)
-        slow = Reference(pda, limits)
-        exploration = Exploration(automaton, max_states=300)
-        found = exploration.cheapest(now, by_length=False)
-        least = slow.moves(*parts(now), word)
-        assert found in {least, -1.0}
-        if least <= 3:
-            assert found == least
-        length = exploration.cheapest(now, by_length=True)
-        assert length == -1.0 or (length == INF) == (least == INF)
-        if 0 <= length < INF:
-            assert length // LENGTH == slow.length(*parts(now), word)
-
-    @given(limited_automata(finite=True), choices)
-    @examples(80)
-    def test_both_searches_agree_on_finite_automata(self, source, picks):
-        # Finitely many configurations: exploring them all decides everything.
-        lookahead = Lookahead(*source)
+class TestCopies:
+    @given(sources, choices)
+    @examples(30)
+    def test_what_is_read_back_answers_the_same_and_carries_nothing_it_found(self, source, picks):
+        lookahead = Lookahead(*source, max_states=500, solver=False)
         now, _ = walk(lookahead.automaton, picks)
-        exploration = Exploration(lookahead.automaton, max_states=20_000)
-        cheapest = exploration.cheapest(now, by_length=False)
-        assume(cheapest != -1.0)
-        assert lookahead.completable(now).value == ("no" if cheapest == INF else "yes")
-        for steps in range(6):
-            assert lookahead.completable(now, steps=steps).value == ("yes" if cheapest <= steps else "no")
+        asked_nothing = pickle.dumps(lookahead)
+        found = lookahead.completable(now), lookahead.signature(now), lookahead.detours(now)
+        assert pickle.dumps(lookahead) == asked_nothing
+        for twin in (pickle.loads(pickle.dumps(lookahead)), copy.deepcopy(lookahead)):
+            assert (twin.max_states, twin.solver, twin.limits) == (500, False, lookahead.limits)
+            assert (twin.completable(now), twin.signature(now), twin.detours(now)) == found
 
-    def test_terminals_are_those_that_moves_can_read(self):
-        automaton = as_automaton(CFG.from_string("%limit 1 a\nS -> a S | b | c c"))
-        assert Exploration(automaton, 1000).terminals(automaton.start()) == {"a", "b", "c"}
-        now, _ = walk(automaton, [0, 0, 0])
-        assert Exploration(automaton, 1000).terminals(now) == {"b", "c"}
+    def test_of_an_automaton_of_ones_own_under_limits(self):
+        lookahead = Lookahead(Plain(), Limits(at_least={"a": 2}))
+        assert pickle.loads(pickle.dumps(lookahead)).shortest() == 2
 
 
-class TestReference:
-    """The reference itself, against words written out."""
+class TestSources:
+    def test_rules_of_any_form(self):
+        chart = Flowchart.from_mermaid("flowchart TD\n  A([go]) --> B[take] --> C([done])")
+        assert Lookahead(chart).shortest() == 1
 
-    @given(limited_grammars())
-    def test_grammars(self, cfg):
-        pda = PDA.from_cfg(cfg)
-        fitting = [w for w in language(cfg, 4) if keeps(w, cfg.limits, list(cfg.terminals), cfg.symbols)]
-        length = Reference(pda, cfg.limits).length(pda.start_state, pda.start_stack)
-        if fitting:
-            assert length == min(map(len, fitting))
-        else:
-            assert length > 4
+    def test_what_is_no_source_is_told_so(self):
+        with pytest.raises(TypeError, match=r"CFG\.from_string"):
+            Lookahead("S -> a")  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="a grammar, an automaton"):
+            Lookahead(object())  # type: ignore[arg-type]
 
-    @given(automata(letters=("a", "b")))
-    def test_automata(self, pda):
-        from tests.oracles import runs
+    def test_limits_are_those_of_the_rules_and_more(self):
+        cfg = CFG.from_string("%limit 2 a\nS -> a S | b S | ε")
+        lookahead = Lookahead(cfg, Limits({"b": 0}))
+        assert lookahead.limits == lookahead.pda.limits == Limits({"a": 2, "b": 0})
+        assert [bound.line for bound in lookahead.bounds] == ["%limit 2 a", "%limit 0 b"]
+        # What runs can be handed on: it has its limits with it.
+        assert Lookahead(lookahead.automaton, Limits({"a": 1})).limits == Limits({"a": 1, "b": 0})
 
-        words = [w for n in range(4) for w in itertools.product("ab", repeat=n)]
-        verdicts = {w: runs(pda, w) for w in words}
-        length = Reference(pda, Limits()).length(pda.start_state, pda.start_stack)
-        accepted = [len(w) for w, verdict in verdicts.items() if verdict]
-        if accepted:
-            assert length <= min(accepted)
-        if None not in verdicts.values():
-            assert length == min(accepted, default=length)
-            assert accepted or length > 3
-
-    def test_bounds_are_read_from_limits(self):
-        limits = Limits(at_most={"a": None}, at_least={"b": 2}, default=3, sums=(SumLimit("cost", 0.5),))
-        symbols = {"a": Symbol(numbers={"cost": 0.25})}
-        found = bounds_of(limits, ["a", "b"], symbols)
-        assert [(dict(w), least, most) for w, least, most in found] == [
-            ({"b": 1}, None, 3),
-            ({"b": 1}, 2, None),
-            ({"a": 0.25}, None, 0.5),
-        ]
+    def test_fewest_moves(self):
+        lookahead = Lookahead(CFG.from_string("S -> a b | c"))
+        assert lookahead.fewest_moves() == 4  # the start symbol, S -> c, c, the bottom of the stack
+        assert Lookahead(CFG([("S", ("a", "S"))])).fewest_moves() is None

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, Lookahead, Production, SumLimit, Symbol
 from formal_llm.automata.lookahead.integer_program import IntegerProgram, installed
-from formal_llm.automata.lookahead.search import SearchState
-from formal_llm.automata.models.limited import split
+from formal_llm.automata.lookahead.stacks import SearchState
 from tests.oracles import INF, Reference
 from tests.strategies import (
     HEADS,
@@ -68,23 +67,22 @@ sources = st.one_of(
 
 def truth(lookahead, now, word):
     """The least moves of a completion, computed the slow way."""
-    pda, limits = split(lookahead.automaton)
     inner = getattr(now, "inner", now)
-    return Reference(pda, limits).moves(inner.state, tuple(inner.stack), word)
+    return Reference(lookahead.pda, lookahead.limits).moves(inner.state, tuple(inner.stack), word)
 
 
 def by_program(lookahead, now, **settings):
     """What the integer program says by itself, about all that the stack asks for."""
     inner, remaining, needed = lookahead._parts(now)
-    profiles = lookahead.completion.profiles
-    profile = profiles.profile(*inner)
-    remaining -= profile.promised
-    if profile.least_steps == INF or remaining & profiles.counters.guard != profiles.counters.guard:
+    demands = lookahead._search.demands
+    demand = demands.of(*inner)
+    remaining -= demand.promised
+    if demand.least_steps == INF or remaining & demands.counters.guard != demands.counters.guard:
         return INF
-    needed = profiles.counters.less(needed, profile.paid)
-    state = SearchState(profile.pending, profile.spine, profiles.resources.of(remaining), needed)
-    found = IntegerProgram(profiles, **settings).decide(state)
-    return None if found is None else found + profile.free_steps
+    needed = demands.counters.less(needed, demand.paid)
+    state = SearchState(demand.pending, demand.unresolved, demands.resources.of(remaining), needed)
+    found = IntegerProgram(demands, **settings).decide(state)
+    return None if found is None else found + demand.free_steps
 
 
 def verdict(source, *, limits=None, **settings):
@@ -246,6 +244,6 @@ class TestWithoutSolver:
         assert str(verdict(SHIFTS, max_states=1)) == "unknown (state budget)"
 
     def test_a_broken_installation_is_none(self, monkeypatch):
-        monkeypatch.setattr("formal_llm.automata.lookahead.integer_program.installed", lambda: True)
+        monkeypatch.setattr("formal_llm.automata.lookahead.search.installed", lambda: True)
         assert str(verdict(SHIFTS)) == "yes (search)"
         assert str(verdict(SHIFTS, max_states=1)) == "unknown (state budget)"

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit
 from formal_llm.automata.languages.why_empty import clash, remedy, why_empty
-from formal_llm.automata.models.limited import LimitedAutomaton, limited
+from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.product import constrained
 from tests.oracles import Reference
 from tests.strategies import automata, examples, grammars, limited_automata, limited_grammars, limits
@@ -28,7 +28,7 @@ class Ruled:
 
     @property
     def automaton(self):
-        return limited(constrained(self.base, self.constraints.values()), self.bounds)
+        return as_automaton(constrained(self.base, self.constraints.values()), self.bounds)
 
     def empty(self, kept):
         """Whether nothing follows the rules of these names."""
@@ -119,15 +119,18 @@ class TestClash:
     def test_by_hand(self):
         cfg = CFG.from_string("S -> a S b | c")
         bounds = Limits({"b": 1, "c": 5}, {"a": 3, "c": 1})
-        assert sorted(clash(Lookahead(cfg, bounds).automaton)) == ["%limit 1 b", "%require 3 a"]
+        assert sorted(clash(Lookahead(cfg, bounds).source)) == ["%limit 1 b", "%require 3 a"]
 
     def test_constraints_by_hand(self):
         constraints = [only("abc"), only("ac", "no b"), only("bc")]
-        assert clash(limited(constrained(ABC, constraints), Limits(at_least={"a": 1}))) == [
+        assert clash(as_automaton(constrained(ABC, constraints), Limits(at_least={"a": 1}))) == [
             "constraint 3",
             "%require 1 a",
         ]
-        assert clash(limited(constrained(ABC, constraints[:2]), Limits(at_least={"b": 1}))) == ["no b", "%require 1 b"]
+        assert clash(as_automaton(constrained(ABC, constraints[:2]), Limits(at_least={"b": 1}))) == [
+            "no b",
+            "%require 1 b",
+        ]
 
     def test_constraints_that_share_a_name(self):
         one = PDA([("x", "a", None, "y"), ("y", "c", None, "z")], start="x", accepting="z", name="order")
@@ -137,29 +140,29 @@ class TestClash:
 
     def test_the_default_is_named_for_the_terminal_it_hits(self):
         cfg = CFG.from_string("S -> a a b")
-        assert clash(Lookahead(cfg, Limits(default=1)).automaton) == ["%limit 1 a"]
+        assert clash(Lookahead(cfg, Limits(default=1)).source) == ["%limit 1 a"]
 
     def test_both_ends_of_one_sum(self):
         cfg = CFG.from_string("S -> a S | b\na cost=3")
         bounds = Limits(sums=(SumLimit("cost", 5, 4),))
-        assert sorted(clash(Lookahead(cfg, bounds).automaton)) == ["%limit cost <= 5", "%limit cost >= 4"]
+        assert sorted(clash(Lookahead(cfg, bounds).source)) == ["%limit cost <= 5", "%limit cost >= 4"]
 
     def test_terminals_with_blanks_in_their_names(self):
         pda = PDA([("p", "wash hands", None, "q")], start="p", accepting="q")
         bounds = Limits({"wash hands": 0})
         # Dropping the limit by its line must drop it, or looking for the clash would never end.
         assert bounds.without("%limit 0 wash hands") == Limits()
-        assert clash(limited(pda, bounds)) == ["%limit 0 wash hands"]
+        assert clash(as_automaton(pda, bounds)) == ["%limit 0 wash hands"]
 
     def test_limits_around_limits(self):
-        nested = LimitedAutomaton(LimitedAutomaton(ABC, Limits({"a": 1})), Limits(at_least={"a": 2}))
+        nested = as_automaton(as_automaton(ABC, Limits({"a": 1})), Limits(at_least={"a": 2}))
         assert sorted(clash(nested)) == ["%limit 1 a", "%require 2 a"]
 
 
 class TestWhyEmpty:
     def test_limits_to_blame(self):
         cfg = CFG.from_string("S -> a S b | c")
-        why = why_empty(Lookahead(cfg, Limits({"c": 0})).automaton)
+        why = why_empty(Lookahead(cfg, Limits({"c": 0})).source)
         assert (why.symbols, why.limits, why.constraints, why.remedy) == ((), ("%limit 0 c",), (), ("%limit 0 c",))
         assert why.reason == "these limits clash: %limit 0 c"
 
@@ -169,13 +172,13 @@ class TestWhyEmpty:
         assert why.reason == "these constraints clash: constraint 'no c'"
 
     def test_limits_and_constraints_to_blame(self):
-        why = why_empty(limited(constrained(ABC, [only("bc")]), Limits(at_least={"a": 1})))
+        why = why_empty(as_automaton(constrained(ABC, [only("bc")]), Limits(at_least={"a": 1})))
         assert (why.symbols, why.limits, why.constraints) == ((), ("%require 1 a",), ("constraint 1",))
         assert why.remedy == ("constraint 1",)
         assert why.reason == "these rules clash: constraint 1; %require 1 a; there is a plan without constraint 1"
 
     def test_one_clash_may_not_be_all(self):
-        why = why_empty(limited(ABC, Limits({"a": 0, "b": 0, "c": 0}, {"a": 1, "b": 1})))
+        why = why_empty(as_automaton(ABC, Limits({"a": 0, "b": 0, "c": 0}, {"a": 1, "b": 1})))
         assert why.limits == ("%limit 0 c",)
         assert len(why.remedy) == 3
         assert why.reason == f"these limits clash: %limit 0 c; there is a plan without {' and '.join(why.remedy)}"
@@ -183,19 +186,19 @@ class TestWhyEmpty:
     @pytest.mark.parametrize("constraints", [[], [only("b")]])
     def test_symbols_to_blame(self, constraints):
         cfg = CFG([("S", ("a", "T")), ("T", ("T",)), ("U", ("U",))])
-        why = why_empty(limited(constrained(PDA.from_cfg(cfg), constraints), Limits({"a": 0})))
+        why = why_empty(as_automaton(constrained(PDA.from_cfg(cfg), constraints), Limits({"a": 0})))
         assert why == ("no word can be derived from S, T", ("S", "T"), (), (), ())
 
     @pytest.mark.parametrize("bounds", [None, Limits({"a": 1})])
     def test_an_automaton_that_cannot_end(self, bounds):
         pda = PDA([("p", "a", None, "p"), ("p", "a", "X", "q")], start="p", accepting=["q"], stack=("Y", "X"))
-        assert why_empty(limited(pda, bounds)) == ("no run of the automaton accepts", (), (), (), ())
+        assert why_empty(as_automaton(pda, bounds)) == ("no run of the automaton accepts", (), (), (), ())
 
 
 class TestRemedy:
     def test_one_limit_is_enough_where_two_clash(self):
         cfg = CFG.from_string("S -> a S | b S | c")
-        found = remedy(limited(PDA.from_cfg(cfg), Limits({"a": 1, "b": 0}, {"a": 2})))
+        found = remedy(as_automaton(PDA.from_cfg(cfg), Limits({"a": 1, "b": 0}, {"a": 2})))
         assert len(found) == 1
         assert found[0] in {"%limit 1 a", "%require 2 a"}
 
@@ -235,6 +238,6 @@ class TestRemedy:
         # Twelve clashes of two limits each: the smallest remedy takes one of each.
         names = [f"t{number}" for number in range(12)]
         pda = PDA.from_cfg(CFG([*(("S", (name, "S")) for name in names), ("S", ())]))
-        automaton = limited(pda, Limits(dict.fromkeys(names, 1), dict.fromkeys(names, 2)))
+        automaton = as_automaton(pda, Limits(dict.fromkeys(names, 1), dict.fromkeys(names, 2)))
         found = remedy(automaton)
         assert sorted(line.split()[2] for line in found) == sorted(names)

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, constraint
 from formal_llm.automata.languages.differences import differences
-from formal_llm.automata.languages.lengths import words
-from formal_llm.automata.lookahead.lookahead import as_automaton
+from formal_llm.automata.languages.words import words
+from formal_llm.automata.lookahead.limited import as_automaton
+from tests.automata.languages.order import in_order
 from tests.oracles import keeps, language
 from tests.strategies import automata, examples, grammars, limited_automata, limited_grammars
 
@@ -108,3 +109,25 @@ class TestWhatIsSure:
     def test_no_negative_length(self):
         with pytest.raises(ValueError, match="counts from 0"):
             differences(CFG.from_string("S -> a"), CFG.from_string("S -> a"), -1)
+
+
+class TestShortestWords:
+    @given(grammars(), grammars())
+    @examples(60)
+    def test_a_shortest_word_of_one_only(self, one, other):
+        apart = language(one, 3) ^ language(other, 3)
+        expected = in_order(apart, dict.fromkeys((*one.terminals, *other.terminals)))
+        found = differences(one, other, 3)
+        shortest = [word for word in (found.only_one, found.only_other) if word is not None]
+        assert in_order(shortest, dict.fromkeys((*one.terminals, *other.terminals)))[:1] == expected[:1]
+
+    def test_grammar_and_automaton(self):
+        pda = PDA(
+            [("p", "a", None, "p", ("X",)), ("p", None, None, "q"), ("q", "b", "X", "q"), ("q", None, "$", "f")],
+            start="p",
+            accepting=["f"],
+            stack=("$",),
+        )
+        assert differences(CFG.from_string("S -> a S b | ε"), pda, 8).equal
+        found = differences(CFG.from_string("S -> a S b | c"), pda, 8)
+        assert (found.only_one, found.only_other) == (("c",), ())
