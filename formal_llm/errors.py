@@ -48,7 +48,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from formal_llm.llms.question import Question, TokenUsage
-    from formal_llm.planning.plans.plan import Plan, Step
+    from formal_llm.planning.plans.plan import Plan
+    from formal_llm.planning.plans.steps import Step
 
 
 class FormalLLMError(Exception):

@@ -2,8 +2,10 @@
 
 from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.packs import TaskPack
-from formal_llm.planning.plans.plan import Plan, Step, Usage
+from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.plans.steps import Step
 from formal_llm.planning.plans.tree import Call, Node
+from formal_llm.planning.plans.usage import Usage
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.planning.walks.choices import ChoiceTable

@@ -23,7 +23,7 @@ from formal_llm import (
     verify,
 )
 from formal_llm.errors import Undecided
-from formal_llm.planning.plans.plan import Order
+from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.plans.tree import build_tree
 from tests.strategies import examples, told_grammars
 

@@ -35,7 +35,8 @@ from formal_llm import (
     Wording,
 )
 from formal_llm.llms import TokenUsage
-from formal_llm.planning.drivers.search import best_first, drive
+from formal_llm.planning.drivers.driving import drive
+from formal_llm.planning.drivers.search import best_first
 from formal_llm.planning.walks.events import Answered, Asked, Finished, Started
 from tests import strategies
 from tests.planning.wandering import CHAIN, SEASONING, wander

@@ -66,7 +66,7 @@ class Reasons:
         if fork.several:
             texts: Sequence[str] = [self._pda.label(choice.reads[0]) for choice in fork.choices]
         else:
-            texts = walk.wording.options(fork.choices, self._rules.base)
+            texts = walk.wording.options(fork.choices, self._rules.base.label)
         offered = self._offered(walk, fork.several)
         return [
             LeftOut(text, self._reason(walk.word, here, choice, fork.several))

@@ -21,7 +21,8 @@ from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan, Result
 from formal_llm.planning.drivers.batch import Outcome
 from formal_llm.planning.drivers.json_lines import open_alone, write_line
 from formal_llm.planning.drivers.planner import Planner
-from formal_llm.planning.plans.plan import Plan, Usage
+from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.plans.usage import Usage
 
 _FORMAT = "formal_llm.result/1"
 

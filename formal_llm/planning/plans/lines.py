@@ -19,7 +19,7 @@ from formal_llm.automata import CFG, Production
 from formal_llm.automata.models.cfg import members
 from formal_llm.errors import NotationError, Undecided
 from formal_llm.planning.plans.lines_earley import Body, LineChart, Part, Ways, alive
-from formal_llm.planning.plans.plan import Order
+from formal_llm.planning.plans.steps import Order
 
 Word = tuple[str, ...]
 _RESULT = re.compile(r"(?:the )?(?:result|output) of step (\d+)(?: and |$)")

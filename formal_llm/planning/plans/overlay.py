@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from formal_llm.automata import CFG, PDA, Lookahead, Transition
+from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, FlowEdge, Lookahead, Source, Transition
+from formal_llm.automata.drawing.cfg import cfg_picture
+from formal_llm.automata.drawing.flowchart import flowchart_picture
+from formal_llm.automata.drawing.pda import pda_picture
 from formal_llm.automata.lookahead.flow import INFINITE
 from formal_llm.automata.lookahead.lookahead import as_automaton
-from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.cfg import members
-from formal_llm.automata.models.flowchart import Flowchart, FlowEdge
 from formal_llm.automata.models.limited import split
 from formal_llm.automata.models.product import product
 from formal_llm.errors import AutomatonError, FormalLLMError
 from formal_llm.pictures.picture import Drawable, Picture
-from formal_llm.planning.plans.plan import Order, Step, read_steps
+from formal_llm.planning.plans.steps import Order, Step, read_steps
 from formal_llm.planning.plans.tree import Node, build_tree, only_terminal
 
 Numbers = tuple[int, ...]
@@ -40,7 +40,7 @@ class Overlay(Drawable):
         AutomatonError: the word is none of the language; :func:`~formal_llm.planning.checking.verify.verify` tells why.
     """
 
-    def __init__(self, word: Sequence[str], rules: Any, *, order: Order = "forward") -> None:
+    def __init__(self, word: Sequence[str], rules: Source, *, order: Order = "forward") -> None:
         self.word = tuple(word)
         self.rules = rules
         self._automaton = _pda(rules)
@@ -56,16 +56,10 @@ class Overlay(Drawable):
 
     def _picture(self) -> Picture:
         if isinstance(self.rules, CFG):
-            from formal_llm.automata.drawing.cfg import cfg_picture
-
             return cfg_picture(self.rules, used=self._used())
         if isinstance(self.rules, Flowchart):
-            from formal_llm.automata.drawing.flowchart import flowchart_picture
-
             nodes, arrows = self._followed(self.rules)
             return flowchart_picture(self.rules, nodes=nodes, arrows=arrows)
-        from formal_llm.automata.drawing.pda import pda_picture
-
         walked: dict[Transition, Numbers] = {}
         for move, number in zip(self.moves, self._leads_to(), strict=True):
             walked[move] = _more(walked.get(move, ()), number)
@@ -170,7 +164,7 @@ def _more(numbers: Numbers, number: int | None) -> Numbers:
     return numbers if number is None or number in numbers else tuple(sorted((*numbers, number)))
 
 
-def _pda(rules: Any) -> PDA:
+def _pda(rules: Source) -> PDA:
     if isinstance(rules, Flowchart):
         return rules.pda()
     inner, _ = split(as_automaton(rules.pda if isinstance(rules, Behaviour) else rules))

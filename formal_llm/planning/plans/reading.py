@@ -26,7 +26,8 @@ from formal_llm.automata.models.limited import split
 from formal_llm.errors import FormalLLMError, NotationError
 from formal_llm.planning.plans.filling import fill_decisions
 from formal_llm.planning.plans.lines import STOPS, Line, folded, own_terminals, read_back, tells
-from formal_llm.planning.plans.plan import Order, Plan
+from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.plans.steps import Order
 
 _NUMBER = re.compile(r"\s*(?:[-*•]\s+)?(?:step\s+(\d+)\s*[:.)]|(\d+)\s*[:.)])?\s*", re.IGNORECASE)
 _RESULT = re.compile(r"(?:the\s+)?(?:result|output)\s+of\s+step\s+(\d+)", re.IGNORECASE)

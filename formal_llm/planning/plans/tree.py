@@ -6,11 +6,32 @@ run of a hand-written automaton has no derivation: its tree is flat. Nothing her
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
+from formal_llm.automata import Production, Transition
 from formal_llm.automata.models.cfg import members
+from formal_llm.planning.json_data import JSON
+
+#: A node in a flat list: symbol, label, number of children, terminal, open, text, and of a decision its question.
+FlatNode = Sequence[JSON]
+
+
+class PlanMove(Protocol):
+    """A move as plans are told from it, also of an automaton of one's own."""
+
+    @property
+    def read(self) -> str | None:
+        """The terminal that it consumes."""
+
+    @property
+    def text(self) -> str:
+        """What it says as a step or an option; where empty, that is made from labels."""
+
+    @property
+    def production(self) -> Production | None:
+        """The production of a grammar that it expands."""
 
 
 @dataclass(slots=True, eq=False)
@@ -48,27 +69,23 @@ class Node:
         """The terminals, from left to right."""
         return [node for node in self.walk() if node.terminal]
 
-    def flat(self) -> list[list[Any]]:
+    def flat(self) -> list[FlatNode]:
         """The tree as a flat list in preorder, for JSON: nesting would limit its depth."""
         return [
-            [
-                n.symbol,
-                n.label,
-                len(n.children),
-                n.terminal,
-                n.open,
-                n.text,
-                *([] if n.question is None else [n.question]),
+            (n.symbol, n.label, len(n.children), n.terminal, n.open, n.text, n.question)[
+                : 6 if n.question is None else 7
             ]
             for n in self.walk()
         ]
 
     @classmethod
-    def from_flat(cls, rows: Iterable[list[Any]]) -> Node:
+    def from_flat(cls, rows: Iterable[FlatNode]) -> Node:
         """The tree that :meth:`flat` wrote."""
         root: Node | None = None
         missing: list[tuple[Node, int]] = []
-        for symbol, label, count, terminal, is_open, *texts in rows:
+        row: Any  # what it holds was JSON
+        for row in rows:
+            symbol, label, count, terminal, is_open, *texts = row
             node = cls(symbol, label, [], terminal, is_open, *texts)
             if root is None:
                 root = node
@@ -86,10 +103,14 @@ class Node:
     def __eq__(self, other: object) -> bool:
         return self.flat() == other.flat() if isinstance(other, Node) else NotImplemented
 
-    __hash__ = None  # type: ignore[assignment]  # mutable while it is built
+    def __hash__(self) -> int:
+        return hash(tuple(self.flat()))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Node.from_flat, (self.flat(),)  # a tree thousands deep would exhaust the recursion limit
 
 
-def build_tree(moves: Iterable[Any], label: Callable[[str], str], start: str | None) -> Node:
+def build_tree(moves: Iterable[PlanMove], label: Callable[[str], str], start: str | None) -> Node:
     """The tree of a run.
 
     Args:
@@ -100,7 +121,7 @@ def build_tree(moves: Iterable[Any], label: Callable[[str], str], start: str | N
     if start is None:
         root = Node("plan", "plan")
         for move in moves:
-            question = move.question if getattr(move, "decision", False) else None
+            question = move.question if isinstance(move, Transition) and move.decision else None
             if move.read is not None:
                 text = move.text or None
                 root.children.append(Node(move.read, label(move.read), terminal=True, text=text, question=question))
@@ -173,11 +194,23 @@ class Call:
                     todo.append(argument)
         return "".join(pieces)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _call, ([(call.name, call.label, len(call.arguments), call.result) for call in self.walk()],)
+
     def __eq__(self, other: object) -> bool:
         return str(self) == str(other) if isinstance(other, Call) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(str(self))
+
+
+def _call(rows: list[tuple[str, str, int, str]]) -> Call:
+    """The call of a flat list in preorder: name, label, number of arguments, result."""
+    made: list[Call] = []
+    for name, label, count, result in reversed(rows):
+        arguments = [made.pop() for _ in range(count)]
+        made.append(Call(name, label, tuple(arguments), result))
+    return made[0]
 
 
 def only_terminal(node: Node) -> Node | None:

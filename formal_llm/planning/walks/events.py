@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from formal_llm.llms.question import Answer, Question
-from formal_llm.planning.plans.plan import Plan, Usage
+from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.plans.usage import Usage
 from formal_llm.planning.task import Task
 
 

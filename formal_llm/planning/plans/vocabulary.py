@@ -1,0 +1,52 @@
+"""What the symbols of an automaton are called: names, labels, descriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
+
+from formal_llm.automata import CFG, PDA, Source, Symbol
+from formal_llm.automata.models.limited import split
+
+
+@runtime_checkable
+class Labelling(Protocol):
+    """An automaton of one's own that has texts for its terminals."""
+
+    def label(self, name: str) -> str:
+        """The text for a terminal."""
+
+
+class Vocabulary:
+    """What the symbols of an automaton are called, whether it is under limits or not.
+
+    Args:
+        automaton: the automaton.
+
+    Attributes:
+        grammar: the grammar that the automaton was made from; None where it comes from none.
+        symbols: what is known of its terminals.
+    """
+
+    __slots__ = ("_own", "grammar", "symbols")
+
+    def __init__(self, automaton: Source) -> None:
+        inner, _ = split(automaton)
+        pda = inner if isinstance(inner, PDA) else None
+        self.grammar: CFG | None = pda.cfg if pda is not None else None
+        self.symbols: Mapping[str, Symbol] = pda.symbols if pda is not None else {}
+        self._own: Labelling | None = inner if isinstance(inner, Labelling) else None
+
+    @property
+    def start(self) -> str | None:
+        """The start symbol of the grammar."""
+        return self.grammar.start if self.grammar is not None else None
+
+    def label(self, name: str) -> str:
+        """The text a person reads for a symbol."""
+        return self._own.label(name) if self._own is not None else name.replace("_", " ")
+
+    def description(self, name: str) -> str:
+        """What is said of a terminal beyond its label."""
+        symbol = self.symbols.get(name)
+        return symbol.description if symbol is not None else ""
