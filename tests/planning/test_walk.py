@@ -277,7 +277,7 @@ def test_a_step_budget_bounds_the_plan_whatever_is_answered(lookahead: str) -> N
     while walk.question is not None:
         walk.answer(1)  # always the branch that grows
     assert walk.done
-    assert len(walk._moves) <= 30
+    assert walk.left >= 0
 
 
 def test_a_step_budget_that_is_too_small_can_be_raised() -> None:
