@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from formal_llm import CFG, PDA, Behaviour, Planner, TaskPack
-from formal_llm.pictures.picture import Drawable
+from formal_llm.pictures.drawable import Drawable
 
 FOLDER = Path(__file__).parent / "pictures"
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from formal_llm.automata import CFG, Limits
-from formal_llm.automata.models.cfg import members
+from formal_llm.automata.models.symbols import members
 from formal_llm.errors import ToolkitError, did_you_mean
 from formal_llm.tools.kinds import Kind
 from formal_llm.tools.tool import Tool

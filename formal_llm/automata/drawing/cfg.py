@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from formal_llm.automata.models.cfg import CFG, Production, members
+from formal_llm.automata.models.cfg import CFG
+from formal_llm.automata.models.symbols import Production, members
 from formal_llm.pictures.captions import WIDTH, cut, numbered, shorten, wrap
 from formal_llm.pictures.picture import Arrow, Box, Kind, Picture, Tone, printable
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from formal_llm.automata.models.automaton import State
-from formal_llm.automata.models.cfg import members
-from formal_llm.automata.models.pda import PDA, Transition
+from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.symbols import members
+from formal_llm.automata.models.transition import Transition
 from formal_llm.pictures.captions import ALTERNATIVES_WIDTH, cut, numbered, shorten, wrap
 from formal_llm.pictures.picture import Arrow, Box, Kind, Picture, Tone, printable
 

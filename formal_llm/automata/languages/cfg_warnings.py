@@ -9,34 +9,16 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from formal_llm.automata.models.cfg import CFG, members
+from formal_llm.automata.languages.why_empty import clash
+from formal_llm.automata.lookahead.lookahead import Lookahead
+from formal_llm.automata.models.cfg import CFG
+from formal_llm.automata.models.symbols import Diagnostic, members
 
 #: How like each other (difflib's ratio) two names are where one is a slip for the other.
 _NEAR = 0.85
 #: How many pairs of names are compared at most; a grammar with more of them that nearly fit is not searched further.
 _COMPARISONS = 50_000
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
-    """Something to tell the author of a grammar.
-
-    Attributes:
-        kind: ``"empty"``, ``"unproductive"``, ``"unreachable"`` or ``"typo"``.
-        symbol: the symbol it is about.
-        message: what is wrong, in one sentence.
-        suggestion: the way out, where there is one to name.
-    """
-
-    kind: str
-    symbol: str
-    message: str
-    suggestion: str | None = None
-
-    def __str__(self) -> str:
-        return self.message
 
 
 def empty_reason(cfg: CFG) -> Diagnostic | None:
@@ -51,9 +33,6 @@ def empty_reason(cfg: CFG) -> Diagnostic | None:
         )
     if not cfg.limits:
         return None
-    from formal_llm.automata.languages.why_empty import clash
-    from formal_llm.automata.lookahead.lookahead import Lookahead
-
     lookahead = Lookahead(cfg)
     if lookahead.completable().value != "no":
         return None
@@ -67,8 +46,8 @@ def empty_reason(cfg: CFG) -> Diagnostic | None:
     )
 
 
-def check_grammar(cfg: CFG) -> tuple[Diagnostic, ...]:
-    """The warnings about a grammar."""
+def cfg_warnings(cfg: CFG) -> tuple[Diagnostic, ...]:
+    """What is legal and still looks like a mistake."""
     found: list[Diagnostic] = []
     for name in cfg.nonterminals:
         if name not in cfg.productive:

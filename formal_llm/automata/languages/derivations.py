@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import count, islice
 from typing import Any, NamedTuple
 
-from formal_llm.automata.models.cfg import CFG, Production
+from formal_llm.automata.models.cfg import CFG
+from formal_llm.automata.models.symbols import Production
 
 Word = tuple[str, ...]
 #: A leftmost derivation: its productions in order.

@@ -18,7 +18,6 @@ from formal_llm.automata.languages.derivations import Derivation, Derivations, D
 from formal_llm.automata.languages.words import Word, words
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.limited import LimitedAutomaton
-from formal_llm.automata.models.membership import Recognizer
 from formal_llm.automata.models.pda import PDA
 
 __all__ = [
@@ -61,12 +60,12 @@ def shortest_length(cfg: CFG) -> int | None:
 
 def is_finite(cfg: CFG) -> bool:
     """Whether the language has finitely many words (none at all counts as finite)."""
-    return Recognizer.of(cfg).empty or _longest(cfg) is not None
+    return cfg.recognizer.empty or _longest(cfg) is not None
 
 
 def longest_length(cfg: CFG) -> int | None:
     """The number of terminals of a longest word; None where there is none, or no word at all."""
-    return None if Recognizer.of(cfg).empty else _longest(cfg)
+    return None if cfg.recognizer.empty else _longest(cfg)
 
 
 def _longest(cfg: CFG) -> int | None:
@@ -77,7 +76,7 @@ def _longest(cfg: CFG) -> int | None:
     """
     import networkx
 
-    recognizer = Recognizer.of(cfg)
+    recognizer = cfg.recognizer
     rules = {head: bodies for head, bodies in recognizer.by_head.items() if head in cfg.reachable}
     graph = networkx.DiGraph((head, name) for head in rules for body in rules[head] for name in body)
     graph.add_node(cfg.start)

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 from formal_llm.automata.lookahead.flow import INFINITE
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.limited import LimitedAutomaton, split
-from formal_llm.automata.models.pda import PDA, Transition
+from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import product
 from formal_llm.automata.models.tabulation import Exit, Tabulation
+from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import AutomatonError
 
 _CACHE = 20_000

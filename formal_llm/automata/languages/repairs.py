@@ -20,8 +20,9 @@ from typing import NamedTuple
 from formal_llm.automata.languages.edits import EditWeights, Word
 from formal_llm.automata.lookahead.flow import INFINITE
 from formal_llm.automata.models.automaton import State
-from formal_llm.automata.models.pda import PDA, Transition
+from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.tabulation import Call
+from formal_llm.automata.models.transition import Transition
 
 
 class _End:

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from formal_llm.automata.models.automaton import State
-from formal_llm.automata.models.cfg import CFG, Production
+from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.earley import ANY, Column, Item, Origins, each, ground, next_column
 from formal_llm.automata.models.limited import LimitedAutomaton
 from formal_llm.automata.models.membership import Recognizer
 from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.symbols import Production
 from formal_llm.automata.models.tabulation import Tabulation
 
 Word = tuple[str, ...]
@@ -46,11 +47,11 @@ def words(
 def recognizer_of(source: CFG | PDA) -> Recognizer:
     """What decides membership for a grammar or a pushdown automaton."""
     if isinstance(source, CFG):
-        return Recognizer.of(source)
+        return source.recognizer
     if not isinstance(source, PDA):
         raise TypeError(f"words are listed for a grammar or a pushdown automaton, not for {source!r}")
     return (
-        Recognizer.of(source.cfg)
+        source.cfg.recognizer
         if source.is_of_cfg and source.cfg
         else Recognizer(*_productions(source), source.terminals)
     )

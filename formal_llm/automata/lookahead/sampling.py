@@ -16,7 +16,8 @@ from formal_llm.automata.lookahead.ll1 import tells_apart
 from formal_llm.automata.models.automaton import Stack, State
 from formal_llm.automata.models.limited import Counters, LimitedConfiguration
 from formal_llm.automata.models.limits import Bound
-from formal_llm.automata.models.pda import PDA, Transition
+from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.transition import Transition
 
 
 class Census:

@@ -11,10 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from formal_llm.automata.models.membership import Row
+from typing import Any, Protocol
 
 #: In place of the next terminal: whatever terminal comes next.
 ANY = "\0any"
@@ -28,6 +25,18 @@ Stack = Any
 Origins = int
 
 
+class ChartSymbol(Protocol):
+    """What a chart has to know of a symbol."""
+
+    symbol: str
+    terminal: bool
+    nullable: bool
+
+    def fitting(self, terminal: str | None) -> Sequence[Item]:
+        """The bodies that ``terminal`` can begin, as items; none at the end of the word (None)."""
+        ...
+
+
 class Item:
     """What is left of a body: the next symbol, the item after it, and the symbol that is derived at its end.
 
@@ -36,7 +45,9 @@ class Item:
 
     __slots__ = ("_after", "below", "head", "row")
 
-    def __init__(self, row: Row | None, head: Row | None, after: Item | None = None, below: Stack = None) -> None:
+    def __init__(
+        self, row: ChartSymbol | None, head: ChartSymbol | None, after: Item | None = None, below: Stack = None
+    ) -> None:
         #: None at the end of the body (of the stack).
         self.row = row
         self.head = head

@@ -18,8 +18,8 @@ Spans = list[int]
 
 
 def matches(formula: Formula, word: Sequence[str]) -> bool:
-    """Whether ``word`` is in the formula."""
-    return bool(spans(formula, word)[0] >> len(word) & 1)
+    """Whether a sequence over Σ is in L(formula), by looking at all its parts; the time is cubic in its length."""
+    return bool(spans(formula, tuple(word))[0] >> len(word) & 1)
 
 
 def spans(formula: Formula, word: Sequence[str]) -> Spans:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from formal_llm.automata.models.automaton import Intersectable, fingerprint
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA
+from formal_llm.errors import unknown
 
 
 class Counters:
@@ -215,9 +216,8 @@ def limited(automaton: Any, limits: Limits | None = None) -> Any:
 
 
 def _check_names(terminals: Collection[str], limits: Limits) -> None:
-    from formal_llm.automata.models.cfg import CFG
     from formal_llm.errors import AutomatonError
 
     for name in (*limits.at_most, *limits.at_least):
         if name not in terminals:
-            raise AutomatonError(CFG.unknown("terminal in a limit", name, terminals))
+            raise AutomatonError(unknown("terminal in a limit", name, terminals))

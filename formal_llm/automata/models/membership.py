@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from formal_llm.automata.models.cfg import CFG, Production
-from formal_llm.automata.models.closures import closure
 from formal_llm.automata.models.earley import ANY, Column, Item, Origins, Stack, ground, next_column, one_stack
+from formal_llm.automata.models.symbols import Production, closure
 
 #: The symbol of the empty stack; no word holds it.
 _BOTTOM = "\0bottom"
@@ -122,14 +121,6 @@ class Recognizer:
         self.first = self._first(useful)
         self.follow = self._follow(useful)
         self._rows: dict[str, Row] = {}
-
-    @classmethod
-    def of(cls, cfg: CFG) -> Recognizer:
-        """The recognizer of a grammar: made when it is first asked for, kept with the grammar."""
-        cached: Recognizer | None = cfg.__dict__.get("_recognizer")
-        if cached is None:
-            cached = cfg.__dict__["_recognizer"] = cls(cfg.expanded, cfg.start, cfg.terminals)
-        return cached
 
     def _first(self, productions: Iterable[Production]) -> dict[str, int]:
         """For each symbol the terminals that can begin what it derives."""

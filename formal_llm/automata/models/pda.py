@@ -14,65 +14,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from formal_llm.automata.models.automaton import EMPTY, Configuration, Intersectable, Stack, State, fingerprint
-from formal_llm.automata.models.cfg import CFG, Production, Symbol, members
+from formal_llm.automata.models.cfg import CFG
+from formal_llm.automata.models.frozen import FrozenDict, Value
 from formal_llm.automata.models.limits import Limits
-from formal_llm.errors import AutomatonError, NotationError
-from formal_llm.pictures.picture import Drawable, Picture
-
-if TYPE_CHECKING:
-    import networkx
+from formal_llm.automata.models.pda_checks import find_problem, states_of
+from formal_llm.automata.models.symbols import Symbol, members
+from formal_llm.automata.models.tabulation import accepts
+from formal_llm.automata.models.transition import Transition, transition_of
+from formal_llm.automata.models.written import Written
+from formal_llm.errors import AutomatonError
+from formal_llm.pictures.drawable import Drawable
 
 #: The states of the automaton of a grammar.
 START, LOOP, ACCEPT = "start", "loop", "accept"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Transition:
-    """(state, read, pop -> target, push).
-
-    Attributes:
-        state: where it starts.
-        read: the terminal it consumes, None for ε.
-        pop: the symbol it takes from the stack, None to take nothing.
-        target: where it leads.
-        push: what it puts on the stack, the first symbol on top.
-        text: what an option that shows this transition says; where empty, it is made from the labels.
-        production: the grammar's production that it expands, if it comes from one.
-        question: what is asked where this can be chosen; where empty, the wording's own words for the next part.
-        decision: whether it only answers its question: the progress of a plan shows it, but it is no step of the plan.
-    """
-
-    state: State
-    read: str | None
-    pop: str | None
-    target: State
-    push: tuple[str, ...] = ()
-    text: str = ""
-    production: Production | None = None
-    question: str = ""
-    decision: bool = False
-
-    def parts(self) -> tuple[object, ...]:
-        """What makes it the transition it is, as a comparable tuple."""
-        return (self.state, self.read, self.pop, self.target, self.push)
-
-    def __eq__(self, other: object) -> bool:
-        return self.parts() == other.parts() if isinstance(other, Transition) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.parts())
-
-    def __str__(self) -> str:
-        return f"({self.state}, {self.read or 'ε'}, {self.pop or 'ε'} -> {self.target}, {' '.join(self.push) or 'ε'})"
-
-
 @dataclass(frozen=True, eq=False)
-class PDA(Drawable, Intersectable):
+class PDA(Value, Written, Drawable, Intersectable):
     """A pushdown automaton.
 
     Args:
@@ -120,47 +81,21 @@ class PDA(Drawable, Intersectable):
         limits: Limits | None = None,
         check: bool = True,
     ) -> None:
-        made = tuple(dict.fromkeys(t if isinstance(t, Transition) else _transition(t) for t in transitions))
+        made = tuple(dict.fromkeys(t if isinstance(t, Transition) else transition_of(t) for t in transitions))
         object.__setattr__(self, "transitions", made)
         object.__setattr__(self, "start_state", start)
         object.__setattr__(self, "accepting_states", frozenset(accepting))
         object.__setattr__(self, "start_stack", tuple(stack))
-        object.__setattr__(self, "symbols", MappingProxyType(dict(symbols or {})))
+        object.__setattr__(self, "symbols", FrozenDict(symbols or {}))
         object.__setattr__(self, "classes", frozenset(classes))
         object.__setattr__(self, "cfg", cfg)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "factors", tuple(factors))
         object.__setattr__(self, "limits", limits or Limits())
         if check:
-            from formal_llm.automata.models.pda_checks import find_problem
-
-            problem = find_problem(self)
+            problem = find_problem(self.transitions, start, self.accepting_states, self.stack_symbols)
             if problem is not None:
                 raise AutomatonError(problem.message)
-
-    @classmethod
-    def from_string(cls, text: str, *, file: str | None = None) -> PDA:
-        """Read the notation of hand-written automata.
-
-        Raises:
-            NotationError: it cannot be read, contradicts itself, or accepts nothing; with line, column and a caret.
-        """
-        from formal_llm.automata.notation.pda import read_pda
-
-        return read_pda(text, file=file)
-
-    @classmethod
-    def from_file(cls, path: str | Path) -> PDA:
-        """Read a ``.pda`` file (UTF-8, with or without a byte order mark)."""
-        from formal_llm.automata.notation.pda import read_pda
-        from formal_llm.automata.notation.source import read_file
-
-        return read_pda(read_file(path, NotationError), file=str(path))
-
-    def __str__(self) -> str:
-        from formal_llm.automata.notation.pda_writing import write_pda
-
-        return write_pda(self)
 
     @classmethod
     def from_cfg(cls, cfg: CFG) -> PDA:
@@ -199,31 +134,33 @@ class PDA(Drawable, Intersectable):
     @cached_property
     def states(self) -> Mapping[State, None]:
         """Q, in order of appearance (an ordered set)."""
-        named = [self.start_state, *(state for t in self.transitions for state in (t.state, t.target))]
-        return MappingProxyType(dict.fromkeys(named))
+        return FrozenDict(states_of(self.transitions, self.start_state))
 
     @cached_property
     def terminals(self) -> Mapping[str, None]:
         """Σ, in order of appearance (an ordered set); of a product that of its base, forbidden terminals included."""
         if self.factors:
             return self.factors[0].terminals
-        return MappingProxyType(dict.fromkeys(t.read for t in self.transitions if t.read is not None))
+        return FrozenDict(dict.fromkeys(t.read for t in self.transitions if t.read is not None))
 
     @cached_property
     def stack_symbols(self) -> Mapping[str, None]:
         """Γ, in order of appearance (an ordered set)."""
         pushed = [*self.start_stack, *(name for t in self.transitions for name in t.push)]
-        return MappingProxyType(dict.fromkeys(pushed))
+        return FrozenDict(dict.fromkeys(pushed))
 
     @property
     def uses_stack(self) -> bool:
         """Whether any transition touches the stack; without one the automaton is finite."""
         return any(t.pop is not None or t.push for t in self.transitions)
 
-    @property
+    @cached_property
     def is_of_cfg(self) -> bool:
-        """Whether this is the automaton of its grammar that :meth:`from_cfg` made, and so has the grammar's words."""
-        return self.cfg is not None and self.cfg.__dict__.get("_pda") is self
+        """Whether this is what :meth:`from_cfg` makes of its grammar, and so has the grammar's words."""
+        if self.cfg is None or self.factors:
+            return False
+        made = PDA.from_cfg(self.cfg)
+        return self is made or (self.start_state == START and self.transitions == made.transitions)
 
     @cached_property
     def without_limits(self) -> PDA:
@@ -252,6 +189,26 @@ class PDA(Drawable, Intersectable):
                 table.setdefault((transition.state, top), []).append(transition)
         return {key: tuple(group) for key, group in table.items()}
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PDA):
+            return NotImplemented
+        return self is other or self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.start_state, self.start_stack, self.accepting_states, self.transitions, self.limits))
+
+    def _parts(self) -> tuple[object, ...]:
+        """What makes it equal to another one: all that planning reads of it."""
+        texts = [(t.text, t.production, t.question, t.decision) for t in self.transitions]
+        return (
+            (self.start_state, self.start_stack, self.accepting_states, self.transitions, texts),
+            (self.symbols, self.classes, self.cfg, self.name, self.factors, self.limits),
+        )
+
     def label(self, name: str) -> str:
         """The text a person reads for a terminal or stack symbol."""
         if self.cfg is not None:
@@ -264,19 +221,6 @@ class PDA(Drawable, Intersectable):
             f"<PDA: {len(self.states)} states, {len(self.terminals)} terminals, {len(self.stack_symbols)} stack "
             f"symbols, {len(self.transitions)} transitions>"
         )
-
-    # -- other forms --------------------------------------------------------------------------------------------
-
-    def to_networkx(self) -> networkx.MultiDiGraph:
-        """States and transitions as a graph; see :func:`formal_llm.automata.drawing.pda.pda_graph`."""
-        from formal_llm.automata.drawing.pda import pda_graph
-
-        return pda_graph(self)
-
-    def _picture(self) -> Picture:
-        from formal_llm.automata.drawing.pda import pda_picture
-
-        return pda_picture(self)
 
     # -- the Automaton protocol ---------------------------------------------------------------------------------
 
@@ -309,8 +253,6 @@ class PDA(Drawable, Intersectable):
         """Whether the automaton accepts ``word``; its limits are not asked. Exact, and ends also with ε-cycles."""
         if self.is_of_cfg and self.cfg is not None:
             return self.cfg.accepts(word)
-        from formal_llm.automata.models.tabulation import accepts
-
         return accepts(self, tuple(word))
 
     # -- what options are made of -------------------------------------------------------------------------------
@@ -323,11 +265,3 @@ class PDA(Drawable, Intersectable):
     def at_class(self, configuration: Configuration) -> bool:
         """Whether the next choice is one terminal of a class (see :attr:`CFG.classes`)."""
         return configuration.stack.top in self.classes
-
-
-def _transition(parts: Sequence[Any]) -> Transition:
-    if not 4 <= len(parts) <= 6:
-        raise AutomatonError(f"a transition is (state, read, pop, target, push[, text]), not {tuple(parts)!r}")
-    state, read, pop, target, *more = parts
-    push = more[0] if more else ()
-    return Transition(state, read or None, pop or None, target, tuple(push), *more[1:])

@@ -13,10 +13,12 @@ from functools import reduce
 from typing import Any
 
 from formal_llm.automata.models.automaton import State
-from formal_llm.automata.models.cfg import CFG, Symbol
+from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.limited import LimitedAutomaton, split
 from formal_llm.automata.models.limits import Limits
-from formal_llm.automata.models.pda import PDA, Transition
+from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.symbols import Symbol
+from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import AutomatonError
 
 

@@ -11,15 +11,43 @@ to know which stack symbols can be completed at all (:mod:`formal_llm.automata.l
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Container
+from typing import NamedTuple, Protocol
 
 from formal_llm.automata.models.automaton import State
-from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.transition import Transition
 
 #: Where the work on one stack symbol begins: (state, symbol on top or None for the empty stack, position).
 Call = tuple[State, str | None, int]
 Exit = tuple[State, int]
+
+
+class Tabulated(Protocol):
+    """What is tabulated of an automaton: a :class:`~formal_llm.automata.models.pda.PDA` has it."""
+
+    @property
+    def start_state(self) -> State:
+        """q0."""
+        ...
+
+    @property
+    def start_stack(self) -> tuple[str, ...]:
+        """Z0, its top first."""
+        ...
+
+    @property
+    def accepting_states(self) -> frozenset[State]:
+        """F."""
+        ...
+
+    @property
+    def terminals(self) -> Container[str]:
+        """Σ."""
+        ...
+
+    def transitions_at(self, state: State, top: str | None) -> tuple[Transition, ...]:
+        """What can be done in a state with ``top`` on the stack, None for the empty stack."""
+        ...
 
 
 class _Frame(NamedTuple):
@@ -37,7 +65,7 @@ class Tabulation:
         advance: the position after reading a terminal at a position, None where it cannot be read there.
     """
 
-    def __init__(self, pda: PDA, advance: Callable[[str, int], int | None]) -> None:
+    def __init__(self, pda: Tabulated, advance: Callable[[str, int], int | None]) -> None:
         self._pda = pda
         self._advance = advance
         self._exits: dict[Call, dict[Exit, None]] = {}
@@ -123,7 +151,7 @@ class Tabulation:
                 proceed(after_inner, left, at)
 
 
-def accepts(pda: PDA, word: tuple[str, ...]) -> bool:
+def accepts(pda: Tabulated, word: tuple[str, ...]) -> bool:
     """Whether some run of ``pda`` reads all of ``word`` and ends in a final state."""
     if not all(name in pda.terminals for name in word):
         return False

@@ -18,8 +18,8 @@ import warnings
 from collections.abc import Iterable, Sequence
 
 from formal_llm.automata.models.behaviour import ENV_INPUT, Behaviour, BehaviourState
-from formal_llm.automata.models.cfg import quote
 from formal_llm.automata.models.formula import written
+from formal_llm.automata.models.symbols import quote
 from formal_llm.automata.notation.formula import FormulaReader
 from formal_llm.automata.notation.s_expressions import Expression, Group, Word, read_expressions
 from formal_llm.automata.notation.source import Place, SourceText
@@ -31,7 +31,7 @@ _SECTIONS = {":states": ":states", ":behavior": ":behavior", ":behaviour": ":beh
 _FLAGS = (f":{ENV_INPUT}",)
 
 
-def read_behaviour(text: str, *, file: str | None = None) -> Behaviour:
+def read_behaviour(text: str, file: str | None = None) -> Behaviour:
     """The behaviour that ``text`` describes; see :meth:`Behaviour.from_string`."""
     source = SourceText.of(text, file, NotationError)
     behaviour = _Reader(source).behaviour(read_expressions(source))

@@ -12,8 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from formal_llm.automata.models.cfg import Symbol
-from formal_llm.automata.models.dfa import MAX_STATES, derivative, finite_pda, minimal_dfa
+from formal_llm.automata.models.dfa import MAX_STATES, finite_pda, minimal_dfa, satisfied_by_one
 from formal_llm.automata.models.formula import (
     ANY,
     EMPTY,
@@ -30,6 +29,7 @@ from formal_llm.automata.models.formula import (
     until,
 )
 from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.notation.s_expressions import Expression, Group, Word, read_expressions
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import GrammarWarning, NotationError, did_you_mean
@@ -113,11 +113,6 @@ def _trouble(formula: Formula, names: Iterable[str]) -> bool:
     return bool(set(formula.names) - set(names)) or any(
         not satisfied_by_one(part.parts[0], names) for part in formula.walk() if isinstance(part, Always)
     )
-
-
-def satisfied_by_one(formula: Formula, names: Iterable[str]) -> bool:
-    """Whether any single state satisfies a formula."""
-    return any(derivative(formula, name).nullable for name in names)
 
 
 class FormulaReader:

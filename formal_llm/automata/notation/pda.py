@@ -12,20 +12,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NoReturn
 
+from formal_llm.automata.languages.why_empty import why_empty
+from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import State
-from formal_llm.automata.models.cfg import CFG, Symbol
 from formal_llm.automata.models.limits import Limits, SumLimit
-from formal_llm.automata.models.pda import PDA, Transition
+from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.pda_checks import dead_ends, find_problem, near
+from formal_llm.automata.models.symbols import Symbol
+from formal_llm.automata.models.transition import Transition
 from formal_llm.automata.notation.pda_lines import ANY, DIRECTIVES, Line, Token, statements, unquoted
 from formal_llm.automata.notation.source import SourceText
-from formal_llm.errors import GrammarWarning, NotationError, did_you_mean
+from formal_llm.errors import GrammarWarning, NotationError, did_you_mean, unknown
 
 _NUMBER = re.compile(r"([^\s=]+)=(\d+(?:\.\d+)?)")
 _ASKING = ("ask", "decide")
 
 
-def read_pda(text: str, *, file: str | None = None) -> PDA:
+def read_pda(text: str, file: str | None = None) -> PDA:
     """The automaton that ``text`` describes; see :meth:`PDA.from_string`."""
     source = SourceText.of(text, file, NotationError)
     reader = _Reader(source)
@@ -251,7 +254,7 @@ class _Reader:
             check=False,
         )
         self._check_names(pda)
-        problem = find_problem(pda)
+        problem = find_problem(pda.transitions, pda.start_state, pda.accepting_states, pda.stack_symbols)
         if problem is not None:
             named = [*origin.get(problem.transition, ()), *self.accepting, *([self.start] if self.start else [])]
             at = next((token for token in named if token.text == problem.name), named[0])
@@ -284,29 +287,26 @@ class _Reader:
     def _check_names(self, pda: PDA) -> None:
         for token in self.labelled:
             if token.text not in pda.terminals:
-                self.fail(CFG.unknown("terminal", token.text, pda.terminals), token)
+                self.fail(unknown("terminal", token.text, pda.terminals), token)
         for token in self.limited:
             if token.text not in pda.terminals:
-                self.fail(CFG.unknown("terminal in a limit", token.text, pda.terminals), token)
+                self.fail(unknown("terminal in a limit", token.text, pda.terminals), token)
         carried = {quantity for symbol in self.symbols.values() for quantity in symbol.numbers}
         for token in self.quantities:
             if token.text not in carried:
-                self.fail(CFG.unknown("quantity", token.text, carried), token, suggestion="no terminal carries it")
+                self.fail(unknown("quantity", token.text, carried), token, suggestion="no terminal carries it")
         for state, (token, *_) in self.asked.items():
             if state not in pda.states:
                 self.fail(f"unknown state {state}" + near(state, pda.states), token)
 
     def _check_runs(self, pda: PDA) -> None:
         """An error where nothing is accepted, a warning where some runs are lost."""
-        from formal_llm.automata.languages.why_empty import why_empty
-        from formal_llm.automata.lookahead.lookahead import Lookahead
-
         lookahead = Lookahead(pda)
         if lookahead.completable().value == "no":
             reason = why_empty(lookahead.automaton).reason if pda.limits else "what is popped never lies there"
             self.source.fail(f"no run accepts: {reason}", self.accepting[0].place,
                              suggestion="follow the transitions from the initial state to a final one")  # fmt: skip
-        for state in dead_ends(pda):
+        for state in dead_ends(pda.transitions, pda.start_state, pda.accepting_states):
             message = f"no transition leaves the state {state}, and it is not final{near(state, _others(pda, state))}"
             warnings.warn(f"{self.source.file or '<string>'}: {message}", GrammarWarning, stacklevel=4)
 

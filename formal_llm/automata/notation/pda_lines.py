@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple, NoReturn
 
-from formal_llm.automata.models.cfg import quote
+from formal_llm.automata.models.symbols import quote
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import did_you_mean
 

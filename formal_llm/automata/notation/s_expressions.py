@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from formal_llm.automata.models.cfg import unquote
+from formal_llm.automata.models.symbols import unquote
 from formal_llm.automata.notation.source import Place, SourceText
 
 if TYPE_CHECKING:

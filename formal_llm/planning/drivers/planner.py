@@ -22,7 +22,7 @@ from formal_llm.planning.task import Task
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.events import Answered, Asked, EventCallback, Failed, Started
-from formal_llm.planning.walks.settings import Look, SharedSettings, WalkSettings
+from formal_llm.planning.walks.settings import Look, SharedSettings
 from formal_llm.planning.walks.walk import Walk
 from formal_llm.planning.walks.wording import Wording
 
@@ -166,10 +166,10 @@ class Planner:
             snapshot: what :meth:`Walk.snapshot` returned.
             task: the task, where it had a goal, limits or inputs of its own; else its description is in the snapshot.
         """
-        settings: WalkSettings = {**self._of_walks}
-        if task is not None:
-            settings["task"] = task
-        return Walk.restore(snapshot, self.table(task or ""), **settings)
+        table, settings = self.table("" if task is None else task), self._of_walks
+        if task is None:
+            return Walk.restore(snapshot, table, **settings)
+        return Walk.restore(snapshot, table, **settings, task=task)
 
     @property
     def _of_walks(self) -> SharedSettings:

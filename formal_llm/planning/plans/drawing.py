@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from formal_llm.automata import Word
-from formal_llm.automata.models.cfg import members
+from formal_llm.automata.models.symbols import members
 from formal_llm.pictures.captions import shorten
 from formal_llm.pictures.picture import Arrow, Box, Picture, printable
 from formal_llm.planning.plans.steps import Order, Step

@@ -10,11 +10,12 @@ from formal_llm.automata.drawing.flowchart import flowchart_picture
 from formal_llm.automata.drawing.pda import pda_picture
 from formal_llm.automata.lookahead.flow import INFINITE
 from formal_llm.automata.lookahead.lookahead import as_automaton
-from formal_llm.automata.models.cfg import members
 from formal_llm.automata.models.limited import split
 from formal_llm.automata.models.product import product
+from formal_llm.automata.models.symbols import members
 from formal_llm.errors import AutomatonError, FormalLLMError
-from formal_llm.pictures.picture import Drawable, Picture
+from formal_llm.pictures.drawable import Drawable
+from formal_llm.pictures.picture import Picture
 from formal_llm.planning.plans.steps import Order, Step, read_steps
 from formal_llm.planning.plans.tree import Node, build_tree, only_terminal
 
@@ -54,7 +55,9 @@ class Overlay(Drawable):
     def __repr__(self) -> str:
         return f"<Overlay: {' '.join(self.word)}>"
 
-    def _picture(self) -> Picture:
+    @property
+    def picture(self) -> Picture:
+        """The picture of the rules with the plan marked."""
         if isinstance(self.rules, CFG):
             return cfg_picture(self.rules, used=self._used())
         if isinstance(self.rules, Flowchart):

@@ -10,15 +10,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from formal_llm.automata import Source, Word
-from formal_llm.pictures.picture import Drawable, Picture
-from formal_llm.planning.plans.drawing import plan_graph, plan_picture, plan_rich
+from formal_llm.pictures.drawable import Drawable
+from formal_llm.planning.plans.drawing import plan_rich
 from formal_llm.planning.plans.overlay import Overlay
 from formal_llm.planning.plans.steps import Order, Step, read_steps
 from formal_llm.planning.plans.tree import Call, Node, read_call
 from formal_llm.planning.plans.usage import Usage
 
 if TYPE_CHECKING:
-    import networkx
     from rich.console import RenderableType
 
 _FORMAT = "formal_llm.plan/1"
@@ -166,10 +165,6 @@ class Plan(Drawable):
         except (KeyError, TypeError, IndexError) as error:
             raise ValueError(f"this is no plan: {error!r}") from error
 
-    def to_networkx(self) -> networkx.DiGraph:
-        """The calls, or the derivation tree where there are none, as a graph."""
-        return plan_graph(self)
-
     def over(self, rules: Source) -> Overlay:
         """The plan drawn over the rules that it follows: a picture of the rules with what the plan uses marked.
 
@@ -181,9 +176,6 @@ class Plan(Drawable):
             AutomatonError: the plan is none of these rules.
         """
         return Overlay(self.word, rules, order=self.order)
-
-    def _picture(self) -> Picture:
-        return plan_picture(self)
 
     def __rich__(self) -> RenderableType:
         return plan_rich(self)

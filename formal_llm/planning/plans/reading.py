@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from formal_llm.automata import CFG, PDA, Transition
 from formal_llm.automata.lookahead.lookahead import as_automaton
 from formal_llm.automata.models.limited import split
-from formal_llm.errors import FormalLLMError, NotationError
+from formal_llm.errors import FormalLLMError, NotationError, unknown
 from formal_llm.planning.plans.filling import fill_decisions
 from formal_llm.planning.plans.lines import STOPS, Line, folded, own_terminals, read_back, tells
 from formal_llm.planning.plans.plan import Plan
@@ -187,7 +187,7 @@ class _Reader:
         names = self._find(text)
         if names is None:
             bare = re.sub(r"(?i)^use\s+", "", text.strip())
-            problem = CFG.unknown("step", bare, self._labels)
+            problem = unknown("step", bare, self._labels)
             raise NotationError(problem, file="<plan>", line=line, source_line=source_line or None)
         return names
 

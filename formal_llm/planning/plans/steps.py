@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from formal_llm.automata.models.cfg import members
+from formal_llm.automata.models.symbols import members
 from formal_llm.planning.plans.tree import Node, is_nested, only_terminal
 
 #: Whether a plan's word runs from its last step to its first, or from the first to the last.

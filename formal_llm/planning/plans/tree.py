@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from formal_llm.automata import Production, Transition
-from formal_llm.automata.models.cfg import members
+from formal_llm.automata.models.symbols import members
 from formal_llm.planning.json_data import JSON
 
 #: A node in a flat list: symbol, label, number of children, terminal, open, text, and of a decision its question.
@@ -71,12 +71,8 @@ class Node:
 
     def flat(self) -> list[FlatNode]:
         """The tree as a flat list in preorder, for JSON: nesting would limit its depth."""
-        return [
-            (n.symbol, n.label, len(n.children), n.terminal, n.open, n.text, n.question)[
-                : 6 if n.question is None else 7
-            ]
-            for n in self.walk()
-        ]
+        rows = ((n.symbol, n.label, len(n.children), n.terminal, n.open, n.text, n.question) for n in self.walk())
+        return [row if row[-1] is not None else row[:-1] for row in rows]
 
     @classmethod
     def from_flat(cls, rows: Iterable[FlatNode]) -> Node:

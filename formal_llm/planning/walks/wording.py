@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from formal_llm.automata import CFG, Source
-from formal_llm.automata.models.cfg import members
+from formal_llm.automata.models.symbols import members
 from formal_llm.errors import NotationError, did_you_mean
 from formal_llm.llms.question import Message
 from formal_llm.planning.plans.steps import Order, read_steps
