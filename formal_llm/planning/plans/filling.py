@@ -8,17 +8,14 @@ flowchart are the words that the steps may stand for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-from formal_llm.automata import PDA, Lookahead, Transition
-from formal_llm.automata.models.limited import LimitedAutomaton, split
+from formal_llm.automata import PDA, LimitedAutomaton, Lookahead, Transition, Word
+from formal_llm.automata.models.limited import split
 from formal_llm.automata.models.product import product
 from formal_llm.errors import Undecided
 
-Word = tuple[str, ...]
 
-
-def fill_decisions(steps: Sequence[tuple[str, ...]], automaton: Any) -> Word:
+def fill_decisions(steps: Sequence[tuple[str, ...]], automaton: PDA | LimitedAutomaton) -> Word:
     """A shortest word of an automaton that has these steps, and between them decisions.
 
     Where there is none, a word that has decisions filled in as far as some word begins with the steps; the other steps
@@ -44,7 +41,7 @@ def fill_decisions(steps: Sequence[tuple[str, ...]], automaton: Any) -> Word:
     return (*begun, *(names[0] for names in steps[low:]))
 
 
-def _shortest(automaton: Any, steps: Sequence[tuple[str, ...]], *, ends: bool) -> Word | None:
+def _shortest(automaton: PDA | LimitedAutomaton, steps: Sequence[tuple[str, ...]], *, ends: bool) -> Word | None:
     """A shortest word that has the steps; it may go on after them unless it ``ends`` there. None for no such word."""
     pda, limits = split(automaton)
     both = product(pda, _chain(steps, _decisions(pda), () if ends else pda.terminals))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from formal_llm.automata import Word
 from formal_llm.errors import Undecided
 
 #: How many states are come to, again or not, before the lines are given up as too ambiguous.
@@ -127,7 +128,7 @@ class LineChart:
                 raise Undecided("there are too many ways to read the lines of the plan")
         return following
 
-    def word(self) -> tuple[str, ...] | None:
+    def word(self) -> Word | None:
         """The word of one reading of all the lines; None where there is none."""
         column = self._columns[-1] if self.longest == self._end else {}
         whole = (s for s in column if s.head == self._root and not s.origin and s.passed == len(s.body.parts))

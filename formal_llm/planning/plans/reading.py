@@ -18,9 +18,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from formal_llm.automata import CFG, PDA, Transition
+from formal_llm.automata import CFG, PDA, Source, Transition, Word
 from formal_llm.automata.lookahead.lookahead import as_automaton
 from formal_llm.automata.models.limited import split
 from formal_llm.errors import FormalLLMError, NotationError, unknown
@@ -28,6 +28,8 @@ from formal_llm.planning.plans.filling import fill_decisions
 from formal_llm.planning.plans.lines import STOPS, Line, folded, own_terminals, read_back, tells
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.steps import Order
+from formal_llm.planning.plans.vocabulary import Vocabulary
+from formal_llm.planning.source import source_of
 
 _NUMBER = re.compile(r"\s*(?:[-*•]\s+)?(?:step\s+(\d+)\s*[:.)]|(\d+)\s*[:.)])?\s*", re.IGNORECASE)
 _RESULT = re.compile(r"(?:the\s+)?(?:result|output)\s+of\s+step\s+(\d+)", re.IGNORECASE)
@@ -47,12 +49,12 @@ class _Step(NamedTuple):
     line: int
 
 
-def read_plan_text(text: str, source: CFG | Any, *, order: Order = "forward") -> tuple[str, ...]:
+def read_plan_text(text: str, source: Source, *, order: Order = "forward") -> Word:
     """The word of a plan that anybody wrote.
 
     Args:
         text: the plan; see the module's page for the forms that are understood.
-        source: the grammar or automaton whose terminals and labels are meant.
+        source: the grammar, flowchart, behaviour or automaton whose terminals and labels are meant.
         order: ``backward`` where steps on several lines stand in the order in which they are carried out, and the word
             runs from the last one to the first. A word on one line is a word.
 
@@ -63,7 +65,7 @@ def read_plan_text(text: str, source: CFG | Any, *, order: Order = "forward") ->
     return _Reader(source, order).read(text)
 
 
-def names_of(text: str, source: CFG | Any) -> tuple[str, ...]:
+def names_of(text: str, source: Source) -> Names:
     """The terminals that a text may name: by name, by label, by the text of a transition; none where it names none.
 
     Raises:
@@ -73,8 +75,8 @@ def names_of(text: str, source: CFG | Any) -> tuple[str, ...]:
 
 
 class _Reader:
-    def __init__(self, source: CFG | Any, order: Order) -> None:
-        self._automaton = automaton = as_automaton(source)
+    def __init__(self, source: Source, order: Order) -> None:
+        self._automaton = automaton = as_automaton(source_of(source, "read_plan_text"))
         self._order = order
         self._names: dict[str, list[str]] = {}
         self._terminals = automaton.terminals
@@ -87,11 +89,10 @@ class _Reader:
         told = [t for t in inner.transitions if t.text and t.production is None] if isinstance(inner, PDA) else []
         #: Whether the automaton decides: then where several steps read the same, the decisions tell which one it is.
         self._decides = any(transition.decision for transition in told)
-        label = getattr(automaton, "label", None)
+        label = Vocabulary(automaton).label
         for name in self._terminals:
-            shown = [name, name.replace("_", " "), *([label(name)] if label is not None else [])]
-            self._learn(name, shown)
-            self._labels.update(dict.fromkeys(shown[:1] + shown[2:]))
+            self._learn(name, [name, name.replace("_", " "), label(name)])
+            self._labels.update(dict.fromkeys((name, label(name))))
         for transition in told:
             if transition.read is not None:
                 self._learn(transition.read, _texts(transition))
@@ -112,7 +113,7 @@ class _Reader:
             if name not in names:
                 names.append(name)
 
-    def read(self, text: str) -> tuple[str, ...]:
+    def read(self, text: str) -> Word:
         if text.lstrip()[:1] in ("{", "["):
             return self._from_json(text)
         numbered = list(enumerate(text.splitlines(), 1))
@@ -150,7 +151,7 @@ class _Reader:
             told.append(Line(int(prefix[1] or prefix[2] or index), place, line, forms))
         return (self._telling, told) if tells(self._telling, told) else None
 
-    def _from_json(self, text: str) -> tuple[str, ...]:
+    def _from_json(self, text: str) -> Word:
         try:
             data = json.loads(text)
             if isinstance(data, dict) and "tree" in data:
@@ -232,9 +233,9 @@ class _Reader:
     # -- nested plans -------------------------------------------------------------------------------------------
 
     @staticmethod
-    def _nested(steps: Sequence[_Step], lines: dict[int, str]) -> tuple[str, ...]:
+    def _nested(steps: Sequence[_Step], lines: dict[int, str]) -> Word:
         """The word of steps that are applied to each other: the last one, followed by its arguments, and theirs."""
-        words: dict[int, tuple[str, ...]] = {}
+        words: dict[int, Word] = {}
         unused: dict[int, _Step] = {}
         for step in steps:
             word = [*step.names[:1]]

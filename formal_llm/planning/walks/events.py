@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from formal_llm.automata import Word
 from formal_llm.llms.question import Answer, Question
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.usage import Usage
@@ -72,7 +73,7 @@ class Backtracked:
     """
 
     text: str
-    word: tuple[str, ...]
+    word: Word
     walk: str = ""
 
 
