@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -12,6 +11,8 @@ class FormalLLMError(Exception):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """The known name nearest to ``name``, or None when nothing is near (letter case does not count)."""
+    import difflib  # takes longer to load than all of this package; needed only when something is wrong
+
     folded: dict[str, str] = {}
     for candidate in known:
         folded.setdefault(candidate.casefold(), candidate)

@@ -21,7 +21,7 @@ from formal_llm.automata.languages.edits import EditWeights, Word
 from formal_llm.automata.lookahead.flow import INFINITE
 from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.models.tabulation import Call
+from formal_llm.automata.models.tabulation import StackCall
 from formal_llm.automata.models.transition import Transition
 
 
@@ -33,7 +33,7 @@ class _End:
 
 
 END = _End()
-_ROOT: Call = (END, "", -1)
+_ROOT: StackCall = (END, "", -1)
 
 
 class Edge(NamedTuple):
@@ -49,7 +49,7 @@ class Edge(NamedTuple):
 class Entry(NamedTuple):
     """Part of the work on a stack symbol: ``rest`` is left of what was pushed for it, at a state and position."""
 
-    call: Call
+    call: StackCall
     rest: tuple[str | None, ...]
     state: State
     position: int
@@ -83,10 +83,10 @@ class Repairs:
         self.edges: list[Edge] = []
         self._best: list[Edge | None] = []
         self._numbers: dict[Entry, int] = {}
-        self._exits: dict[Call, list[int]] = {}
-        self._waiting: dict[Call, list[int]] = {}
-        self._base: dict[Call, float] = {_ROOT: 0}
-        self._queue: list[tuple[float, int, int, int | tuple[Call, Transition, int]]] = []
+        self._exits: dict[StackCall, list[int]] = {}
+        self._waiting: dict[StackCall, list[int]] = {}
+        self._base: dict[StackCall, float] = {_ROOT: 0}
+        self._queue: list[tuple[float, int, int, int | tuple[StackCall, Transition, int]]] = []
         self._tie = 0
         #: What is sure to be paid from each position on: symbols that no transition reads.
         self._sure: list[float] = [0]
@@ -153,7 +153,7 @@ class Repairs:
             for waiting in self._waiting[call]:
                 self._combine(waiting, item)
             return
-        inner: Call = (state, rest[0], position)
+        inner: StackCall = (state, rest[0], position)
         if inner not in self._base:
             self._base[inner] = self._base[call] + cost
             self._begin(inner)
@@ -161,7 +161,7 @@ class Repairs:
         for found in self._exits[inner]:
             self._combine(item, found)
 
-    def _begin(self, call: Call) -> None:
+    def _begin(self, call: StackCall) -> None:
         self._exits[call] = []
         self._waiting[call] = []
         state, top, position = call
@@ -175,7 +175,7 @@ class Repairs:
                 self._relax(_after(call, transition, position), price, price, read=transition.read)
                 self._read(call, transition, position)
 
-    def _read(self, call: Call, transition: Transition, position: int) -> None:
+    def _read(self, call: StackCall, transition: Transition, position: int) -> None:
         """Read at ``position``, all symbols from the call's own position to there deleted; or delete that one too."""
         if position == len(self._word):
             return
@@ -206,7 +206,7 @@ class Repairs:
             sure = 0 if number == self.goal else self._sure[entry.position]
             self._push(self._base[entry.call] + cost + sure, entry.position, number)
 
-    def _push(self, priority: float, position: int, item: int | tuple[Call, Transition, int]) -> None:
+    def _push(self, priority: float, position: int, item: int | tuple[StackCall, Transition, int]) -> None:
         # Among equals the one that is furthest in the word comes first: it is nearest to the goal.
         self._tie += 1
         heapq.heappush(self._queue, (priority, -position, self._tie, item))
@@ -222,7 +222,7 @@ class Repairs:
         return number
 
 
-def _after(call: Call, transition: Transition, position: int) -> Entry:
+def _after(call: StackCall, transition: Transition, position: int) -> Entry:
     rest: tuple[str | None, ...] = transition.push
     if transition.pop is None:
         rest = (*rest, call[1])

@@ -19,7 +19,7 @@ from formal_llm import authored
 from formal_llm.automata.models.automaton import Intersectable
 from formal_llm.automata.models.dfa import DFA, finite_pda, minimal_dfa, satisfied_by_one
 from formal_llm.automata.models.formula import Always, Formula
-from formal_llm.automata.models.frozen import FrozenDict, Value
+from formal_llm.automata.models.frozen import ByFields, FrozenDict
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import Diagnostic, Symbol
 from formal_llm.automata.models.written import Written
@@ -51,7 +51,7 @@ class BehaviourState:
 
 
 @dataclass(frozen=True, eq=False)
-class Behaviour(Value, Written, Drawable, Intersectable):
+class Behaviour(ByFields, Written, Drawable, Intersectable):
     """States, and a formula for the allowed sequences of them.
 
     Args:

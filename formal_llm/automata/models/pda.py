@@ -14,11 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from formal_llm.automata.models.automaton import EMPTY, Configuration, Intersectable, Stack, State, fingerprint
 from formal_llm.automata.models.cfg import CFG
-from formal_llm.automata.models.frozen import FrozenDict, Value
+from formal_llm.automata.models.frozen import ByFields, FrozenDict
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda_checks import find_problem, states_of
 from formal_llm.automata.models.symbols import Symbol, members
@@ -33,7 +32,7 @@ START, LOOP, ACCEPT = "start", "loop", "accept"
 
 
 @dataclass(frozen=True, eq=False)
-class PDA(Value, Written, Drawable, Intersectable):
+class PDA(ByFields, Written, Drawable, Intersectable):
     """A pushdown automaton.
 
     Args:
@@ -68,7 +67,7 @@ class PDA(Value, Written, Drawable, Intersectable):
 
     def __init__(
         self,
-        transitions: Iterable[Transition | Sequence[Any]],
+        transitions: Iterable[Transition | Sequence[object]],
         *,
         start: State,
         accepting: Iterable[State],
