@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
@@ -51,8 +51,8 @@ class TaskPack:
     constraints: tuple[PDA, ...]
     wording: Wording
     folder: Path
-    data: Mapping[str, Any]
-    facts: Mapping[str, str]
+    data: Mapping[str, Any] = field(hash=False)
+    facts: Mapping[str, str] = field(hash=False)
 
     @classmethod
     def load(cls, name: str, facts: Mapping[str, str] | None = None) -> TaskPack:

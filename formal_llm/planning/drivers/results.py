@@ -24,6 +24,7 @@ from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.usage import Usage
+from formal_llm.planning.plans.vocabulary import fingerprint_of
 
 _FORMAT = "formal_llm.result/1"
 
@@ -34,7 +35,7 @@ def run_of(planner: Planner) -> dict[str, str]:
     identity = getattr(llm, "identity", None) or {"llm": getattr(llm, "name", "") or type(llm).__name__}
     wording = asdict(planner.wording)
     search = [planner.search, planner.seed, planner.length_penalty, planner.lookahead]
-    rules = [planner.table().automaton.fingerprint, planner.limits.lines()]
+    rules = [fingerprint_of(planner.table().automaton), planner.limits.lines()]
     said = json.dumps([identity, wording, search, rules], sort_keys=True, default=str)
     return {"llm": identity["llm"], "run": hashlib.sha256(said.encode()).hexdigest()[:16]}
 

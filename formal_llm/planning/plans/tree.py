@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from formal_llm.automata import Production, Transition
+from formal_llm.automata.models.automaton import Move
 from formal_llm.automata.models.symbols import members
 from formal_llm.planning.json_data import JSON
 
@@ -18,20 +19,23 @@ from formal_llm.planning.json_data import JSON
 FlatNode = Sequence[JSON]
 
 
-class PlanMove(Protocol):
-    """A move as plans are told from it, also of an automaton of one's own."""
-
-    @property
-    def read(self) -> str | None:
-        """The terminal that it consumes."""
+@runtime_checkable
+class TellingMove(Protocol):
+    """A move that has a text of its own, as moves of one's own automaton may."""
 
     @property
     def text(self) -> str:
         """What it says as a step or an option; where empty, that is made from labels."""
 
-    @property
-    def production(self) -> Production | None:
-        """The production of a grammar that it expands."""
+
+def text_of(move: Move) -> str:
+    """What a move says as a step or an option; empty where it says nothing of its own."""
+    return move.text if isinstance(move, (Transition, TellingMove)) else ""
+
+
+def production_of(move: Move) -> Production | None:
+    """The production that a move of a grammar's automaton expands."""
+    return move.production if isinstance(move, Transition) else None
 
 
 @dataclass(slots=True, eq=False)
@@ -106,7 +110,7 @@ class Node:
         return Node.from_flat, (self.flat(),)  # a tree thousands deep would exhaust the recursion limit
 
 
-def build_tree(moves: Iterable[PlanMove], label: Callable[[str], str], start: str | None) -> Node:
+def build_tree(moves: Iterable[Move], label: Callable[[str], str], start: str | None) -> Node:
     """The tree of a run.
 
     Args:
@@ -118,21 +122,22 @@ def build_tree(moves: Iterable[PlanMove], label: Callable[[str], str], start: st
         root = Node("plan", "plan")
         for move in moves:
             question = move.question if isinstance(move, Transition) and move.decision else None
+            text = text_of(move) or None
             if move.read is not None:
-                text = move.text or None
                 root.children.append(Node(move.read, label(move.read), terminal=True, text=text, question=question))
-            elif move.text:
-                root.children.append(Node("", move.text, text=move.text, question=question))
+            elif text:
+                root.children.append(Node("", text, text=text, question=question))
         return root
     root = Node(start, label(start), open=True)
     waiting = [root]
     for move in moves:
-        if move.production is not None:
+        production = production_of(move)
+        if production is not None:
             node = waiting.pop()
             node.open = False
-            node.text = move.production.text
+            node.text = production.text
             chosen = members(node.symbol) is not None
-            for symbol in reversed(move.production.body):
+            for symbol in reversed(production.body):
                 if chosen and members(symbol):
                     waiting.append(node)  # the rest of the selection belongs to the same node
                     continue

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol, runtime_checkable
 
 from formal_llm.automata import CFG, PDA, Source, Symbol
 from formal_llm.automata.models.limited import split
+from formal_llm.errors import AutomatonError
 
 
 @runtime_checkable
@@ -15,6 +16,38 @@ class Labelling(Protocol):
 
     def label(self, name: str) -> str:
         """The text for a terminal."""
+
+
+@runtime_checkable
+class Fingerprinted(Protocol):
+    """An automaton that equal automata can be told by."""
+
+    @property
+    def fingerprint(self) -> str:
+        """A short text that equal automata share, and others have not."""
+
+
+@runtime_checkable
+class Alphabetical(Protocol):
+    """An automaton that tells its terminals."""
+
+    @property
+    def terminals(self) -> Iterable[str]:
+        """The alphabet, in the order in which it is shown."""
+
+
+def fingerprint_of(automaton: object) -> str:
+    """What an automaton is known by in files.
+
+    Raises:
+        AutomatonError: it tells no fingerprint.
+    """
+    if isinstance(automaton, Fingerprinted):
+        return automaton.fingerprint
+    raise AutomatonError(
+        f"{type(automaton).__name__} has no fingerprint, by which a file tells that it belongs to it: "
+        "give it an attribute 'fingerprint', a text that equal automata share"
+    )
 
 
 class Vocabulary:
@@ -26,15 +59,17 @@ class Vocabulary:
     Attributes:
         grammar: the grammar that the automaton was made from; None where it comes from none.
         symbols: what is known of its terminals.
+        terminals: the alphabet; empty where the automaton does not tell it.
     """
 
-    __slots__ = ("_own", "grammar", "symbols")
+    __slots__ = ("_own", "grammar", "symbols", "terminals")
 
     def __init__(self, automaton: Source) -> None:
         inner, _ = split(automaton)
         pda = inner if isinstance(inner, PDA) else None
         self.grammar: CFG | None = pda.cfg if pda is not None else None
         self.symbols: Mapping[str, Symbol] = pda.symbols if pda is not None else {}
+        self.terminals: Iterable[str] = automaton.terminals if isinstance(automaton, Alphabetical) else ()
         self._own: Labelling | None = inner if isinstance(inner, Labelling) else None
 
     @property

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from formal_llm.automata import Transition
+from formal_llm.automata.models.automaton import Move
 from formal_llm.llms.question import Message, Option, Outlook, Prospect, Question, Term
-from formal_llm.planning.plans.tree import Node, PlanMove, build_tree
+from formal_llm.planning.plans.tree import Node, build_tree
 from formal_llm.planning.plans.vocabulary import Vocabulary
 from formal_llm.planning.walks.choices import Choice, ChoiceTable, Fork
 from formal_llm.planning.walks.journal import JournalEntry
@@ -30,13 +31,11 @@ class Asker:
         self.walk = walk
         self._vocabulary = Vocabulary(table.automaton)
 
-    def tree(self, moves: Sequence[PlanMove]) -> Node:
+    def tree(self, moves: Sequence[Move]) -> Node:
         """The tree of a plan."""
         return build_tree(moves, self._vocabulary.label, self._vocabulary.start)
 
-    def ask(
-        self, entry: JournalEntry, moves: Sequence[PlanMove], journal: Sequence[JournalEntry], left: float
-    ) -> Question:
+    def ask(self, entry: JournalEntry, moves: Sequence[Move], journal: Sequence[JournalEntry], left: float) -> Question:
         """The question of a choice.
 
         Args:
@@ -121,7 +120,7 @@ class Asker:
         text = {choice.index: option.text for choice, option in zip(fork.choices, shown[1], strict=True)}
         return _numbered([text[choice.index] for choice in entry.offered])
 
-    def _outlook(self, entry: JournalEntry, moves: Sequence[PlanMove]) -> Outlook:
+    def _outlook(self, entry: JournalEntry, moves: Sequence[Move]) -> Outlook:
         prospects = tuple(self._prospect(entry, choice) for choice in entry.offered)
         so_far = tuple(self._term(move.read) for move in moves if move.read is not None)
         return Outlook(so_far, prospects, self.wording.order == "backward")
@@ -132,7 +131,7 @@ class Asker:
         detours = lookahead.detours(after)
         return Prospect(
             uses=tuple(map(self._term, choice.reads)),
-            allows=tuple((self._term(n), detours[n]) for n in self._table.automaton.terminals if n in detours),
+            allows=tuple((self._term(n), detours[n]) for n in self._vocabulary.terminals or detours if n in detours),
             length=int(lookahead.least_length(after)),
         )
 

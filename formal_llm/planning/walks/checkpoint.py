@@ -11,6 +11,7 @@ from formal_llm.errors import SnapshotError
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.usage import Usage
+from formal_llm.planning.plans.vocabulary import fingerprint_of
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.planning.walks.journal import Branch, JournalEntry
 from formal_llm.planning.walks.trail import Stage, Trail
@@ -78,7 +79,7 @@ class Checkpoint:
         """
         table, asked = trail.table, [trail.state] if isinstance(trail.state, JournalEntry) else []
         rows = tuple(JournalRow.of(entry) for entry in (*trail.journal, *asked))
-        return cls(table.automaton.fingerprint, table.look, task, rows, trail.state is Stage.DEAD, usage)
+        return cls(fingerprint_of(table.automaton), table.look, task, rows, trail.state is Stage.DEAD, usage)
 
     def to_data(self) -> dict[str, JSON]:
         """The checkpoint as JSON data."""

@@ -13,9 +13,9 @@ from enum import Enum
 from formal_llm.automata import Word
 from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.lookahead.flow import INFINITE
+from formal_llm.automata.models.automaton import Move
 from formal_llm.errors import BudgetExceeded, NoValidPlan, WalkError
 from formal_llm.planning.plans.plan import Plan
-from formal_llm.planning.plans.tree import PlanMove
 from formal_llm.planning.walks.asking import Asker
 from formal_llm.planning.walks.budget import Budget, Meter
 from formal_llm.planning.walks.choices import Choice, ChoiceTable, Fork
@@ -58,7 +58,7 @@ class Trail:
         self.meter = meter
         self.on_event = on_event
         self.journal: list[JournalEntry] = []
-        self.moves: list[PlanMove] = []
+        self.moves: list[Move] = []
         self.configuration: Hashable = table.automaton.start()
         self.state: JournalEntry | Stage = Stage.ON_THE_WAY
         if table.lookahead.steps(self.configuration) == INFINITE:

@@ -9,25 +9,24 @@ nothing since configurations share their parts, so it can go back to any of them
 - :meth:`Walk.back` takes the last answer back;
 - :meth:`Walk.rule_out` removes a branch for a reason from outside, such as a tool that failed.
 
-How it goes on and back is told in :mod:`formal_llm.planning.walks.trail`. :meth:`Walk.fork` parts a walk in two, for
-those who look at several answers to one question.
-
-The journal of choices is the walk's checkpoint: replaying it restores the walk exactly.
+How it goes on and back is told in :mod:`formal_llm.planning.walks.trail`; its journal of choices is its checkpoint
+(:mod:`formal_llm.planning.walks.checkpoint`). :meth:`Walk.fork` parts a walk in two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from typing import Unpack
 
 from formal_llm.automata import Automaton, Limits, Source, Word
+from formal_llm.automata.models.automaton import Move
 from formal_llm.errors import BudgetExceeded, WalkError
 from formal_llm.llms.question import Answer, Prices, Question, TokenUsage
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
-from formal_llm.planning.plans.tree import PlanMove
 from formal_llm.planning.plans.usage import Usage
+from formal_llm.planning.plans.vocabulary import fingerprint_of
 from formal_llm.planning.source import source_of
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.asking import Asker
@@ -103,9 +102,9 @@ class Walk:
         return self._trail.table
 
     @property
-    def automaton(self) -> Automaton[Hashable, PlanMove]:
+    def automaton(self) -> Automaton[Hashable, Move]:
         """The automaton that the walk is on, limits included."""
-        automaton: Automaton[Hashable, PlanMove] = self.table.automaton
+        automaton: Automaton[Hashable, Move] = self.table.automaton
         return automaton
 
     @property
@@ -227,8 +226,10 @@ class Walk:
 
     # -- answering ----------------------------------------------------------------------------------------------
 
-    def answer(self, given: object) -> None:
-        """Take an answer to :attr:`question`: a number, several numbers, an :class:`Answer`, or text.
+    def answer(self, given: Answer | int | Sequence[int]) -> None:
+        """Take an answer to :attr:`question`: a number, several numbers, or an :class:`Answer`.
+
+        A text is read as :meth:`Question.read` reads it.
 
         Raises:
             InvalidAnswer: it is no answer to the question; nothing has changed.
@@ -344,6 +345,6 @@ class Walk:
             settings.setdefault("lookahead", "on" if checkpoint.look else "off")
         settings.setdefault("task", checkpoint.task)
         walk = cls(source, **settings)
-        checkpoint.check(walk.table.automaton.fingerprint, walk.table.look)
+        checkpoint.check(fingerprint_of(walk.table.automaton), walk.table.look)
         checkpoint.replay(walk._trail, walk.budget, walk._unfinished)
         return walk

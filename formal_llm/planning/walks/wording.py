@@ -14,12 +14,12 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from formal_llm.automata import CFG, Source
+from formal_llm.automata import CFG, Source, Transition
 from formal_llm.automata.models.symbols import members
 from formal_llm.errors import NotationError, did_you_mean
 from formal_llm.llms.question import Message
 from formal_llm.planning.plans.steps import Order, read_steps
-from formal_llm.planning.plans.tree import Node, is_nested, only_terminal
+from formal_llm.planning.plans.tree import Node, is_nested, only_terminal, production_of, text_of
 from formal_llm.planning.plans.vocabulary import Vocabulary
 from formal_llm.planning.walks.choices import Choice, ChoiceTable
 
@@ -260,11 +260,14 @@ class Wording:
         if not choice.moves:
             return self.stop_option
         first = choice.moves[0]
-        if first.text:
-            return str(first.text)
-        if first.production is None:
-            return label(choice.reads[0]) if choice.reads else f"go on to {first.target}"
-        body = first.production.body
+        production = production_of(first)
+        if text := text_of(first):
+            return text
+        if production is None:
+            if choice.reads:
+                return label(choice.reads[0])
+            return f"go on to {first.target}" if isinstance(first, Transition) else str(first)
+        body = production.body
         if not body:
             return "nothing"
         nested = self.order == "backward" and len(body) > 1 and bool(choice.reads) and members(body[0]) is None
@@ -279,8 +282,9 @@ class Wording:
         plain = [self.option(choice, label) for choice in choices]
         texts = list(plain)
         for number, choice in enumerate(choices):
-            if plain.count(plain[number]) > 1 and choice.moves and choice.moves[0].production is not None:
-                rest = choice.moves[0].production.body[1:]
+            production = production_of(choice.moves[0]) if choice.moves else None
+            if production is not None and plain.count(plain[number]) > 1:
+                rest = production.body[1:]
                 texts[number] += f" from {' and '.join(map(label, rest))}" if rest else " alone"
         alike = {text for text in texts if texts.count(text) > 1}
         for number, text in enumerate(texts):
