@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import random
+from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pyformlang.cfg import Terminal
 
@@ -20,50 +20,19 @@ from formal_llm import (
     Limits,
     NoValidPlan,
     Planner,
-    RandomLLM,
-    SnapshotError,
     Task,
     Walk,
     WalkError,
     Wording,
 )
-from formal_llm.planning.walks.events import Backtracked, Finished, Forced
+from formal_llm.planning.walks.events import Finished, Forced
 from tests import oracles, strategies
-from tests.planning.wandering import SEASONING, wander
-
-TOOLS = CFG.from_string(
-    """
-    %limit 1
-    %limit * image
-    T "text" -> B I | D T
-    I "image" -> A I | image
-    A -> colorize | denoise
-    B -> classify | caption
-    D -> translate
-    """
-)
-
-
-def texts(walk: Walk) -> list[str]:
-    assert walk.question is not None
-    return [option.text for option in walk.question.options]
-
-
-def keeps(cfg: CFG, word: tuple[str, ...]) -> bool:
-    return oracles.keeps(word, cfg.limits, cfg.terminals, cfg.symbols)
+from tests.planning.wandering import CHAIN, SEASONING, TOOLS, drive, keeps, texts, wander
 
 
 def derives(cfg: CFG, word: tuple[str, ...]) -> bool:
     """Whether the grammar derives the word, as pyformlang has it."""
     return bool(oracles.to_pyformlang(cfg).contains([Terminal(name) for name in word]))
-
-
-def drive(walk: Walk, rng: random.Random) -> Walk:
-    llm = RandomLLM(rng.randrange(1 << 30))
-    while (question := walk.question) is not None:
-        assert len(question.options) > 1
-        walk.answer(llm.choose(question))
-    return walk
 
 
 def test_a_walk_asks_and_ends_with_a_plan() -> None:
@@ -140,171 +109,6 @@ def test_an_unfinished_walk_has_a_partial_plan_only() -> None:
     assert [str(step) for step in walk.partial.steps] == ["Step 1: Use translate"]
 
 
-# -- going back -------------------------------------------------------------------------------------------------------
-
-
-def test_back_asks_the_last_question_again() -> None:
-    walk = Walk(TOOLS)
-    walk.answer(3)
-    before = texts(walk)
-    walk.answer(1)
-    walk.back()
-    assert texts(walk) == before
-    walk.back()
-    assert len(texts(walk)) == 3
-    with pytest.raises(WalkError):
-        walk.back()
-    walk.answer(1)
-    assert walk.word == ("classify",)
-    assert walk.usage.wasted == 2
-
-
-def test_back_out_of_a_finished_plan() -> None:
-    walk = Walk(CFG.from_string("S -> a | b"))
-    walk.answer(1)
-    assert walk.done
-    walk.back()
-    assert not walk.done
-    walk.answer(2)
-    assert walk.plan.word == ("b",)
-
-
-def test_a_branch_ruled_out_is_removed_and_the_question_asked_again() -> None:
-    walk = Walk(CFG.from_string("S -> a X | b X | c\nX -> x | y"))
-    walk.answer(1)
-    walk.answer(2)
-    walk.rule_out(0)  # a cannot be had, though x and y have not all been tried
-    assert texts(walk) == ['the output of "b"', "c"]
-    walk.answer(1)
-    walk.rule_out()  # the last choice of all: b
-    assert walk.done  # one branch was left, so it was taken without a question
-    assert walk.plan.word == ("c",)
-    with pytest.raises(NoValidPlan, match="ruled out"):
-        walk.rule_out()
-
-
-def test_ruling_out_a_forced_terminal_rules_out_the_choice_that_forced_it() -> None:
-    events: list[object] = []
-    walk = Walk(CFG.from_string("S -> a X | b\nX -> x"), on_event=events.append)
-    walk.answer(1)
-    assert walk.word == ("a", "x")
-    walk.rule_out(1)
-    assert walk.plan.word == ("b",)
-    assert Backtracked('the output of "a"', ()) in events
-    with pytest.raises(WalkError, match="position"):
-        walk.rule_out(5)
-
-
-def test_ruling_out_every_tool_ends_in_no_valid_plan() -> None:
-    rng = random.Random(5)
-    walk = drive(Walk(TOOLS), rng)
-    seen = {walk.word}
-    with pytest.raises(NoValidPlan):
-        while True:
-            walk.rule_out()
-            drive(walk, rng)
-            assert walk.word not in seen
-            seen.add(walk.word)
-    assert seen == {word for word in oracles.language(TOOLS, 6) if keeps(TOOLS, word)}
-
-
-def test_backtracking_without_lookahead() -> None:
-    cfg = CFG.from_string("%limit 1 a\nS -> a Y | b\nY -> a | a a")
-    events: list[object] = []
-    walk = Walk(cfg, lookahead="off", on_event=events.append)
-    assert texts(walk) == ['the output of "a"', "b"]
-    walk.answer(1)  # Y cannot be completed any more
-    assert walk.plan.word == ("b",)
-    assert walk.usage.backtracks == 1
-    assert walk.usage.wasted == 1
-    assert Backtracked('the output of "a"', ()) in events
-
-
-def test_without_lookahead_an_impossible_task_is_still_told_first() -> None:
-    cfg = CFG.from_string("S -> a S | b")
-    with pytest.raises(NoValidPlan):
-        Walk(cfg, limits=Limits({"b": 0}), lookahead="off")
-
-
-@settings(max_examples=60)
-@given(strategies.limited_grammars(), st.integers(0, 1 << 30), st.sampled_from(["on", "off"]))
-def test_every_answer_sequence_ends_in_a_word_of_the_language(cfg: CFG, seed: int, lookahead: str) -> None:
-    try:
-        walk = Walk(cfg, lookahead=lookahead, budget=Budget(steps=70, backtracks=2_000))
-        word = drive(walk, random.Random(seed)).plan.word
-    except NoValidPlan:
-        assert not [word for word in oracles.language(cfg, 5) if keeps(cfg, word)]
-        return
-    except BudgetExceeded as error:
-        # Without lookahead the tree below a wrong turn may be larger than the budget; with it there is no wrong turn.
-        assert lookahead == "off" or error.kind == "steps"
-        return
-    assert derives(cfg, word)
-    assert keeps(cfg, word)
-    if lookahead == "on":
-        assert walk.usage.backtracks == 0
-
-
-@settings(max_examples=40)
-@given(strategies.automata(), st.integers(0, 1 << 30))
-def test_walks_over_hand_written_automata(pda: PDA, seed: int) -> None:
-    try:
-        walk = drive(Walk(pda, budget=Budget(steps=60)), random.Random(seed))
-    except (NoValidPlan, BudgetExceeded):
-        return
-    assert oracles.runs(pda, walk.plan.word, max_depth=80, max_seen=60_000) is not False
-
-
-# -- budgets ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_question_budget_stops_with_the_partial_plan_and_can_be_raised() -> None:
-    walk = Walk(TOOLS, budget=Budget(questions=1))
-    walk.answer(3)
-    with pytest.raises(BudgetExceeded) as caught:
-        _ = walk.question
-    assert caught.value.kind == "questions"
-    assert caught.value.plan.word == ("translate",)
-    walk.budget = Budget()
-    walk.answer(1)
-    assert walk.word == ("translate", "classify")
-
-
-@pytest.mark.parametrize("lookahead", ["on", "off"])
-def test_a_step_budget_bounds_the_plan_whatever_is_answered(lookahead: str) -> None:
-    cfg = CFG.from_string("S -> S S | a | ε")
-    walk = Walk(cfg, lookahead=lookahead, budget=Budget(steps=30))
-    while walk.question is not None:
-        walk.answer(1)  # always the branch that grows
-    assert walk.done
-    assert walk.left >= 0
-
-
-def test_a_step_budget_that_is_too_small_can_be_raised() -> None:
-    walk = Walk(CFG.from_string("S -> a a a a a | b b b b b"), budget=Budget(steps=4))
-    with pytest.raises(BudgetExceeded) as caught:
-        _ = walk.question
-    assert caught.value.kind == "steps"
-    assert caught.value.needed == 8
-    assert "at least 8 are needed" in str(caught.value)
-    walk.budget = Budget(steps=8)
-    walk.answer(2)
-    assert walk.plan.word == ("b",) * 5
-
-
-def test_a_backtrack_budget_can_be_raised() -> None:
-    cfg = CFG.from_string("%limit 0 x\nS -> A A A | b\nA -> a | x")
-    walk = Walk(cfg, lookahead="off", limits=Limits({"a": 2}), budget=Budget(backtracks=0))
-    with pytest.raises(BudgetExceeded) as caught:
-        walk.answer(1)
-    assert caught.value.kind == "backtracks"
-    assert caught.value.plan.word == ("a", "a")
-    with pytest.raises(BudgetExceeded):
-        _ = walk.question
-    walk.budget = Budget()
-    assert walk.plan.word == ("b",)
-
-
 # -- selections -------------------------------------------------------------------------------------------------------
 
 
@@ -377,71 +181,6 @@ def test_transition_texts_are_options_and_steps() -> None:
     assert [step.text for step in walk.plan.steps] == ["Skip it", "Use go"]
 
 
-# -- snapshots --------------------------------------------------------------------------------------------------------
-
-
-@settings(max_examples=40)
-@given(strategies.grammars(), st.integers(0, 1 << 30), st.sampled_from(["on", "off"]), st.booleans())
-def test_a_snapshot_restores_the_walk_exactly(cfg: CFG, seed: int, lookahead: str, conversation: bool) -> None:
-    rng = random.Random(seed)
-    settings = {"wording": Wording(conversation=conversation), "budget": Budget(steps=120, backtracks=500)}
-    try:
-        walk = Walk(cfg, "task", lookahead=lookahead, **settings)
-        wander(walk, rng, 8)
-        snapshot = walk.snapshot()
-        copy = Walk.restore(json.dumps(snapshot), cfg, **settings)
-        assert copy.word == walk.word
-        assert copy.configuration == walk.configuration
-        seed = rng.randrange(99)
-        for one in (walk, copy):
-            drive(one, random.Random(seed))
-        assert copy.plan == walk.plan
-        mine, theirs = walk.usage, copy.usage
-        assert (mine.questions, mine.forced, mine.backtracks, mine.wasted) == (
-            theirs.questions,
-            theirs.forced,
-            theirs.backtracks,
-            theirs.wasted,
-        )
-    except (NoValidPlan, BudgetExceeded):
-        return
-
-
-def test_a_snapshot_of_another_automaton_is_refused() -> None:
-    walk = Walk(TOOLS)
-    walk.answer(1)
-    snapshot = walk.snapshot()
-    with pytest.raises(SnapshotError, match="another automaton"):
-        Walk.restore(snapshot, TOOLS, limits=Limits({"caption": 0}))
-    with pytest.raises(SnapshotError, match="another automaton"):
-        Walk.restore(snapshot, CFG.from_string("S -> a | b"))
-    with pytest.raises(SnapshotError, match="lookahead"):
-        Walk.restore(snapshot, TOOLS, lookahead="off")
-    relabelled = TOOLS.with_labels({"caption": "Describe"})
-    assert Walk.restore(snapshot, relabelled).word == walk.word  # labels are not rules
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda s: "{",
-        lambda s: {},
-        lambda s: {**s, "format": "formal_llm.walk/99"},
-        lambda s: {**s, "journal": [{"chosen": 77, "excluded": [], "asked": True}]},
-        lambda s: {**s, "journal": [{"chosen": ["x"], "excluded": [], "asked": True}]},
-        lambda s: {**s, "journal": s["journal"][:1] * 40},
-        lambda s: {**s, "journal": 7},
-        lambda s: {**s, "usage": {"nonsense": 1}},
-        lambda s: [1, 2],
-    ],
-)
-def test_a_damaged_snapshot_is_refused(damage: object) -> None:
-    walk = Walk(TOOLS)
-    walk.answer(3)
-    with pytest.raises(SnapshotError):
-        Walk.restore(damage(walk.snapshot()), TOOLS)  # type: ignore[operator]
-
-
 def test_tasks_bring_their_own_goal_and_limits() -> None:
     task = Task("an image", goal="I", limits=Limits({"denoise": 0}))
     walk = Walk(TOOLS, task)
@@ -470,3 +209,85 @@ def test_where_no_plan_exists_the_step_budget_is_not_to_blame() -> None:
     for max_states in (1, 20_000):
         with pytest.raises(NoValidPlan):
             Planner(cfg, "test:first", limits=required, max_states=max_states).plan("x")
+
+
+@settings(max_examples=60)
+@given(strategies.limited_grammars(), st.integers(0, 1 << 30), st.sampled_from(["on", "off"]))
+def test_every_answer_sequence_ends_in_a_word_of_the_language(cfg: CFG, seed: int, lookahead: str) -> None:
+    try:
+        walk = Walk(cfg, lookahead=lookahead, budget=Budget(steps=70, backtracks=2_000))
+        word = drive(walk, random.Random(seed)).plan.word
+    except NoValidPlan:
+        assert not [word for word in oracles.language(cfg, 5) if keeps(cfg, word)]
+        return
+    except BudgetExceeded as error:
+        # Without lookahead the tree below a wrong turn may be larger than the budget; with it there is no wrong turn.
+        assert lookahead == "off" or error.kind == "steps"
+        return
+    assert derives(cfg, word)
+    assert keeps(cfg, word)
+    if lookahead == "on":
+        assert walk.usage.backtracks == 0
+
+
+@settings(max_examples=40)
+@given(strategies.automata(), st.integers(0, 1 << 30))
+def test_walks_over_hand_written_automata(pda: PDA, seed: int) -> None:
+    try:
+        walk = drive(Walk(pda, budget=Budget(steps=60)), random.Random(seed))
+    except (NoValidPlan, BudgetExceeded):
+        assume(False)
+    assert oracles.runs(pda, walk.plan.word, max_depth=80, max_seen=60_000) is not False
+
+
+# -- forks ------------------------------------------------------------------------------------------------------------
+
+
+@strategies.examples(60)
+@given(strategies.limited_grammars(), st.integers(0, 1 << 30), st.sampled_from(["on", "off"]), st.booleans())
+def test_what_is_done_to_a_fork_does_not_touch_the_walk(cfg: CFG, seed: int, lookahead: str, chat: bool) -> None:
+    rng = random.Random(seed)
+
+    def go_on(walk: Walk) -> None:
+        with suppress(NoValidPlan, BudgetExceeded):
+            wander(walk, rng, 6)
+
+    def seen(walk: Walk) -> tuple[object, ...]:
+        data = walk.snapshot()
+        data["usage"].pop("seconds")
+        return data, walk.word, walk.configuration, walk.partial
+
+    try:
+        walk = Walk(cfg, "t", lookahead=lookahead, wording=Wording(conversation=chat), budget=Budget(40, 40, 40))
+    except NoValidPlan:
+        assume(False)
+    go_on(walk)
+    forks = [walk.fork() for _ in range(2)]
+    before = seen(walk)
+    assert [seen(fork) for fork in forks] == [before, before]
+    go_on(forks[0])
+    assert seen(walk) == seen(forks[1]) == before
+    moved = seen(forks[0])
+    go_on(walk)
+    assert seen(forks[0]) == moved
+    assert seen(forks[1]) == before
+    walk.follow(forks[0])
+    assert seen(walk) == moved
+    go_on(walk)
+    assert seen(forks[0]) == moved
+
+
+def test_a_fork_is_silent_and_a_walk_follows_its_own_forks_only() -> None:
+    events: list[object] = []
+    walk = Walk(CHAIN, "t", on_event=events.append)
+    fork = walk.fork()
+    fork.answer(3)
+    assert not events
+    own: list[object] = []
+    heard = walk.fork(on_event=own.append)
+    heard.answer(3)
+    assert own == [Finished(heard.plan)]
+    with pytest.raises(WalkError, match="own forks"):
+        walk.follow(Walk(CHAIN, "t"))
+    walk.follow(fork)
+    assert events == [Finished(fork.plan)]
