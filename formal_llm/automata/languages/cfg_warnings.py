@@ -35,7 +35,7 @@ def empty_reason(cfg: CFG) -> Diagnostic | None:
     lookahead = Lookahead(cfg)
     if lookahead.completable().value != "no":
         return None
-    lines = clash(lookahead.automaton)
+    lines = clash(cfg)
     names = [line.split()[2] for line in lines if len(line.split()) == 3]
     return Diagnostic(
         "empty",

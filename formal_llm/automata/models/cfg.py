@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from formal_llm.automata.models.automaton import Intersectable
 from formal_llm.automata.models.frozen import ByFields, FrozenDict
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.membership import Recognizer
@@ -32,7 +31,7 @@ EMPTY_WORDS = ("ε", "%empty")
 
 
 @dataclass(frozen=True, eq=False)
-class CFG(ByFields, Written, Drawable, Intersectable):
+class CFG(ByFields, Written, Drawable):
     """A context-free grammar with labels and limits.
 
     Args:

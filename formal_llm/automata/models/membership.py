@@ -10,10 +10,11 @@ and as soon as one item is left, and one way out of it, it is a stack again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from formal_llm.automata.models.earley import ANY, ChartStack, Column, Item, Origins, ground, next_column, one_stack
+from formal_llm.automata.models.first_follow import first_sets, follow_sets
 from formal_llm.automata.models.symbols import Production, closure
 
 #: The symbol of the empty stack; no word holds it.
@@ -118,40 +119,10 @@ class Recognizer:
             self.by_head.setdefault(production.head, []).append(production.body)
         #: For each terminal its bit.
         self.bits = {name: 1 << number for number, name in enumerate(terminals)}
-        self.first = self._first(useful)
-        self.follow = self._follow(useful)
+        rules = [(production.head, production.body) for production in useful]
+        self.first = first_sets(rules, self.bits, self.nullable)
+        self.follow = follow_sets(rules, self.bits, self.nullable, self.first)
         self._rows: dict[str, PredictRow] = {}
-
-    def _first(self, productions: Iterable[Production]) -> dict[str, int]:
-        """For each symbol the terminals that can begin what it derives."""
-        bits = dict(self.bits)
-        begins: dict[str, list[str]] = {}
-        for production in productions:
-            for name in production.body:
-                if name in self.bits:
-                    bits[production.head] = bits.get(production.head, 0) | bits[name]
-                else:
-                    begins.setdefault(name, []).append(production.head)
-                if name not in self.nullable:
-                    break
-        return _spread(bits, begins)
-
-    def _follow(self, productions: Iterable[Production]) -> dict[str, int]:
-        """For each nonterminal the terminals that can come after it."""
-        bits: dict[str, int] = {}
-        ends: dict[str, list[str]] = {}
-        for production in productions:
-            after, open_end = 0, True
-            for name in reversed(production.body):
-                if name not in self.bits:
-                    bits[name] = bits.get(name, 0) | after
-                    if open_end:
-                        ends.setdefault(production.head, []).append(name)
-                if name in self.nullable:
-                    after |= self.first.get(name, 0)
-                else:
-                    after, open_end = self.first.get(name, 0), False
-        return _spread(bits, ends)
 
     def row(self, symbol: str) -> PredictRow:
         """The row of a symbol."""
@@ -221,17 +192,3 @@ class Recognizer:
             if left is not None:
                 return at, left
         return -1, None
-
-
-def _spread(bits: dict[str, int], edges: Mapping[str, Iterable[str]]) -> dict[str, int]:
-    """The least sets that hold ``bits`` and grow along the edges."""
-    todo = [name for name in edges if bits.get(name, 0)]
-    while todo:
-        name = todo.pop()
-        own = bits[name]
-        for target in edges.get(name, ()):
-            old = bits.get(target, 0)
-            if own & ~old:
-                bits[target] = old | own
-                todo.append(target)
-    return bits

@@ -305,7 +305,7 @@ class _Reader:
         """An error where nothing is accepted, a warning where some runs are lost."""
         lookahead = Lookahead(pda)
         if lookahead.completable().value == "no":
-            reason = why_empty(lookahead.automaton).reason if pda.limits else "what is popped never lies there"
+            reason = why_empty(pda).reason if pda.limits else "what is popped never lies there"
             self.source.fail(f"no run accepts: {reason}", self.accepting[0].place,
                              suggestion="follow the transitions from the initial state to a final one")  # fmt: skip
         for state in dead_ends(pda.transitions, pda.start_state, pda.accepting_states):

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from formal_llm.automata import PDA, LimitedAutomaton, Lookahead, Transition, Word
-from formal_llm.automata.models.limited import split
+from formal_llm.automata import PDA, Lookahead, Transition, Word
 from formal_llm.automata.models.product import product
 from formal_llm.errors import Undecided
 
 
-def fill_decisions(steps: Sequence[tuple[str, ...]], automaton: PDA | LimitedAutomaton) -> Word:
+def fill_decisions(steps: Sequence[tuple[str, ...]], pda: PDA) -> Word:
     """A shortest word of an automaton that has these steps, and between them decisions.
 
     Where there is none, a word that has decisions filled in as far as some word begins with the steps; the other steps
@@ -23,9 +22,9 @@ def fill_decisions(steps: Sequence[tuple[str, ...]], automaton: PDA | LimitedAut
 
     Args:
         steps: for each step the terminals that it may be.
-        automaton: a pushdown automaton whose transitions say which of them are decisions, under limits or not.
+        pda: the automaton; its transitions say which of them are decisions.
     """
-    found = _shortest(automaton, steps, ends=True)
+    found = _shortest(pda, steps, ends=True)
     if found is not None:
         return found
     low, high = 0, len(steps) + 1
@@ -33,7 +32,7 @@ def fill_decisions(steps: Sequence[tuple[str, ...]], automaton: PDA | LimitedAut
     # Each beginning of the steps that can be gone on with has only beginnings with which that is so: halving.
     while high - low > 1:
         middle = (low + high) // 2
-        word = _shortest(automaton, steps[:middle], ends=False)
+        word = _shortest(pda, steps[:middle], ends=False)
         if word is None:
             high = middle
         else:
@@ -41,13 +40,11 @@ def fill_decisions(steps: Sequence[tuple[str, ...]], automaton: PDA | LimitedAut
     return (*begun, *(names[0] for names in steps[low:]))
 
 
-def _shortest(automaton: PDA | LimitedAutomaton, steps: Sequence[tuple[str, ...]], *, ends: bool) -> Word | None:
+def _shortest(pda: PDA, steps: Sequence[tuple[str, ...]], *, ends: bool) -> Word | None:
     """A shortest word that has the steps; it may go on after them unless it ``ends`` there. None for no such word."""
-    pda, limits = split(automaton)
     both = product(pda, _chain(steps, _decisions(pda), () if ends else pda.terminals))
-    lookahead = Lookahead(LimitedAutomaton(both, limits, tuple(automaton.terminals)) if limits else both)
     try:
-        return lookahead.shortest_word()
+        return Lookahead(both).shortest_word()
     except Undecided:
         return None
 

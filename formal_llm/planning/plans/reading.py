@@ -21,8 +21,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from formal_llm.automata import CFG, PDA, Source, Transition, Word
-from formal_llm.automata.lookahead.lookahead import as_automaton
-from formal_llm.automata.models.limited import split
+from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.errors import FormalLLMError, NotationError, unknown
 from formal_llm.planning.plans.filling import fill_decisions
 from formal_llm.planning.plans.lines import STOPS, Line, folded, own_terminals, read_back, tells
@@ -79,17 +78,17 @@ class _Reader:
         self._automaton = automaton = as_automaton(source_of(source, "read_plan_text"))
         self._order = order
         self._names: dict[str, list[str]] = {}
-        self._terminals = automaton.terminals
         self._labels: dict[str, None] = {}
-        inner, _ = split(automaton)
+        vocabulary = Vocabulary(automaton)
+        self._terminals = dict.fromkeys(vocabulary.terminals)
+        cfg = vocabulary.grammar
         #: A grammar whose productions have texts.
-        self._telling = (
-            inner.cfg if isinstance(inner, PDA) and inner.cfg and any(p.text for p in inner.cfg.productions) else None
-        )
-        told = [t for t in inner.transitions if t.text and t.production is None] if isinstance(inner, PDA) else []
+        self._telling = cfg if cfg is not None and any(p.text for p in cfg.productions) else None
+        transitions = automaton.transitions if isinstance(automaton, PDA) else ()
+        told = [transition for transition in transitions if transition.text and transition.production is None]
         #: Whether the automaton decides: then where several steps read the same, the decisions tell which one it is.
         self._decides = any(transition.decision for transition in told)
-        label = Vocabulary(automaton).label
+        label = vocabulary.label
         for name in self._terminals:
             self._learn(name, [name, name.replace("_", " "), label(name)])
             self._labels.update(dict.fromkeys((name, label(name))))
@@ -135,6 +134,7 @@ class _Reader:
             steps.reverse()
         places = [step.names for step in steps if step.names]
         if self._decides and len(lines) == len(steps):
+            assert isinstance(self._automaton, PDA)  # it has transitions that decide
             return fill_decisions(places, self._automaton)
         return tuple(names[0] for names in places)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol, runtime_checkable
 
 from formal_llm.automata import CFG, PDA, Source, Symbol
-from formal_llm.automata.models.limited import split
+from formal_llm.automata.lookahead.limited import LimitedAutomaton
 from formal_llm.errors import AutomatonError
 
 
@@ -65,11 +65,11 @@ class Vocabulary:
     __slots__ = ("_own", "grammar", "symbols", "terminals")
 
     def __init__(self, automaton: Source) -> None:
-        inner, _ = split(automaton)
+        inner = automaton.source if isinstance(automaton, LimitedAutomaton) else automaton
         pda = inner if isinstance(inner, PDA) else None
         self.grammar: CFG | None = pda.cfg if pda is not None else None
         self.symbols: Mapping[str, Symbol] = pda.symbols if pda is not None else {}
-        self.terminals: Iterable[str] = automaton.terminals if isinstance(automaton, Alphabetical) else ()
+        self.terminals: Iterable[str] = inner.terminals if isinstance(inner, Alphabetical) else ()
         self._own: Labelling | None = inner if isinstance(inner, Labelling) else None
 
     @property

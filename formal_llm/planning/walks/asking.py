@@ -29,7 +29,7 @@ class Asker:
         self.wording = wording
         self._task = task
         self.walk = walk
-        self._vocabulary = Vocabulary(table.automaton)
+        self._vocabulary = Vocabulary(table.lookahead.source)
 
     def tree(self, moves: Sequence[Move]) -> Node:
         """The tree of a plan."""

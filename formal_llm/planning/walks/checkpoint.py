@@ -13,7 +13,7 @@ from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.usage import Usage
 from formal_llm.planning.plans.vocabulary import fingerprint_of
 from formal_llm.planning.walks.budget import Budget
-from formal_llm.planning.walks.journal import Branch, JournalEntry
+from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry
 from formal_llm.planning.walks.trail import Stage, Trail
 
 _FORMAT = "formal_llm.walk/1"
@@ -30,8 +30,8 @@ class JournalRow:
         probability: of what was chosen, where the answer told; left out of the JSON data where it did not.
     """
 
-    chosen: Branch | None
-    excluded: tuple[Branch, ...]
+    chosen: ChoiceKey | None
+    excluded: tuple[ChoiceKey, ...]
     asked: bool
     probability: float | None = None
 
@@ -172,9 +172,9 @@ def _rows(rows: Iterable[dict[str, Any]]) -> Iterable[JournalRow]:
         yield JournalRow(chosen, tuple(map(_branch, row["excluded"])), bool(row["asked"]), probability)
 
 
-def _plain(branch: Branch | None) -> int | list[str] | None:
+def _plain(branch: ChoiceKey | None) -> int | list[str] | None:
     return sorted(branch) if isinstance(branch, frozenset) else branch
 
 
-def _branch(plain: int | list[str]) -> Branch:
+def _branch(plain: int | list[str]) -> ChoiceKey:
     return frozenset(plain) if isinstance(plain, list) else plain

@@ -15,8 +15,8 @@ from formal_llm.llms.question import Answer, Question
 from formal_llm.planning.walks.choices import Choice, ChoiceTable, Fork
 
 #: What is ruled out at a choice: the index of an option, or of a selection a set of its members.
-Branch = int | frozenset[str]
-_NOTHING: frozenset[Branch] = frozenset()
+ChoiceKey = int | frozenset[str]
+_NOTHING: frozenset[ChoiceKey] = frozenset()
 
 
 class JournalEntry:
@@ -48,7 +48,7 @@ class JournalEntry:
         self.question: Question | None = None
 
     @property
-    def key(self) -> Branch:
+    def key(self) -> ChoiceKey:
         """What ruling out the choice that was made here rules out."""
         if self.chosen is None:
             raise ValueError("nothing has been chosen here yet")
@@ -73,7 +73,7 @@ class JournalEntry:
         """The same entry for another walk, which may choose something else here."""
         return copy(self)
 
-    def find(self, key: Branch, table: ChoiceTable, left: float) -> Choice | None:
+    def find(self, key: ChoiceKey, table: ChoiceTable, left: float) -> Choice | None:
         """The choice that ``key`` stands for (see :attr:`key`), members noted; None where there is none.
 
         Args:

@@ -8,19 +8,20 @@ questions, and knows of a budget only its steps and backtracks.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from enum import Enum
 
 from formal_llm.automata import Word
 from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.lookahead.flow import INFINITE
 from formal_llm.automata.models.automaton import Move
-from formal_llm.errors import BudgetExceeded, NoValidPlan, WalkError
+from formal_llm.errors import BudgetExceeded, NoValidPlan, Undecided, WalkError
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.walks.asking import Asker
 from formal_llm.planning.walks.budget import Budget, Meter
 from formal_llm.planning.walks.choices import Choice, ChoiceTable, Fork
 from formal_llm.planning.walks.events import Backtracked, EventCallback, Forced
-from formal_llm.planning.walks.journal import Branch, JournalEntry
+from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry
 
 
 class Stage(Enum):
@@ -61,7 +62,7 @@ class Trail:
         self.moves: list[Move] = []
         self.configuration: Hashable = table.automaton.start()
         self.state: JournalEntry | Stage = Stage.ON_THE_WAY
-        if table.lookahead.steps(self.configuration) == INFINITE:
+        if not table.lookahead.completable(self.configuration).possible:
             raise self._no_plan()
 
     def copy(self, on_event: EventCallback | None) -> Trail:
@@ -153,8 +154,10 @@ class Trail:
         if not self.journal:
             if self.meter.capped and budget.steps is not None:
                 self.meter.capped, self.state = False, Stage.ON_THE_WAY
-                least = self.table.lookahead.cheapest(self.configuration, by_length=False)
-                needed = int(len(self.moves) + least) if 0 <= least < INFINITE else None
+                needed = None
+                with suppress(Undecided):
+                    least = self.table.lookahead.fewest_moves(self.configuration)
+                    needed = None if least is None else len(self.moves) + least
                 raise BudgetExceeded("steps", budget.steps, partial(), needed)
             raise self._no_plan()
         if budget.backtracks is not None and self.meter.backtracks >= budget.backtracks:
@@ -163,7 +166,7 @@ class Trail:
         entry = self.journal.pop()
         self._return(entry, entry.excluded | {entry.key}, budget)
 
-    def _return(self, entry: JournalEntry, excluded: frozenset[Branch], budget: Budget) -> None:
+    def _return(self, entry: JournalEntry, excluded: frozenset[ChoiceKey], budget: Budget) -> None:
         """Stand again at a choice, less the branches that are ruled out there."""
         self.meter.go_on()
         self.configuration = entry.configuration
@@ -214,7 +217,7 @@ class Trail:
     def _no_plan(self) -> NoValidPlan:
         if self.journal or self.meter.questions or self.meter.backtracks or self.state is Stage.DEAD:
             return NoValidPlan("every branch was tried or ruled out")
-        why = why_empty(self.table.automaton, max_states=self.table.lookahead.max_states)
+        why = why_empty(self.table.lookahead.source, max_states=self.table.lookahead.max_states)
         return NoValidPlan(
             why.reason, symbols=why.symbols, limits=why.limits, constraints=why.constraints, remedy=why.remedy
         )

@@ -122,7 +122,7 @@ class Wording:
         A prefix grammar is written from its last step to its first; an automaton that comes from no grammar from the
         first to the last.
         """
-        rules = source.automaton if isinstance(source, ChoiceTable) else source
+        rules = source.lookahead.source if isinstance(source, ChoiceTable) else source
         of_grammar = isinstance(rules, CFG) or Vocabulary(rules).grammar is not None
         return cls() if of_grammar else cls(order="forward")
 

@@ -7,7 +7,9 @@ import pytest
 from formal_llm import CFG, Budget, BudgetExceeded, Limits, Planner, Task
 from formal_llm.planning.walks.events import Answered, Asked, Backtracked, Event, Failed, Finished, Forced, Started
 
-CFG_OF_TEA = CFG.from_string("Tea -> boil Rest\nRest -> green cup | black cup | Deep\nDeep -> hot Leaf\nLeaf -> mint | sage")
+CFG_OF_TEA = CFG.from_string(
+    "Tea -> boil Rest\nRest -> green cup | black cup | Deep\nDeep -> hot Leaf\nLeaf -> mint | sage"
+)
 
 
 def test_a_plan_from_its_start_to_its_end() -> None:
