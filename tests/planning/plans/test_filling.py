@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from formal_llm import Flowchart, Limits, Lookahead, Planner, RandomLLM
+from formal_llm import Flowchart, Limits, Planner, RandomLLM
 from formal_llm.planning.plans.filling import fill_decisions
 
 CHART = Flowchart.from_mermaid(
@@ -35,7 +35,7 @@ def test_the_steps_of_a_plan_give_a_word_with_these_steps(seed: int) -> None:
 
 
 def test_limits_are_kept() -> None:
-    limited = Lookahead(CHART, Limits({"new=no": 0})).automaton
+    limited = CHART.with_limits(Limits({"new=no": 0}))
     steps = [("a",), ("greet",), ("bye",)]
     assert fill_decisions(steps, limited) == ("a", "new=yes", "greet", "more=no", "bye")
 

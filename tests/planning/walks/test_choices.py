@@ -21,7 +21,7 @@ from formal_llm import (
     Task,
     Undecided,
 )  # fmt: skip
-from formal_llm.automata.lookahead.plain_search import Exploration
+from formal_llm.automata.lookahead.plain_search import PlainSearch
 from formal_llm.planning import ChoiceTable
 from tests import strategies
 
@@ -63,7 +63,7 @@ def test_choices_are_exactly_those_that_can_be_finished(cfg: CFG, seed: int) -> 
     rng = random.Random(seed)
     looking = ChoiceTable(Lookahead(cfg))
     blind = ChoiceTable(Lookahead(cfg), look=False)
-    plain = Exploration(looking.automaton, 3_000)
+    plain = PlainSearch(looking.automaton, 3_000)
     now = looking.automaton.start()
     for _ in range(8):
         offered, allowed = looking.at(now, 1_000), blind.at(now, 1_000)
@@ -95,7 +95,7 @@ def test_choices_are_exactly_those_that_can_be_finished(cfg: CFG, seed: int) -> 
 @given(strategies.grammars(), st.integers(1, 14))
 def test_near_the_end_of_the_step_budget_only_what_fits_is_offered(cfg: CFG, steps: int) -> None:
     table = ChoiceTable(Lookahead(cfg))
-    plain = Exploration(table.automaton, 3_000)
+    plain = PlainSearch(table.automaton, 3_000)
     start = table.automaton.start()
     for choice in table.at(start, steps).choices:
         least = plain.steps(table.after(start, choice))
