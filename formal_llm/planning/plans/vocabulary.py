@@ -62,15 +62,21 @@ class Vocabulary:
         terminals: the alphabet; empty where the automaton does not tell it.
     """
 
-    __slots__ = ("_own", "grammar", "symbols", "terminals")
+    __slots__ = ("_labels", "grammar", "symbols", "terminals")
 
     def __init__(self, automaton: Source) -> None:
         inner = automaton.source if isinstance(automaton, LimitedAutomaton) else automaton
-        pda = inner if isinstance(inner, PDA) else None
-        self.grammar: CFG | None = pda.cfg if pda is not None else None
-        self.symbols: Mapping[str, Symbol] = pda.symbols if pda is not None else {}
-        self.terminals: Iterable[str] = inner.terminals if isinstance(inner, Alphabetical) else ()
-        self._own: Labelling | None = inner if isinstance(inner, Labelling) else None
+        self.grammar: CFG | None = None
+        self.symbols: Mapping[str, Symbol] = {}
+        self.terminals: Iterable[str] = ()
+        self._labels: Labelling | None = None
+        if isinstance(inner, PDA):
+            self.grammar, self.symbols, self.terminals, self._labels = inner.cfg, inner.symbols, inner.terminals, inner
+            return
+        if isinstance(inner, Alphabetical):
+            self.terminals = inner.terminals
+        if isinstance(inner, Labelling):
+            self._labels = inner
 
     @property
     def start(self) -> str | None:
@@ -79,7 +85,7 @@ class Vocabulary:
 
     def label(self, name: str) -> str:
         """The text a person reads for a symbol."""
-        return self._own.label(name) if self._own is not None else name.replace("_", " ")
+        return self._labels.label(name) if self._labels is not None else name.replace("_", " ")
 
     def description(self, name: str) -> str:
         """What is said of a terminal beyond its label."""

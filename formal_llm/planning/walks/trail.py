@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from enum import Enum
+from typing import Final
 
 from formal_llm.automata import Word
 from formal_llm.automata.languages.why_empty import why_empty
@@ -30,6 +31,12 @@ class Stage(Enum):
     ON_THE_WAY = "on the way"
     DEAD = "dead"
     DONE = "done"
+
+
+#: Looking a member up in its class takes several times as long as all else that is done with it.
+_ON_THE_WAY: Final = Stage.ON_THE_WAY
+_DEAD: Final = Stage.DEAD
+_DONE: Final = Stage.DONE
 
 
 class Trail:
@@ -61,7 +68,7 @@ class Trail:
         self.journal: list[JournalEntry] = []
         self.moves: list[Move] = []
         self.configuration: Hashable = table.automaton.start()
-        self.state: JournalEntry | Stage = Stage.ON_THE_WAY
+        self.state: JournalEntry | Stage = _ON_THE_WAY
         if not table.lookahead.completable(self.configuration).possible:
             raise self._no_plan()
 
@@ -96,9 +103,9 @@ class Trail:
         if choice.moves:
             self.configuration = self.table.after(self.configuration, choice)
             self.moves += choice.moves
-            self.state = Stage.ON_THE_WAY
+            self.state = _ON_THE_WAY
         else:
-            self.state = Stage.DONE
+            self.state = _DONE
             self.meter.stop()
 
     def settle(self, budget: Budget, partial: Callable[[], Plan]) -> None:
@@ -113,8 +120,8 @@ class Trail:
             NoValidPlan: every branch was tried or ruled out.
         """
         table = self.table
-        while (state := self.state) is Stage.ON_THE_WAY or state is Stage.DEAD:
-            if state is Stage.DEAD:
+        while (state := self.state) is _ON_THE_WAY or state is _DEAD:
+            if state is _DEAD:
                 self._go_back(budget, partial)
                 continue
             left = self.left(budget)
@@ -122,13 +129,13 @@ class Trail:
             count = len(fork.choices)
             if left < 0 or (not table.look and table.lookahead.least_steps(self.configuration) > left):
                 self.meter.capped = True
-                self.state = Stage.DEAD
+                self.state = _DEAD
             elif count > 1:
                 self.state = JournalEntry(self.configuration, fork, len(self.moves))
             elif count == 1:
                 self._force(fork, left)
             else:
-                self.state = Stage.DEAD
+                self.state = _DEAD
                 if left < INFINITE and table.at(self.configuration, INFINITE).choices:
                     self.meter.capped = True
 
@@ -138,7 +145,7 @@ class Trail:
         if fork.several:
             only = self.table.subset(self.configuration, frozenset(choice.reads), left)
             if only is None:
-                self.state = Stage.DEAD
+                self.state = _DEAD
                 return
             choice = only
         if fork.total > 1:
@@ -153,7 +160,7 @@ class Trail:
         """Leave a dead end: restore the last choice, remove the branch, stand there again if two or more are left."""
         if not self.journal:
             if self.meter.capped and budget.steps is not None:
-                self.meter.capped, self.state = False, Stage.ON_THE_WAY
+                self.meter.capped, self.state = False, _ON_THE_WAY
                 needed = None
                 with suppress(Undecided):
                     least = self.table.lookahead.fewest_moves(self.configuration)
@@ -177,13 +184,13 @@ class Trail:
         fresh.excluded = excluded
         offered = fresh.offered
         if entry.fork.several:
-            self.state = fresh if fresh.has_subset(self.table, self.left(budget)) else Stage.DEAD
+            self.state = fresh if fresh.has_subset(self.table, self.left(budget)) else _DEAD
         elif len(offered) > 1:
             self.state = fresh
         elif offered:
             self.take(fresh, offered[0])
         else:
-            self.state = Stage.DEAD
+            self.state = _DEAD
 
     def back(self, budget: Budget) -> None:
         """Return to the last choice that was asked, with all its branches.
@@ -212,10 +219,10 @@ class Trail:
                 raise WalkError(f"the word has {len(reads)} terminals; there is no position {position}")
             keep = sum(entry.moves <= reads[position] for entry in self.journal)
         del self.journal[keep:]
-        self.state = Stage.DEAD
+        self.state = _DEAD
 
     def _no_plan(self) -> NoValidPlan:
-        if self.journal or self.meter.questions or self.meter.backtracks or self.state is Stage.DEAD:
+        if self.journal or self.meter.questions or self.meter.backtracks or self.state is _DEAD:
             return NoValidPlan("every branch was tried or ruled out")
         why = why_empty(self.table.lookahead.source, max_states=self.table.lookahead.max_states)
         return NoValidPlan(
