@@ -1,6 +1,7 @@
 import itertools
 
 import pytest
+from formal_llm.automata.models.limited import limited
 from hypothesis import given
 
 from formal_llm import CFG, PDA, Limits
@@ -14,7 +15,6 @@ from formal_llm.automata.languages.lengths import (
     words,
 )
 from formal_llm.automata.models import tabulation
-from formal_llm.automata.models.limited import limited
 from tests.oracles import all_words, language, rules
 from tests.strategies import automata, examples, grammars
 
