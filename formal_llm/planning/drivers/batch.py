@@ -148,7 +148,7 @@ class TaskRun:
         self.outcome = Outcome(self._index, self._task, plan, error, usage)
 
 
-class Batch:
+class BatchRun:
     """The runs of many tasks, begun one by one as places become free, and their outcomes.
 
     Args:
@@ -202,7 +202,7 @@ class Batch:
         return sorted(self._outcomes, key=lambda outcome: outcome.index)
 
 
-def run(batch: Batch, concurrency: int | None = None) -> list[Outcome]:
+def run(batch: BatchRun, concurrency: int | None = None) -> list[Outcome]:
     """Take all tasks of a batch to their end; see :meth:`Planner.plan_all`."""
     llm = batch.llm
     if isinstance(llm, AsyncLLM):
@@ -226,7 +226,7 @@ def run(batch: Batch, concurrency: int | None = None) -> list[Outcome]:
     return batch.in_order()
 
 
-async def arun(batch: Batch, concurrency: int | None = None) -> list[Outcome]:
+async def arun(batch: BatchRun, concurrency: int | None = None) -> list[Outcome]:
     """As :func:`run`, on the running event loop; see :meth:`Planner.aplan_all`."""
     import asyncio
 
@@ -272,7 +272,7 @@ def _chosen(llm: LLM, question: Question) -> Answer | Exception:
         return error
 
 
-def _threads(batch: Batch, llm: LLM, many: int) -> None:
+def _threads(batch: BatchRun, llm: LLM, many: int) -> None:
     """Ask from ``many`` threads; the walks themselves advance in this one, since they share what they learn."""
     pool = ThreadPoolExecutor(many, thread_name_prefix="formal-llm")
     runs = iter(batch)
@@ -299,7 +299,7 @@ def _threads(batch: Batch, llm: LLM, many: int) -> None:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _together(batch: Batch, llm: BatchLLM, many: int) -> None:
+def _together(batch: BatchRun, llm: BatchLLM, many: int) -> None:
     """Ask the questions of up to ``many`` walks together, round after round."""
     runs = iter(batch)
     under_way: list[TaskRun] = []

@@ -11,7 +11,7 @@ from formal_llm.automata import PDA, Limits, Source
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.llm import LLM, Asking, attempts, resolve
 from formal_llm.llms.question import Prices, Question, TokenUsage
-from formal_llm.planning.drivers.batch import Batch, Outcome, arun, run
+from formal_llm.planning.drivers.batch import BatchRun, Outcome, arun, run
 from formal_llm.planning.drivers.driving import Steps, adrive, drive
 from formal_llm.planning.drivers.search import best_first, greedy, sample
 from formal_llm.planning.drivers.solving import Runner, Solution, Solving, asolve, solve
@@ -334,7 +334,7 @@ class Planner:
             ValueError: a concurrency below 1; a budget of steps or backtracks, which only single plans have.
             RuntimeError: called from a coroutine; there :meth:`aplan_all` is awaited.
         """
-        return run(Batch(self, tasks, budget=budget, skip=skip, on_outcome=on_outcome), concurrency)
+        return run(BatchRun(self, tasks, budget=budget, skip=skip, on_outcome=on_outcome), concurrency)
 
     async def aplan_all(
         self,
@@ -346,4 +346,4 @@ class Planner:
         on_outcome: Callable[[Outcome], None] | None = None,
     ) -> list[Outcome]:
         """As :meth:`plan_all`, on the running event loop."""
-        return await arun(Batch(self, tasks, budget=budget, skip=skip, on_outcome=on_outcome), concurrency)
+        return await arun(BatchRun(self, tasks, budget=budget, skip=skip, on_outcome=on_outcome), concurrency)

@@ -61,7 +61,7 @@ def read_plan_text(text: str, source: Source, *, order: Order = "forward") -> Wo
         NotationError: a name that is no terminal or label (with the nearest one), a step that refers to a step that is
             not before it or whose result is not used; with its line. JSON that is no plan.
     """
-    return _Reader(source, order).read(text)
+    return _PlanReader(source, order).read(text)
 
 
 def names_of(text: str, source: Source) -> Names:
@@ -70,10 +70,10 @@ def names_of(text: str, source: Source) -> Names:
     Raises:
         NotationError: a label that several terminals share, where no decisions tell which one is meant.
     """
-    return _Reader(source, "forward").names(text)
+    return _PlanReader(source, "forward").names(text)
 
 
-class _Reader:
+class _PlanReader:
     def __init__(self, source: Source, order: Order) -> None:
         self._automaton = automaton = as_automaton(source_of(source, "read_plan_text"))
         self._order = order
