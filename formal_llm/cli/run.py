@@ -62,6 +62,7 @@ def run(
         err().print(f"planned around: {failure}", style="yellow", markup=False)
     result = solution.result
     output = result.value
+    assert output is not None  # the plan was carried out
     written = to / f"output{output.kind.ending}"
     written.write_bytes(output.dump())
     result.save(to / "report.html")

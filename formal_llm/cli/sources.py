@@ -16,7 +16,7 @@ from formal_llm.automata.notation.files import ENDINGS, read_rules
 from formal_llm.automata.notation.formula import constraint
 from formal_llm.errors import FormalLLMError, ResourceNotFound
 from formal_llm.planning import Task, TaskPack, Wording
-from formal_llm.planning.plans.plan import Order
+from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.walks.wording import read_toml
 
 
