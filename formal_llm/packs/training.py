@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from formal_llm.rltf.metrics_log import View
     from formal_llm.rltf.policy import Policy
     from formal_llm.rltf.trainer import Trainer
-    from formal_llm.rltf.warm_start import References
+    from formal_llm.rltf.warm_start import ReferenceLimits
 
 #: The file of rewards in the folder of a run.
 REWARDS = "rewards.sqlite"
@@ -67,7 +67,7 @@ class Ingredients:
     held_out: tuple[Task, ...]
     reward: Reward
     metrics: Mapping[str, Reward] = field(default_factory=dict)
-    references: References | None = None
+    references: ReferenceLimits | None = None
     notes: tuple[str, ...] = ()
 
     @classmethod

@@ -15,7 +15,7 @@ from formal_llm.rltf.settings import Settings
 
 if TYPE_CHECKING:
     from formal_llm.packs.openagi.scores.judging import PlanJudge
-    from formal_llm.rltf.warm_start import References
+    from formal_llm.rltf.warm_start import ReferenceLimits
 
 #: The pack of which it is known which tools a task calls for, and how what its plans put out is scored.
 WITH_REFERENCES = "openagi"
@@ -86,7 +86,7 @@ def exact_metric() -> Mapping[str, Reward]:
     return {"exact": openagi_exact_reward()}
 
 
-def exact_tools(pack: TaskPack) -> References:
+def exact_tools(pack: TaskPack) -> ReferenceLimits:
     """For each task of the OpenAGI pack the limits of plans with just the tools that its sentence calls for.
 
     Each of these tools once, no other tool; inputs as the task allows.

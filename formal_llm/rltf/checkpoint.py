@@ -13,10 +13,13 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from formal_llm.errors import TrainingError
 from formal_llm.rltf.policy import Policy
+
+if TYPE_CHECKING:
+    import torch
 
 _FORMAT = "formal_llm.rltf.checkpoint/1"
 _FOLDER = "checkpoints"
@@ -26,7 +29,7 @@ BEST, FINAL = "best", "final"
 
 
 @dataclass(frozen=True)
-class State:
+class RunState:
     """What is saved besides adapters and optimizer.
 
     Attributes:
@@ -35,7 +38,7 @@ class State:
     """
 
     step: int
-    data: Mapping[str, Any]
+    data: Mapping[str, object]
 
 
 class Checkpoints:
@@ -47,12 +50,12 @@ class Checkpoints:
         fingerprint: what the run depends on, as JSON data: a checkpoint of another one is refused.
     """
 
-    def __init__(self, folder: str | Path, *, keep: int = 2, fingerprint: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, folder: str | Path, *, keep: int = 2, fingerprint: Mapping[str, object] | None = None) -> None:
         self.folder = Path(folder) / _FOLDER
         self.keep = keep
         self.fingerprint = json.loads(json.dumps(dict(fingerprint or {})))
 
-    def save(self, policy: Policy, optimizer: Any, state: State) -> Path:
+    def save(self, policy: Policy, optimizer: torch.optim.Optimizer, state: RunState) -> Path:
         """Save a checkpoint, and remove those that are too old.
 
         Raises:
@@ -92,7 +95,7 @@ class Checkpoints:
                 found.append(int(number))
         return sorted(found)
 
-    def load(self, policy: Policy, optimizer: Any, step: int | None = None) -> State | None:
+    def load(self, policy: Policy, optimizer: torch.optim.Optimizer, step: int | None = None) -> RunState | None:
         """Put a checkpoint into policy and optimizer; the last one where no step is given.
 
         Returns:
@@ -135,7 +138,7 @@ class Checkpoints:
         except (ValueError, KeyError) as error:
             raise TrainingError(f"the optimizer of {place} does not fit: {error}") from error
         data.pop("fingerprint")
-        return State(step_found, data)
+        return RunState(step_found, data)
 
     def mark(self, policy: Policy, name: str) -> Path:
         """Save the adapters alone under a name (``best``, ``final``) in the folder of the run."""

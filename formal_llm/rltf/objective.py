@@ -14,13 +14,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from formal_llm.errors import TrainingError
 from formal_llm.llms.question import Question
 from formal_llm.rltf.episode import Episode
 from formal_llm.rltf.policy import Policy
+
+if TYPE_CHECKING:
+    import torch
 
 #: A coefficient up to this is what rounding leaves of plans that outweigh each other; such a question has no gradient.
 _NOTHING = 1e-12
@@ -44,23 +47,8 @@ class _Asked:
 
 
 @dataclass(frozen=True)
-class Terms:
-    """What is added to the objective, and how large a part is computed at once.
-
-    Attributes:
-        entropy: times the mean entropy of the choices, in nats: above 0 it keeps the policy from settling too soon.
-        kl: times the mean distance KL(policy || base model) of the choices, in nats; it is subtracted.
-        questions_per_pass: how many distinct questions a backward pass has: the bound on memory.
-    """
-
-    entropy: float = 0.0
-    kl: float = 0.0
-    questions_per_pass: int = 256
-
-
-@dataclass
-class Measured:
-    """What was seen on the way.
+class ObjectiveFigures:
+    """What is seen of an objective while its gradient is computed; figures of several parts can be added.
 
     Attributes:
         loss: minus the objective; a surrogate, whose gradient counts and not its value.
@@ -75,6 +63,15 @@ class Measured:
     kl: float = 0.0
     questions: int = 0
     gradients: int = 0
+
+    def __add__(self, other: ObjectiveFigures) -> ObjectiveFigures:
+        return ObjectiveFigures(
+            self.loss + other.loss,
+            self.entropy + other.entropy,
+            self.kl + other.kl,
+            self.questions + other.questions,
+            self.gradients + other.gradients,
+        )
 
 
 @dataclass(eq=False)
@@ -126,31 +123,36 @@ class Objective:
             self._seen.append(question)  # as long as it is there, no other one has its identity
         return asked
 
-    def backward(self, terms: Terms) -> Measured:
+    def backward(self, *, entropy: float = 0.0, kl: float = 0.0, questions_per_pass: int = 256) -> ObjectiveFigures:
         """Add the gradient of the loss to those of the policy's parameters.
+
+        Args:
+            entropy: times the mean entropy of the choices, in nats, is added to the objective: above 0 it keeps the
+                policy from settling too soon.
+            kl: times the mean distance KL(policy || base model) of the choices, in nats, is subtracted.
+            questions_per_pass: how many distinct questions a backward pass has: the bound on memory.
 
         Raises:
             TrainingError: a probability or the loss is not finite; names a task and a plan.
         """
         import torch
 
-        measured = Measured()
-        quiet = not (terms.entropy or terms.kl)
+        figures = ObjectiveFigures()
+        quiet = not (entropy or kl)
         asked = list(self._asked.values())
         moving = [one for one in asked if not quiet or max(map(abs, one.coefficients)) > _NOTHING]
-        for part in _parts(moving, terms.questions_per_pass):
-            loss = self._loss(part, terms, measured)
+        for part in _parts(moving, questions_per_pass):
+            loss, seen = self._loss(part, entropy, kl)
             loss.backward()
-            measured.loss += float(loss.detach())
-            measured.gradients += len(part)
+            figures += replace(seen, loss=float(loss.detach()), gradients=len(part))
         still = [one for one in asked if quiet and max(map(abs, one.coefficients)) <= _NOTHING]
         with torch.no_grad():  # they have no gradient; only their entropy is told
-            for part in _parts(still, terms.questions_per_pass):
-                self._loss(part, terms, measured)
-        return measured
+            for part in _parts(still, questions_per_pass):
+                figures += self._loss(part, entropy, kl)[1]
+        return figures
 
-    def _loss(self, part: Sequence[_Asked], terms: Terms, measured: Measured) -> Any:
-        """The loss of some questions."""
+    def _loss(self, part: Sequence[_Asked], entropy: float, kl: float) -> tuple[torch.Tensor, ObjectiveFigures]:
+        """The loss of some questions, and what is seen besides."""
         import torch
 
         questions = [asked.question for asked in part]
@@ -169,19 +171,18 @@ class Objective:
         logs = logs.masked_fill(~legal, 0.0)
         visits = torch.tensor([asked.visits for asked in part], device=logs.device)
         chances = logs.exp().masked_fill(~legal, 0.0)
-        entropy = (visits * -(chances * logs).sum(dim=1)).sum()
-        objective = (wanted.to(logs.device) * logs).sum() + terms.entropy * entropy
-        if terms.kl:
+        spread = (visits * -(chances * logs).sum(dim=1)).sum()
+        objective = (wanted.to(logs.device) * logs).sum() + entropy * spread
+        far = 0.0
+        if kl:
             base = self.policy.reference(questions).to(logs.device).masked_fill(~legal, 0.0)
             distance = (visits * (chances * (logs - base)).sum(dim=1)).sum()
-            objective = objective - terms.kl * distance
-            measured.kl += float(distance.detach())
+            objective = objective - kl * distance
+            far = float(distance.detach())
         loss = -objective
         if not bool(torch.isfinite(loss.detach())):
             raise _failed("the loss", float(loss.detach()), part[0].episode)
-        measured.entropy += float(entropy.detach())
-        measured.questions += len(part)
-        return loss
+        return loss, ObjectiveFigures(entropy=float(spread.detach()), kl=far, questions=len(part))
 
 
 def _parts(asked: Sequence[_Asked], size: int) -> Iterator[Sequence[_Asked]]:
@@ -206,7 +207,7 @@ def log_probabilities_of(policy: Policy, episodes: Sequence[Episode], *, questio
                 if number == len(questions):
                     questions.append(decision.question)
                 places[id(decision.question)] = number
-    rows: list[Any] = []
+    rows: list[list[float]] = []
     with torch.no_grad():
         for begin in range(0, len(questions), questions_per_pass):
             rows += policy.log_probabilities(questions[begin : begin + questions_per_pass]).tolist()
@@ -219,5 +220,5 @@ def log_probabilities_of(policy: Policy, episodes: Sequence[Episode], *, questio
 
 
 def _failed(what: str, value: float, episode: Episode | None) -> TrainingError:
-    where = "" if episode is None else f"; met with the plan {' '.join(episode.key)} of {episode.task.description!r}"
+    where = "" if episode is None else f"; met with the plan {' '.join(episode.word)} of {episode.task.description!r}"
     return TrainingError(f"{what} is {value}, not a finite number{where}")

@@ -1,0 +1,103 @@
+"""A policy that is a table: against single walks, and differences of the expected reward."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formal_llm import CFG, Answer, Planner, RandomLLM, WeightedLLM, Wording
+from formal_llm.rltf.all_plans import enumerate_episodes
+from formal_llm.rltf.tabular import TabularPolicy, TreeNode
+from tests import strategies
+from tests.rltf.listed_plans import AMBIGUOUS, STACKED, TASK, listed, single_choices, some_grammars
+
+
+@strategies.examples(60)
+@given(single_choices, st.integers(0, 1 << 30))
+def test_probabilities_sum_to_one_and_are_those_of_the_plans(cfg: CFG, seed: int) -> None:
+    planner, episodes = listed(cfg)
+    llm = WeightedLLM(seed)
+    found = TabularPolicy(episodes).probabilities_under(llm.choose)
+    assert math.isclose(sum(found), 1, rel_tol=1e-9)
+    for episode, probability in list(zip(episodes, found, strict=True))[:10]:
+        walk = planner.start(TASK)
+        for decision in episode.decisions:
+            walk.answer(Answer((decision.number,), llm.choose(decision.question).probabilities))
+        assert walk.plan.log_probability == pytest.approx(math.log(probability))
+
+
+def test_a_model_without_probabilities_is_refused() -> None:
+    tree = TabularPolicy.of(Planner(STACKED, "test:first"), TASK, 20)
+    with pytest.raises(ValueError, match="has no probabilities"):
+        tree.probabilities_under(RandomLLM(0).choose)
+
+
+@strategies.examples(60)
+@given(some_grammars, st.integers(0, 1 << 30))
+def test_the_gradient_is_the_limit_of_differences(cfg: CFG, seed: int) -> None:
+    _, episodes = listed(cfg)
+    tree = TabularPolicy(episodes)
+    rng = np.random.default_rng(seed)
+    logits, rewards = rng.normal(size=tree.size), rng.normal(size=len(episodes))
+    assert tree.probabilities(logits).sum() == pytest.approx(1, abs=1e-12)
+    found = tree.exact_gradient(logits, rewards)
+    for place in rng.permutation(tree.size)[:5]:
+        step = np.zeros(tree.size)
+        step[place] = 1e-5
+        rise = tree.expected_reward(logits + step, rewards) - tree.expected_reward(logits - step, rewards)
+        assert found[place] == pytest.approx(rise / 2e-5, abs=1e-7)
+
+
+def test_equal_questions_share_their_logits() -> None:
+    cfg = CFG.from_string("S -> a T | b T\nT -> c | d")
+    plain = Wording.default(cfg)
+    tree = TabularPolicy.of(Planner(cfg, "test:first", wording=plain), TASK, 4)
+    assert [len(question.options) for question in tree.questions] == [2] * len(tree.questions)
+    # By hand: with rewards for "c" only, at uniform logits, each first step is as good as the other.
+    rewards = [float(episode.word[1] == "c") for episode in tree.episodes]
+    found = tree.exact_gradient(np.zeros(tree.size), rewards)
+    assert found[:2] == pytest.approx([0, 0])
+    assert np.abs(found[2:]).sum() == pytest.approx(0.5)
+
+
+def test_nodes_lead_to_their_leaves() -> None:
+    tree = TabularPolicy.of(Planner(STACKED, "test:first"), TASK, 16)
+
+    def check(node: TreeNode, taken: tuple[int, ...]) -> int:
+        if node.question is None:
+            assert tree.episodes[node.leaf].path == taken
+            return 1
+        assert node.question.content == tree.questions[node.state].content
+        assert len(node.children) == len(node.question.options)
+        return sum(check(child, (*taken, number)) for number, child in enumerate(node.children, 1))
+
+    assert check(tree.root, ()) == 16
+
+
+def test_a_tree_must_be_whole() -> None:
+    episodes = enumerate_episodes(Planner(STACKED, "test:first"), TASK, 0, 16)
+    random.Random(0).shuffle(episodes)
+    assert len(TabularPolicy(episodes).episodes) == 16
+    with pytest.raises(ValueError, match="not all plans"):
+        TabularPolicy(episodes[1:])
+    with pytest.raises(ValueError, match="twice"):
+        TabularPolicy([*episodes, episodes[0]])
+    with pytest.raises(ValueError, match="not all plans"):
+        TabularPolicy([])
+
+
+def test_plans_of_one_ambiguous_word_share_its_probability() -> None:
+    episodes = enumerate_episodes(Planner(AMBIGUOUS, "test:first"), TASK, 0, 3)
+    assert math.isclose(sum(TabularPolicy(episodes).probabilities_under(WeightedLLM(0).choose)), 1)
+
+
+def test_rules_without_choice_have_no_logit() -> None:
+    tree = TabularPolicy.of(Planner(CFG.from_string("S -> a b"), "test:first"), TASK, 1)
+    assert tree.size == 0
+    assert tree.probabilities([]) == pytest.approx([1])
+    assert tree.gradient([], [1]).shape == (0,)
