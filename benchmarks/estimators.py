@@ -34,8 +34,8 @@ from formal_llm import Limits, TaskPack
 from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.rltf.advantages import ADVANTAGES, KnownPlans, estimate
 from formal_llm.rltf.baselines import Baseline
-from formal_llm.rltf.tabular import TabularPolicy
 from formal_llm.rltf.reference_tools import f1, tools_of
+from formal_llm.rltf.tabular import TabularPolicy
 
 #: Denoising, deblurring, captioning and translation are called for; the other tools are beside the point.
 TASK = "Given noisy blurry image, how to return the caption in German step by step?"
@@ -252,8 +252,8 @@ def noise(console: Console, setting: Setting, groups: int) -> None:
     console.print(table)
 
 
-def plan_tree(tools: Sequence[str]) -> TabularPolicy:
-    """The tree of the task with these tools."""
+def all_plans(tools: Sequence[str]) -> TabularPolicy:
+    """All plans of the task with these tools."""
     pack = TaskPack.load("openagi")
     kept = {*tools, "input_image"}
     limits = Limits(at_most={name: int(name in kept) for name in pack.cfg.terminals})
@@ -269,7 +269,7 @@ def main() -> None:
     options.add_argument("--tools", default=",".join(TOOLS), help="those that a plan may use")
     options.add_argument("--power", type=float, default=1.0, help="rewards are raised to it: sharper above 1")
     given = options.parse_args()
-    tree = plan_tree(given.tools.split(","))
+    tree = all_plans(given.tools.split(","))
     task = tree.episodes[0].task
     wanted = tools_called_for(task)
     rewards = np.array([f1(wanted, tools_of(episode.plan)) ** given.power for episode in tree.episodes])
