@@ -115,10 +115,7 @@ class Ascent:
 
 def greedy(tree: TabularPolicy) -> int:
     """The plan of the first policy's most probable options, the first of equal ones."""
-    node = tree.root
-    while node.question is not None:
-        node = node.children[0]
-    return node.leaf
+    return min(range(len(tree.episodes)), key=lambda number: tree.episodes[number].path)
 
 
 def run(setting: Setting, name: str, way: str, rate: float, seed: int) -> Run:

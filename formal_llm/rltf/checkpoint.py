@@ -74,9 +74,7 @@ class Checkpoints:
             (fresh / "state.json").write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
             for file in fresh.iterdir():
                 _sync(file)
-            if place.exists():  # made before a resume; the same, but nobody can tell
-                shutil.rmtree(place)
-            fresh.rename(place)
+            _put(fresh, place)  # in the place of one that was made before a resume, if there is one
             _sync(self.folder)
         except (OSError, RuntimeError) as error:
             raise TrainingError(
@@ -146,13 +144,18 @@ class Checkpoints:
         fresh = place.with_name(place.name + ".new")
         shutil.rmtree(fresh, ignore_errors=True)
         policy.save(fresh)
-        old = place.with_name(place.name + ".old")
-        shutil.rmtree(old, ignore_errors=True)
-        if place.exists():
-            place.rename(old)
-        fresh.rename(place)
-        shutil.rmtree(old, ignore_errors=True)
+        _put(fresh, place)
         return place
+
+
+def _put(fresh: Path, place: Path) -> None:
+    """Put a folder in the place of one that may be there."""
+    old = place.with_name(place.name + ".old")
+    shutil.rmtree(old, ignore_errors=True)
+    if place.exists():
+        place.rename(old)
+    fresh.rename(place)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _sync(path: Path) -> None:

@@ -13,8 +13,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import math
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
@@ -120,18 +120,36 @@ class Reward:
             RewardError: as :meth:`judge`; of several errors the first in the order of the pairs.
             ValueError: less than one worker.
         """
-        rows = list(pairs)
+        found = dict(self.judge_each(list(pairs), workers))
+        return [found[number] for number in sorted(found)]
+
+    def judge_each(self, rows: Sequence[tuple[Task, Plan]], workers: int = 1) -> Iterator[tuple[int, Judged]]:
+        """As :meth:`judge_many`: the number of each row, from 0, with what it is worth, as soon as it is known.
+
+        After an error nothing new is begun; it is raised when all that was begun has ended.
+        """
         if workers < 1:
             raise ValueError(f"workers counts from 1, not {workers}")
         if workers == 1 or len(rows) < 2:
-            return [self.judge(task, plan) for task, plan in rows]
-        with ThreadPoolExecutor(min(workers, len(rows))) as pool:
-            futures = [pool.submit(self.judge, task, plan) for task, plan in rows]
-            try:
-                return [future.result() for future in futures]
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+            for number, (task, plan) in enumerate(rows):
+                yield number, self.judge(task, plan)
+            return
+        pool = ThreadPoolExecutor(min(workers, len(rows)))
+        try:
+            futures = {pool.submit(self.judge, *row): number for number, row in enumerate(rows)}
+            for future in as_completed(futures):
+                if future.cancelled():
+                    continue
+                if future.exception() is None:
+                    yield futures[future], future.result()
+                else:
+                    for other in futures:
+                        other.cancel()
+            for future in futures:
+                if not future.cancelled():
+                    future.result()  # the first error in the order of the rows
+        finally:
+            pool.shutdown(cancel_futures=True)
 
     def __call__(self, task: Task, plan: Plan) -> float:
         """The number alone."""

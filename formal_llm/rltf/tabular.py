@@ -9,9 +9,9 @@ gradient.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
@@ -23,27 +23,11 @@ from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.journal import shares
 from formal_llm.rltf.all_plans import enumerate_episodes
-from formal_llm.rltf.episode import Episode
+from formal_llm.rltf.distinct import DistinctQuestions
+from formal_llm.rltf.episode import Episode, PlanPath
 
 Floats: TypeAlias = NDArray[np.float64]
 Whole: TypeAlias = NDArray[np.int64]
-
-
-@dataclass(eq=False, slots=True)
-class TreeNode:
-    """A node of the tree of plans.
-
-    Attributes:
-        question: what is asked here; None at a leaf.
-        state: which of the tree's distinct questions that is; -1 at a leaf.
-        children: one for each option, in their order; none at a leaf.
-        leaf: the place of the finished plan among the tree's episodes; -1 where something is asked.
-    """
-
-    question: Question | None = None
-    state: int = -1
-    children: list[TreeNode] = field(default_factory=list)
-    leaf: int = -1
 
 
 class TabularPolicy:
@@ -60,7 +44,6 @@ class TabularPolicy:
         episodes: the plans, as given; arrays over plans are in this order.
         questions: the distinct questions.
         offsets: where the logits of each question begin, and the end of the last.
-        root: the tree.
 
     Raises:
         ValueError: the episodes are not all plans of one task: one is missing, or there twice.
@@ -68,17 +51,15 @@ class TabularPolicy:
 
     def __init__(self, episodes: Sequence[Episode]) -> None:
         self.episodes = tuple(episodes)
-        self.root = TreeNode()
-        self._state_of: dict[str, int] = {}
-        self._by_identity: dict[int, int] = {}
-        self.questions: list[Question] = []
-        self._rows: list[tuple[int, int, int]] = []  # (plan, question, option) of each decision
-        for leaf, episode in enumerate(self.episodes):
-            self._add(leaf, episode)
-        self.offsets = [0]
-        for question in self.questions:
-            self.offsets.append(self.offsets[-1] + len(question.options))
-        self._check(self.root)
+        _check_whole(self.episodes)
+        distinct = DistinctQuestions(lambda question: json.dumps(question.content, sort_keys=True))
+        self._rows = [  # (plan, question, option) of each decision
+            (leaf, distinct.number(decision.question), decision.number - 1)
+            for leaf, episode in enumerate(self.episodes)
+            for decision in episode.decisions
+        ]
+        self.questions = distinct.questions
+        self.offsets = [0, *itertools.accumulate(len(question.options) for question in self.questions)]
 
     @classmethod
     def of(cls, planner: Planner, task: Task, limit: int) -> TabularPolicy:
@@ -89,39 +70,6 @@ class TabularPolicy:
     def size(self) -> int:
         """The number of logits."""
         return self.offsets[-1]
-
-    def _state(self, question: Question) -> int:
-        """The number of a distinct question. Content takes time to make, so each object is looked at once."""
-        state = self._by_identity.get(id(question))
-        if state is None:
-            said = json.dumps(question.content, sort_keys=True)
-            state = self._state_of.setdefault(said, len(self.questions))
-            if state == len(self.questions):
-                self.questions.append(question)
-            self._by_identity[id(question)] = state
-        return state
-
-    def _add(self, leaf: int, episode: Episode) -> None:
-        node = self.root
-        for question, number in ((d.question, d.number) for d in episode.decisions):
-            if node.question is None:
-                if node.leaf >= 0:
-                    raise ValueError(f"the plan {' '.join(episode.word)!r} goes on where another one ends")
-                node.question, node.state = question, self._state(question)
-                node.children = [TreeNode() for _ in question.options]
-            self._rows.append((leaf, node.state, number - 1))
-            node = node.children[number - 1]
-        if node.question is not None or node.leaf >= 0:
-            raise ValueError(f"the plan {' '.join(episode.word)!r} is there twice, or another one goes on after it")
-        node.leaf = leaf
-
-    def _check(self, root: TreeNode) -> None:
-        todo = [root]
-        while todo:
-            node = todo.pop()
-            if node.question is None and node.leaf < 0:
-                raise ValueError("these are not all plans of the task: an option of a question leads to none")
-            todo += node.children
 
     # -- a model on the tree ------------------------------------------------------------------------------------
 
@@ -204,3 +152,19 @@ class TabularPolicy:
     def exact_gradient(self, logits: ArrayLike, rewards: ArrayLike) -> Floats:
         """The gradient of J: the sum of probability * reward * grad log pi(plan) over all plans."""
         return self.gradient(logits, self.probabilities(logits) * np.asarray(rewards, dtype=np.float64))
+
+
+def _check_whole(episodes: Sequence[Episode]) -> None:
+    """Raise if these are not the leaves of a tree, each once."""
+    leaves: set[PlanPath] = set()
+    inner: dict[PlanPath, int] = {}  # where something is asked, and how many options there are
+    for episode in episodes:
+        if episode.path in leaves:
+            raise ValueError(f"the plan {' '.join(episode.word)!r} is there twice")
+        leaves.add(episode.path)
+        inner |= {episode.path[:n]: len(one.question.options) for n, one in enumerate(episode.decisions)}
+    if both := leaves & inner.keys():
+        raise ValueError(f"a plan goes on after the numbers {min(both)}, where another one ends")
+    reached = {(*path, number) for path, options in inner.items() for number in range(1, options + 1)} or {()}
+    if reached - inner.keys() != leaves:
+        raise ValueError("these are not all plans of the task: an option of a question leads to none")

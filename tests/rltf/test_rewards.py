@@ -141,6 +141,23 @@ def test_workers_judge_at_the_same_time() -> None:
     assert Reward(waits).judge_many([(TASK, PLAN)] * 2, workers=2) == [Judged(1.0)] * 2
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_each_is_told_with_its_number_until_one_fails(workers: int) -> None:
+    rows = [(TASK, plan_of(*[1] * count)) for count in (0, 2, 1)]
+
+    def fails(task: Task, plan: Plan) -> float:
+        if len(plan.word) == 2:
+            raise RuntimeError("two")
+        return length(task, plan)
+
+    found = Reward(length).judge_each(rows, workers)
+    assert sorted((number, judged.value) for number, judged in found) == [(0, 1.0), (1, 3.0), (2, 2.0)]
+    told = []
+    with pytest.raises(RuntimeError, match="two"):
+        told += Reward(fails).judge_each(rows, workers)
+    assert list(Reward(length).judge_each([], workers)) == []
+
+
 # -- by name -------------------------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG, Answer, Planner, RandomLLM, WeightedLLM, Wording
 from formal_llm.rltf.all_plans import enumerate_episodes
-from formal_llm.rltf.tabular import TabularPolicy, TreeNode
+from formal_llm.rltf.tabular import TabularPolicy
 from tests import strategies
 from tests.rltf.listed_plans import AMBIGUOUS, STACKED, TASK, listed, single_choices, some_grammars
 
@@ -65,18 +66,16 @@ def test_equal_questions_share_their_logits() -> None:
     assert np.abs(found[2:]).sum() == pytest.approx(0.5)
 
 
-def test_nodes_lead_to_their_leaves() -> None:
+def test_decisions_are_numbered_by_their_questions() -> None:
     tree = TabularPolicy.of(Planner(STACKED, "test:first"), TASK, 16)
-
-    def check(node: TreeNode, taken: tuple[int, ...]) -> int:
-        if node.question is None:
-            assert tree.episodes[node.leaf].path == taken
-            return 1
-        assert node.question.content == tree.questions[node.state].content
-        assert len(node.children) == len(node.question.options)
-        return sum(check(child, (*taken, number)) for number, child in enumerate(node.children, 1))
-
-    assert check(tree.root, ()) == 16
+    rows = iter(tree._rows)
+    for leaf, episode in enumerate(tree.episodes):
+        for decision in episode.decisions:
+            plan, state, option = next(rows)
+            assert (plan, option + 1) == (leaf, decision.number)
+            assert tree.questions[state].content == decision.question.content
+    assert next(rows, None) is None
+    assert tree.size == sum(len(question.options) for question in tree.questions)
 
 
 def test_a_tree_must_be_whole() -> None:
@@ -89,6 +88,10 @@ def test_a_tree_must_be_whole() -> None:
         TabularPolicy([*episodes, episodes[0]])
     with pytest.raises(ValueError, match="not all plans"):
         TabularPolicy([])
+    longest = max(episodes, key=lambda episode: len(episode.path))
+    cut = replace(longest, decisions=longest.decisions[:1])
+    with pytest.raises(ValueError, match="goes on"):
+        TabularPolicy([*episodes, cut])
 
 
 def test_plans_of_one_ambiguous_word_share_its_probability() -> None:
