@@ -6,16 +6,17 @@ The values know neither their notations nor their pictures; here both tables are
 from formal_llm.automata.drawing.cfg import cfg_graph, cfg_picture
 from formal_llm.automata.drawing.flowchart import flowchart_picture
 from formal_llm.automata.drawing.pda import pda_graph, pda_picture
-from formal_llm.automata.lookahead.lookahead import Lookahead, Verdict
+from formal_llm.automata.lookahead.lookahead import Lookahead
+from formal_llm.automata.lookahead.verdict import Verdict
 from formal_llm.automata.models.automaton import EMPTY, Automaton, Configuration, Stack, Word
 from formal_llm.automata.models.behaviour import Behaviour, BehaviourState
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.flowgraph import FlowEdge, FlowNode
 from formal_llm.automata.models.formula import Formula
-from formal_llm.automata.models.limited import LimitedAutomaton, LimitedConfiguration
 from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.product import intersection  # says what & means
 from formal_llm.automata.models.rules import Source
 from formal_llm.automata.models.symbols import Production, Symbol, selection
 from formal_llm.automata.models.transition import Transition
@@ -45,6 +46,6 @@ graph_of.register(Behaviour, lambda behaviour: pda_graph(behaviour.pda))
 
 __all__ = [
     "CFG", "EMPTY", "PDA", "Automaton", "Behaviour", "BehaviourState", "Configuration", "FlowEdge", "FlowNode",
-    "Flowchart", "Formula", "LimitedAutomaton", "LimitedConfiguration", "Limits", "Lookahead", "Production", "Source",
-    "Stack", "SumLimit", "Symbol", "Transition", "Verdict", "Word", "constraint", "selection",
+    "Flowchart", "Formula", "Limits", "Lookahead", "Production", "Source",
+    "Stack", "SumLimit", "Symbol", "Transition", "Verdict", "Word", "constraint", "intersection", "selection",
 ]  # fmt: skip

@@ -13,15 +13,15 @@ from html import escape
 from typing import Literal
 
 from formal_llm.errors import FormalLLMError, MissingDependency
-from formal_llm.pictures.looks import Direction, Kind, Tone, line_of, look_of, plate_of
+from formal_llm.pictures.looks import BoxKind, Direction, Tone, line_of, look_of, plate_of
 
-__all__ = ["Arrow", "Box", "Direction", "Kind", "Picture", "Tone", "printable"]
+__all__ = ["Arrow", "Box", "BoxKind", "Direction", "Picture", "Tone", "printable"]
 
 _LINE, _ = line_of("plain")
 _FONT = "Helvetica,Arial,sans-serif"
 _NO_BREAK_SPACE = "\u00a0"
 #: What Graphviz is told of some kinds besides. A diamond leaves enough room around its text without a margin.
-_MORE: dict[Kind, str] = {"point": ", width=0.12, height=0.12", "decision": ', margin="0.01,0.01"'}
+_MORE: dict[BoxKind, str] = {"point": ", width=0.12, height=0.12", "decision": ', margin="0.01,0.01"'}
 #: Dots to the inch of a PNG picture.
 _RESOLUTION = 110
 
@@ -60,7 +60,7 @@ class Box:
 
     id: str
     label: str
-    kind: Kind
+    kind: BoxKind
     details: tuple[str, ...] = ()
     tone: Tone = "plain"
     strong: tuple[int, ...] = ()

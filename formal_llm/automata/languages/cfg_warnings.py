@@ -6,7 +6,6 @@ like a nonterminal with a slip in its name.
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterable
 
@@ -36,7 +35,7 @@ def empty_reason(cfg: CFG) -> Diagnostic | None:
     lookahead = Lookahead(cfg)
     if lookahead.completable().value != "no":
         return None
-    lines = clash(lookahead.automaton)
+    lines = clash(cfg)
     names = [line.split()[2] for line in lines if len(line.split()) == 3]
     return Diagnostic(
         "empty",
@@ -111,6 +110,8 @@ class _Nearest:
         self._left -= len(candidates)
         if not candidates or self._left < 0:
             return None
+        import difflib  # takes long to load, and few grammars come here
+
         near = difflib.get_close_matches(name, candidates, n=1, cutoff=_NEAR)
         return near[0] if near else None
 

@@ -16,11 +16,10 @@ from functools import cached_property
 from itertools import combinations
 
 from formal_llm import authored
-from formal_llm.automata.models.automaton import Intersectable
 from formal_llm.automata.models.dfa import DFA, finite_pda, minimal_dfa, satisfied_by_one
 from formal_llm.automata.models.formula import Always, Formula
-from formal_llm.automata.models.frozen import FrozenDict, Value
-from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.frozen import ByFields, FrozenDict
+from formal_llm.automata.models.pda import PDA, intersect
 from formal_llm.automata.models.symbols import Diagnostic, Symbol
 from formal_llm.automata.models.written import Written
 from formal_llm.errors import AutomatonError, unknown
@@ -51,7 +50,7 @@ class BehaviourState:
 
 
 @dataclass(frozen=True, eq=False)
-class Behaviour(Value, Written, Drawable, Intersectable):
+class Behaviour(ByFields, Written, Drawable):
     """States, and a formula for the allowed sequences of them.
 
     Args:
@@ -142,6 +141,12 @@ class Behaviour(Value, Written, Drawable, Intersectable):
         """
         state = self.dfa.run(prefix)
         return () if state is None else tuple(self.dfa.table[state])
+
+    def __and__(self, other: object) -> PDA:
+        return intersect(self, other)
+
+    def __rand__(self, other: object) -> PDA:
+        return intersect(other, self)
 
     # -- checks -------------------------------------------------------------------------------------------------
 

@@ -15,8 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from formal_llm.automata.models.automaton import Intersectable
-from formal_llm.automata.models.frozen import FrozenDict, Value
+from formal_llm.automata.models.frozen import ByFields, FrozenDict
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.membership import Recognizer
 from formal_llm.automata.models.symbols import Production, Symbol, closure, members, reach, spelled_out
@@ -32,7 +31,7 @@ EMPTY_WORDS = ("ε", "%empty")
 
 
 @dataclass(frozen=True, eq=False)
-class CFG(Value, Written, Drawable, Intersectable):
+class CFG(ByFields, Written, Drawable):
     """A context-free grammar with labels and limits.
 
     Args:

@@ -20,7 +20,7 @@ _UNWIND = 32
 
 #: Symbols from the top down: (row, the stack below); the lowest has None below it and stands for the empty stack.
 #: Typed Any: it is unpacked once a terminal.
-Stack = Any
+ChartStack = Any
 #: The origins of an item: the bits of a number, or ``~origin`` for one origin alone (a bit far up is a long number).
 Origins = int
 
@@ -46,7 +46,7 @@ class Item:
     __slots__ = ("_after", "below", "head", "row")
 
     def __init__(
-        self, row: ChartSymbol | None, head: ChartSymbol | None, after: Item | None = None, below: Stack = None
+        self, row: ChartSymbol | None, head: ChartSymbol | None, after: Item | None = None, below: ChartStack = None
     ) -> None:
         #: None at the end of the body (of the stack).
         self.row = row
@@ -62,7 +62,7 @@ class Item:
         return self._after
 
 
-def ground(stack: Stack) -> Item:
+def ground(stack: ChartStack) -> Item:
     """The item that is ``stack``."""
     row, below = stack
     return Item(None, None, None, stack) if below is None else Item(row, None, None, below)
@@ -134,7 +134,7 @@ def next_column(columns: list[Column], items: Mapping[Item, Origins], terminal: 
     return column
 
 
-def one_stack(columns: list[Column], items: Mapping[Item, Origins]) -> Stack:
+def one_stack(columns: list[Column], items: Mapping[Item, Origins]) -> ChartStack:
     """The stack that a chart comes down to when it holds one item with one way out; None where it does not."""
     parts: list[Item] = []
     while len(items) == 1 and len(parts) < _UNWIND:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from formal_llm.automata.models.flowchart_shapes import SHAPES, plain
-from formal_llm.automata.models.frozen import Value
+from formal_llm.automata.models.frozen import ByFields
 
 #: What a node means: see :mod:`formal_llm.automata.models.flowchart`.
 NodeKind = Literal["start", "end", "decision", "step", "junction"]
@@ -54,7 +54,7 @@ class FlowEdge:
 
 
 @dataclass(frozen=True)
-class FlowGraph(Value):
+class FlowGraph(ByFields):
     """Nodes and arrows, as they are drawn; for the arguments see :class:`Flowchart`."""
 
     nodes: tuple[FlowNode, ...]

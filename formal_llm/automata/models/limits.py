@@ -49,6 +49,11 @@ class Bound:
     line: str
     terminal: str | None = None
 
+    def holds(self, word: Iterable[str]) -> bool:
+        """Whether a whole word keeps the bound."""
+        total = sum([self.weights.get(name, 0) for name in word])
+        return self.least <= total and (self.most is None or total <= self.most)
+
 
 def _number(value: float) -> int | float:
     return int(value) if float(value).is_integer() else value

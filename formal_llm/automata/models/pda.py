@@ -11,15 +11,13 @@ and matches a terminal with the input. A PDA written by hand is used in just the
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from functools import cached_property, singledispatch
 
-from formal_llm.automata.models.automaton import EMPTY, Configuration, Intersectable, Stack, State, fingerprint
+from formal_llm.automata.models.automaton import EMPTY, Configuration, Stack, State, fingerprint
 from formal_llm.automata.models.cfg import CFG
-from formal_llm.automata.models.frozen import FrozenDict, Value
-from formal_llm.automata.models.limits import Limits
+from formal_llm.automata.models.frozen import ByFields, FrozenDict
+from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda_checks import find_problem, states_of
 from formal_llm.automata.models.symbols import Symbol, members
 from formal_llm.automata.models.tabulation import accepts
@@ -30,10 +28,12 @@ from formal_llm.pictures.drawable import Drawable
 
 #: The states of the automaton of a grammar.
 START, LOOP, ACCEPT = "start", "loop", "accept"
+#: What is worked out of the transitions alone, and so is the same under other limits.
+_OF_TRANSITIONS = ("_table", "fingerprint", "is_of_cfg", "stack_symbols", "states")
 
 
 @dataclass(frozen=True, eq=False)
-class PDA(Value, Written, Drawable, Intersectable):
+class PDA(ByFields, Written, Drawable):
     """A pushdown automaton.
 
     Args:
@@ -48,6 +48,7 @@ class PDA(Value, Written, Drawable, Intersectable):
         name: what messages call it, for instance where a constraint is to blame.
         factors: for a product, the automata it was made of: the base first, then the constraints.
         limits: the bounds that belong to it, as those of a grammar do: planning and lookahead keep them.
+        alphabet: terminals that it knows, besides those that its transitions read.
         check: whether to raise for what contradicts itself; automata that are made by a construction are not checked.
 
     Raises:
@@ -65,10 +66,11 @@ class PDA(Value, Written, Drawable, Intersectable):
     name: str = ""
     factors: tuple[PDA, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    alphabet: tuple[str, ...] = ()
 
     def __init__(
         self,
-        transitions: Iterable[Transition | Sequence[Any]],
+        transitions: Iterable[Transition | Sequence[object]],
         *,
         start: State,
         accepting: Iterable[State],
@@ -79,6 +81,7 @@ class PDA(Value, Written, Drawable, Intersectable):
         name: str = "",
         factors: Iterable[PDA] = (),
         limits: Limits | None = None,
+        alphabet: Iterable[str] = (),
         check: bool = True,
     ) -> None:
         made = tuple(dict.fromkeys(t if isinstance(t, Transition) else transition_of(t) for t in transitions))
@@ -92,6 +95,7 @@ class PDA(Value, Written, Drawable, Intersectable):
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "factors", tuple(factors))
         object.__setattr__(self, "limits", limits or Limits())
+        object.__setattr__(self, "alphabet", tuple(alphabet))
         if check:
             problem = find_problem(self.transitions, start, self.accepting_states, self.stack_symbols)
             if problem is not None:
@@ -138,10 +142,12 @@ class PDA(Value, Written, Drawable, Intersectable):
 
     @cached_property
     def terminals(self) -> Mapping[str, None]:
-        """Σ, in order of appearance (an ordered set); of a product that of its base, forbidden terminals included."""
-        if self.factors:
-            return self.factors[0].terminals
-        return FrozenDict(dict.fromkeys(t.read for t in self.transitions if t.read is not None))
+        """Σ, in order of appearance (an ordered set); of a product those of all its factors, the base first.
+
+        So a terminal that a constraint forbids, or that only a constraint knows, is a terminal too: limits may name it.
+        """
+        read = (t.read for t in self.transitions if t.read is not None)
+        return FrozenDict(dict.fromkeys((*self.alphabet, *read)))
 
     @cached_property
     def stack_symbols(self) -> Mapping[str, None]:
@@ -164,12 +170,38 @@ class PDA(Value, Written, Drawable, Intersectable):
 
     @cached_property
     def without_limits(self) -> PDA:
-        """The same automaton less its limits, for those who keep them themselves."""
-        if not self.limits:
+        """The same automaton less its limits: :meth:`accepts` then asks none."""
+        return self._with(Limits(), self.alphabet) if self.limits else self
+
+    def with_limits(self, limits: Limits, alphabet: Iterable[str] = ()) -> PDA:
+        """The same automaton under these limits and no others.
+
+        Args:
+            limits: the limits.
+            alphabet: more terminals that it then knows.
+        """
+        more = [name for name in alphabet if name not in self.terminals]
+        if limits == self.limits and not more:
             return self
-        bare = copy(self)
-        object.__setattr__(bare, "limits", Limits())
-        return bare
+        bare = self._with(Limits(), (*self.terminals, *more)) if more else self.without_limits
+        if not limits:
+            return bare
+        made = bare._with(limits, bare.alphabet)
+        made.__dict__["without_limits"] = bare
+        return made
+
+    def _with(self, limits: Limits, alphabet: tuple[str, ...]) -> PDA:
+        """A copy with other limits or another alphabet; what was worked out of the transitions is shared."""
+        made = object.__new__(type(self))
+        shared = {name: self.__dict__[name] for name in _OF_TRANSITIONS if name in self.__dict__}
+        made.__dict__.update({**shared, **self.__getstate__(), "limits": limits, "alphabet": alphabet})
+        return made
+
+    @cached_property
+    def bounds(self) -> tuple[Bound, ...]:
+        """The limits over the alphabet, one bound each."""
+        numbers = {name: self.symbols[name].numbers for name in self.terminals if name in self.symbols}
+        return tuple(self.limits.bounds(self.terminals, numbers))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -206,7 +238,7 @@ class PDA(Value, Written, Drawable, Intersectable):
         texts = [(t.text, t.production, t.question, t.decision) for t in self.transitions]
         return (
             (self.start_state, self.start_stack, self.accepting_states, self.transitions, texts),
-            (self.symbols, self.classes, self.cfg, self.name, self.factors, self.limits),
+            (self.symbols, self.classes, self.cfg, self.name, self.factors, self.limits, self.alphabet),
         )
 
     def label(self, name: str) -> str:
@@ -221,6 +253,12 @@ class PDA(Value, Written, Drawable, Intersectable):
             f"<PDA: {len(self.states)} states, {len(self.terminals)} terminals, {len(self.stack_symbols)} stack "
             f"symbols, {len(self.transitions)} transitions>"
         )
+
+    def __and__(self, other: object) -> PDA:
+        return intersect(self, other)
+
+    def __rand__(self, other: object) -> PDA:
+        return intersect(other, self)
 
     # -- the Automaton protocol ---------------------------------------------------------------------------------
 
@@ -250,10 +288,17 @@ class PDA(Value, Written, Drawable, Intersectable):
         return configuration.state in self.accepting_states
 
     def accepts(self, word: Iterable[str]) -> bool:
-        """Whether the automaton accepts ``word``; its limits are not asked. Exact, and ends also with ε-cycles."""
+        """Whether some run reads ``word`` and the word keeps the limits. Exact, and ends also with ε-cycles.
+
+        That is what a plan must be. A grammar's own questions (:meth:`CFG.accepts`) are about what it derives, its
+        limits aside; :attr:`without_limits` is the automaton whose questions are so.
+        """
+        word = tuple(word)
+        if not all(bound.holds(word) for bound in self.bounds):
+            return False
         if self.is_of_cfg and self.cfg is not None:
             return self.cfg.accepts(word)
-        return accepts(self, tuple(word))
+        return accepts(self, word)
 
     # -- what options are made of -------------------------------------------------------------------------------
 
@@ -265,3 +310,9 @@ class PDA(Value, Written, Drawable, Intersectable):
     def at_class(self, configuration: Configuration) -> bool:
         """Whether the next choice is one terminal of a class (see :attr:`CFG.classes`)."""
         return configuration.stack.top in self.classes
+
+
+@singledispatch
+def intersect(one: object, other: object) -> PDA:  # noqa: ARG001  # those that are registered use them
+    """``one & other``; told by :mod:`formal_llm.automata.models.product`, which stands above this module."""
+    return NotImplemented  # type: ignore[no-any-return]  # what an operator's method gives

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.symbols import Production
@@ -51,7 +50,7 @@ class Transition:
         return f"({self.state}, {self.read or 'ε'}, {self.pop or 'ε'} -> {self.target}, {' '.join(self.push) or 'ε'})"
 
 
-def transition_of(parts: Sequence[Any]) -> Transition:
+def transition_of(parts: Sequence[object]) -> Transition:
     """A transition that is written as a tuple (state, read, pop, target, push[, text]).
 
     Raises:
@@ -61,4 +60,4 @@ def transition_of(parts: Sequence[Any]) -> Transition:
         raise AutomatonError(f"a transition is (state, read, pop, target, push[, text]), not {tuple(parts)!r}")
     state, read, pop, target, *more = parts
     push = more[0] if more else ()
-    return Transition(state, read or None, pop or None, target, tuple(push), *more[1:])
+    return Transition(state, read or None, pop or None, target, tuple(push), *more[1:])  # type: ignore[arg-type]

@@ -9,12 +9,9 @@ from formal_llm.automata import CFG, PDA, Lookahead, Transition
 from formal_llm.automata.drawing.cfg import cfg_picture
 from formal_llm.automata.drawing.flowchart import flowchart_picture
 from formal_llm.automata.drawing.pda import pda_picture
-from formal_llm.automata.lookahead.flow import INFINITE
-from formal_llm.automata.lookahead.lookahead import as_automaton
-from formal_llm.automata.models.behaviour import Behaviour
+from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.flowgraph import FlowEdge
-from formal_llm.automata.models.limited import split
 from formal_llm.automata.models.product import product
 from formal_llm.automata.models.symbols import members
 from formal_llm.errors import AutomatonError, FormalLLMError
@@ -174,7 +171,7 @@ def _more(numbers: Numbers, number: int | None) -> Numbers:
 def _pda(rules: Any) -> PDA:
     if isinstance(rules, Flowchart):
         return rules.pda()
-    inner, _ = split(as_automaton(rules.pda if isinstance(rules, Behaviour) else rules))
+    inner = as_automaton(rules)
     if not isinstance(inner, PDA):
         raise AutomatonError("a plan is drawn over a grammar, a flowchart, a behaviour or a pushdown automaton")
     return inner.without_limits
@@ -190,10 +187,10 @@ def _run(pda: PDA, word: Sequence[str]) -> tuple[Transition, ...]:
     lookahead = Lookahead(both)
     here = both.start()
     moves: list[Transition] = []
-    left = lookahead.steps(here)
+    left = lookahead.completable().steps or 0
     while not both.accepting(here):
-        found = [(lookahead.steps(both.step(here, move)), place) for place, move in enumerate(both.moves(here))]
-        able = [(steps if steps >= 0 else left, place) for steps, place in found if steps < INFINITE]
+        found = [(lookahead.completable(both.step(here, move)), n) for n, move in enumerate(both.moves(here))]
+        able = [(left if verdict.steps is None else verdict.steps, n) for verdict, n in found if verdict.possible]
         if not able:
             raise AutomatonError(
                 f"this is no plan of these rules, so it is not drawn; verify it to see why: {' '.join(word) or 'ε'}"
