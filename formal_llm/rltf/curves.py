@@ -36,6 +36,8 @@ _RULES = {
     "axes.grid.axis": "y", "grid.color": _GRID, "axes.axisbelow": True, "figure.facecolor": "white",
     "figure.constrained_layout.w_pad": 0.1, "figure.constrained_layout.h_pad": 0.1,
 }  # fmt: skip
+#: The size of a picture in inches: 720 by 340 pixels of SVG, at its natural scale.
+_SIZE = (720 / 96, 340 / 96)
 #: A line of more points than this is thinned; the eye sees no difference.
 _MOST = 600
 #: Points whose numbers are larger are no part of a picture.
@@ -70,7 +72,6 @@ class Chart:
         x_label, y_label: what the axes are, with the unit where there is one.
         marks: vertical lines, each an x and what is said of it.
         y_range: the least range of the y axis, whatever the points are; None to follow the points.
-        width, height: the size, in pixels at its natural scale.
     """
 
     title: str
@@ -79,8 +80,6 @@ class Chart:
     y_label: str = ""
     marks: tuple[tuple[float, str], ...] = ()
     y_range: tuple[float, float] | None = None
-    width: int = 720
-    height: int = 340
 
     def svg(self) -> str:
         """The chart as a text of SVG. The same chart is the same text, always.
@@ -101,7 +100,7 @@ class Chart:
     def _figure(self) -> Figure:
         from matplotlib.figure import Figure
 
-        figure = Figure((self.width / 96, self.height / 96), layout="constrained")  # a pixel of SVG: 1/96 of an inch
+        figure = Figure(_SIZE, layout="constrained")
         axes = figure.add_subplot()
         axes.set_title(self.title, loc="left", color=_TITLE, fontsize=11, fontweight="bold", pad=10)
         self._draw(axes)

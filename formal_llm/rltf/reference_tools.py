@@ -46,7 +46,6 @@ class ReferenceTools(Reward):
         if name is None and (of := name_of(tools)) is not None:
             name = f"reference tools, {kind}, {of}"
         super().__init__(self._agreement, name=name, invalid=invalid)
-        self._name = name  # a method's own name tells nothing of the tools
 
     @property
     def name(self) -> str:

@@ -185,8 +185,8 @@ class ExecutedReward(Reward):
     ) -> None:
         self.failed = _stated("failed", failed)
         self._judge = judge
+        name = name if name is not None else name_of(judge)
         super().__init__(self._executed, name=name, deterministic=deterministic, invalid=invalid)
-        self._name = name if name is not None else name_of(judge)
 
     @property
     def name(self) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -120,7 +120,6 @@ class WalkNode:
 
 def rollout(
     planner: Planner, policy: Policy, starts: Iterable[Start], *, together: int = TOGETHER,
-    on_done: Callable[[Episode], None] | None = None,
 ) -> list[Episode]:  # fmt: skip
     """Make a plan for each start; the questions of all walks that are under way are answered together.
 
@@ -131,7 +130,6 @@ def rollout(
         policy: answers the questions.
         starts: the walks.
         together: how many are under way at most.
-        on_done: called with each episode as it ends.
 
     Returns:
         The episodes, in the order of the starts. Starts that came to the same plan by the same choices share theirs.
@@ -157,8 +155,6 @@ def rollout(
             if node.question is None:
                 found[number] = node.finished(start)
                 del rolling[number]
-                if on_done is not None:
-                    on_done(found[number])
         if rolling:
             _answer(policy, [node for _, node, _ in rolling.values() if node.logs is None])
             for number, (start, node, rng) in rolling.items():

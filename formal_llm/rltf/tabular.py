@@ -11,17 +11,15 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from formal_llm.llms.question import Answer, Question
 from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.task import Task
-from formal_llm.planning.walks.journal import shares
 from formal_llm.rltf.all_plans import enumerate_episodes
 from formal_llm.rltf.distinct import DistinctQuestions
 from formal_llm.rltf.episode import Episode, PlanPath
@@ -70,30 +68,6 @@ class TabularPolicy:
     def size(self) -> int:
         """The number of logits."""
         return self.offsets[-1]
-
-    # -- a model on the tree ------------------------------------------------------------------------------------
-
-    def probabilities_under(self, choose: Callable[[Question], Answer]) -> tuple[float, ...]:
-        """The probability of each plan under an answerer, which is asked each distinct question once.
-
-        Args:
-            choose: answers a question, with probabilities; as ``llm.choose``.
-
-        Raises:
-            ValueError: an answer has no probabilities.
-        """
-        table: list[tuple[float, ...]] = []
-        for question in self.questions:
-            likely = shares(choose(question), len(question.options))
-            if likely is None:
-                raise ValueError(f"the answer to {question!r} has no probabilities")
-            table.append(likely)
-        product = [1.0] * len(self.episodes)
-        for leaf, state, option in self._rows:
-            product[leaf] *= table[state][option]
-        return tuple(product)
-
-    # -- the tabular policy -------------------------------------------------------------------------------------
 
     @cached_property
     def _arrays(self) -> tuple[Whole, Whole, Whole, Whole]:

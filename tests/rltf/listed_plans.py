@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 from hypothesis import assume
 
-from formal_llm import CFG, NoValidPlan, Planner, Task, Undecided
+from formal_llm import CFG, Answer, NoValidPlan, Planner, Task, Undecided
 from formal_llm.errors import TooManyPlans
+from formal_llm.llms.question import Question
 from formal_llm.rltf.all_plans import enumerate_episodes
 from formal_llm.rltf.episode import Episode
 from tests import strategies
@@ -31,3 +35,11 @@ def listed(cfg: CFG) -> tuple[Planner, list[Episode]]:
     except (NoValidPlan, TooManyPlans, Undecided):
         assume(False)
         raise
+
+
+def probabilities_under(episodes: list[Episode], choose: Callable[[Question], Answer]) -> list[float]:
+    """The probability of each plan under an answerer that has probabilities."""
+    return [
+        math.prod((choose(one.question).probabilities or {})[one.number] for one in episode.decisions)
+        for episode in episodes
+    ]

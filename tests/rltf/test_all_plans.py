@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, Budget, Limits, NoValidPlan, Planner, Production, RandomLLM, TaskPack
+from formal_llm import CFG, Answer, Budget, Limits, NoValidPlan, Planner, Production, RandomLLM, TaskPack, WeightedLLM
 from formal_llm.errors import TooManyPlans
 from formal_llm.rltf.all_plans import count_plans, enumerate_episodes, walk_episodes
 from tests import oracles, strategies
-from tests.rltf.listed_plans import AMBIGUOUS, STACKED, TASK, listed, single_choices, some_grammars
+from tests.rltf.listed_plans import AMBIGUOUS, STACKED, TASK, listed, probabilities_under, single_choices, some_grammars
 
 KEPT = ("denoising", "deblurring", "captioning", "detection", "translation", "sentiment", "input_image")
 
@@ -158,3 +158,22 @@ def test_nobody_is_told_and_nothing_is_asked() -> None:
     planner = Planner(STACKED, lambda question: 1 / 0, on_event=events.append, budget=Budget(questions=1))
     assert len(enumerate_episodes(planner, TASK, 0, 20)) == 16
     assert not events
+
+
+@strategies.examples(60)
+@given(single_choices, st.integers(0, 1 << 30))
+def test_probabilities_sum_to_one_and_are_those_of_the_plans(cfg: CFG, seed: int) -> None:
+    planner, episodes = listed(cfg)
+    llm = WeightedLLM(seed)
+    found = probabilities_under(episodes, llm.choose)
+    assert math.isclose(sum(found), 1, rel_tol=1e-9)
+    for episode, probability in list(zip(episodes, found, strict=True))[:10]:
+        walk = planner.start(TASK)
+        for decision in episode.decisions:
+            walk.answer(Answer((decision.number,), llm.choose(decision.question).probabilities))
+        assert walk.plan.log_probability == pytest.approx(math.log(probability))
+
+
+def test_plans_of_one_ambiguous_word_share_its_probability() -> None:
+    episodes = enumerate_episodes(Planner(AMBIGUOUS, "test:first"), TASK, 0, 3)
+    assert math.isclose(sum(probabilities_under(episodes, WeightedLLM(0).choose)), 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from dataclasses import replace
 
@@ -11,31 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, Answer, Planner, RandomLLM, WeightedLLM, Wording
+from formal_llm import CFG, Planner, Wording
 from formal_llm.rltf.all_plans import enumerate_episodes
 from formal_llm.rltf.tabular import TabularPolicy
 from tests import strategies
-from tests.rltf.listed_plans import AMBIGUOUS, STACKED, TASK, listed, single_choices, some_grammars
-
-
-@strategies.examples(60)
-@given(single_choices, st.integers(0, 1 << 30))
-def test_probabilities_sum_to_one_and_are_those_of_the_plans(cfg: CFG, seed: int) -> None:
-    planner, episodes = listed(cfg)
-    llm = WeightedLLM(seed)
-    found = TabularPolicy(episodes).probabilities_under(llm.choose)
-    assert math.isclose(sum(found), 1, rel_tol=1e-9)
-    for episode, probability in list(zip(episodes, found, strict=True))[:10]:
-        walk = planner.start(TASK)
-        for decision in episode.decisions:
-            walk.answer(Answer((decision.number,), llm.choose(decision.question).probabilities))
-        assert walk.plan.log_probability == pytest.approx(math.log(probability))
-
-
-def test_a_model_without_probabilities_is_refused() -> None:
-    tree = TabularPolicy.of(Planner(STACKED, "test:first"), TASK, 20)
-    with pytest.raises(ValueError, match="has no probabilities"):
-        tree.probabilities_under(RandomLLM(0).choose)
+from tests.rltf.listed_plans import STACKED, TASK, listed, some_grammars
 
 
 @strategies.examples(60)
@@ -92,11 +71,6 @@ def test_a_tree_must_be_whole() -> None:
     cut = replace(longest, decisions=longest.decisions[:1])
     with pytest.raises(ValueError, match="goes on"):
         TabularPolicy([*episodes, cut])
-
-
-def test_plans_of_one_ambiguous_word_share_its_probability() -> None:
-    episodes = enumerate_episodes(Planner(AMBIGUOUS, "test:first"), TASK, 0, 3)
-    assert math.isclose(sum(TabularPolicy(episodes).probabilities_under(WeightedLLM(0).choose)), 1)
 
 
 def test_rules_without_choice_have_no_logit() -> None:
