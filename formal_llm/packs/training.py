@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from formal_llm.errors import ModelError, TrainingError
-from formal_llm.llms.local.model import EncoderLLM, LocalLLM, TransformersLLM
+from formal_llm.llms.local.encoders import EncoderLLM
+from formal_llm.llms.local.llm import LocalLLM
+from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.packs.training_rewards import (
     WITH_REFERENCES,
     exact_metric,

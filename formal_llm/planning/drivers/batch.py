@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from formal_llm.errors import BudgetExceeded, InvalidAnswer, LLMError
 from formal_llm.llms.llm import LLM, AsyncLLM, BatchLLM
-from formal_llm.llms.question import Answer, Question, TokenUsage
+from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.drivers.search import Steps
 from formal_llm.planning.plans.plan import Plan, Usage
 from formal_llm.planning.task import Task

@@ -9,7 +9,8 @@ from typing import Any, Literal, get_args
 from formal_llm.automata import CFG, PDA, Limits
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.llm import LLM, attempts, resolve
-from formal_llm.llms.question import Answer, Prices, Question, TokenUsage
+from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.usage import Prices, TokenUsage
 from formal_llm.planning.drivers import batch
 from formal_llm.planning.drivers.search import Steps, best_first, drive, greedy, sample
 from formal_llm.planning.drivers.solving import Runner, Solution, Solving, asolve, solve

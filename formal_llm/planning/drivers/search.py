@@ -28,7 +28,8 @@ from heapq import heappop, heappush
 from typing import Any
 
 from formal_llm.errors import BudgetExceeded, NoValidPlan
-from formal_llm.llms.question import Answer, Question, TokenUsage
+from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.plans.plan import Plan, Usage
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.planning.walks.journal import shares

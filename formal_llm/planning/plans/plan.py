@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from formal_llm.automata.models.symbols import members
-from formal_llm.llms.question import TokenUsage
+from formal_llm.llms.usage import TokenUsage
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.planning.plans.tree import Call, Node, is_nested, only_terminal, read_call
 

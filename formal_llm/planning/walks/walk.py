@@ -24,9 +24,10 @@ from typing import Any
 
 from formal_llm.automata import Limits
 from formal_llm.automata.languages.why_empty import why_empty
-from formal_llm.automata.lookahead.flow import INFINITE
+from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.errors import BudgetExceeded, NoValidPlan, SnapshotError, Undecided, WalkError
-from formal_llm.llms.question import Answer, Prices, Question, TokenUsage
+from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.usage import Prices, TokenUsage
 from formal_llm.planning.plans.plan import Plan, Usage
 from formal_llm.planning.plans.tree import Node, build_tree
 from formal_llm.planning.task import Task
