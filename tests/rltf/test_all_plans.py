@@ -1,63 +1,23 @@
-"""The tree of all plans: against the count, the language, single walks, and differences of the expected reward."""
+"""All plans: against the count, the language, single walks, and the limits of what is listed."""
 
 from __future__ import annotations
 
 import itertools
 import math
-import random
 from collections import Counter
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import (
-    CFG,
-    Answer,
-    Budget,
-    Limits,
-    NoValidPlan,
-    Planner,
-    Production,
-    RandomLLM,
-    Task,
-    TaskPack,
-    Undecided,
-    WeightedLLM,
-    Wording,
-)
+from formal_llm import CFG, Answer, Budget, Limits, NoValidPlan, Planner, Production, RandomLLM, TaskPack, WeightedLLM
 from formal_llm.errors import TooManyPlans
-from formal_llm.rltf.episode import Episode
-from formal_llm.rltf.plan_tree import PlanTree, TreeNode, count_plans, enumerate_episodes, path, walk_episodes
+from formal_llm.rltf.all_plans import count_plans, enumerate_episodes, walk_episodes
 from tests import oracles, strategies
+from tests.rltf.listed_plans import AMBIGUOUS, STACKED, TASK, listed, probabilities_under, single_choices, some_grammars
 
-MOST = 150
 KEPT = ("denoising", "deblurring", "captioning", "detection", "translation", "sentiment", "input_image")
-TASK = Task("t")
-
-#: Two derivations of "a b", one of "c".
-AMBIGUOUS = CFG.from_string("S -> A b | a B | c\nA -> a\nB -> b")
-#: Three tools on top of each other in any order, or none.
-STACKED = CFG.from_string("%limit 1\nS -> x S | y S | z S | e")
-
-some_grammars = strategies.limited_grammars() | strategies.tool_grammars()
-single_choices = strategies.limited_grammars(selections=False) | strategies.tool_grammars()
-
-
-def listed(cfg: CFG) -> tuple[Planner, list[Episode]]:
-    """All plans of a grammar that has some, and few."""
-    planner = Planner(cfg, "test:first")
-    try:
-        planner.start(TASK)
-        return planner, enumerate_episodes(planner, TASK, 3, MOST)
-    except (NoValidPlan, TooManyPlans, Undecided):
-        assume(False)
-        raise
-
-
-# -- listing -----------------------------------------------------------------------------------------------------------
 
 
 @strategies.examples(120)
@@ -65,7 +25,7 @@ def listed(cfg: CFG) -> tuple[Planner, list[Episode]]:
 def test_as_many_leaves_as_are_counted_and_the_words_of_the_language(cfg: CFG) -> None:
     planner, episodes = listed(cfg)
     assert len(episodes) == count_plans(planner, TASK)
-    words = {episode.key for episode in episodes}
+    words = {episode.word for episode in episodes}
     longest = max(map(len, words))
     assert len(words) == planner.table(TASK).lookahead.count()
     if longest <= 6:
@@ -78,7 +38,7 @@ def test_as_many_leaves_as_are_counted_and_the_words_of_the_language(cfg: CFG) -
 @given(some_grammars)
 def test_leaves_come_in_the_order_of_their_paths_and_each_once(cfg: CFG) -> None:
     _, episodes = listed(cfg)
-    paths = [path(episode) for episode in episodes]
+    paths = [episode.path for episode in episodes]
     assert paths == sorted(set(paths))
     assert all(e.index == 3 and e.task is TASK and e.plan.complete and e.log_probability == 0 for e in episodes)
 
@@ -104,7 +64,7 @@ def test_decisions_of_a_real_pack_are_those_of_rollouts(name: str) -> None:
     if name == "openagi":
         planner.limits = Limits(at_most=dict.fromkeys(pack.cfg.terminals, 0) | dict.fromkeys(KEPT, 1))
     task = pack.task(20 if name == "openagi" else "")
-    found = {e.key: e for e in enumerate_episodes(planner, task, 0, 1_000)}
+    found = {e.word: e for e in enumerate_episodes(planner, task, 0, 1_000)}
     for _ in range(20):
         walk = planner.start(task)
         asked = []
@@ -117,9 +77,8 @@ def test_decisions_of_a_real_pack_are_those_of_rollouts(name: str) -> None:
 def test_an_ambiguous_word_has_a_leaf_for_each_derivation() -> None:
     planner = Planner(AMBIGUOUS, "test:first")
     episodes = enumerate_episodes(planner, TASK, 0, 3)
-    assert Counter(episode.key for episode in episodes) == {("a", "b"): 2, ("c",): 1}
-    assert len({path(episode) for episode in episodes}) == 3
-    assert math.isclose(sum(PlanTree(episodes).probabilities_under(WeightedLLM(0).choose)), 1)
+    assert Counter(episode.word for episode in episodes) == {("a", "b"): 2, ("c",): 1}
+    assert len({episode.path for episode in episodes}) == 3
 
 
 def test_too_many_are_told_before_any_is_made() -> None:
@@ -144,7 +103,7 @@ def test_infinitely_many() -> None:
     with pytest.raises(TooManyPlans, match="infinitely many"):
         enumerate_episodes(planner, TASK, 0, 100)
     first = list(itertools.islice(walk_episodes(Planner(CFG.from_string("S -> b | a S")), TASK), 3))
-    assert [episode.key for episode in first] == [("b",), ("a", "b"), ("a", "a", "b")]
+    assert [episode.word for episode in first] == [("b",), ("a", "b"), ("a", "a", "b")]
 
 
 def test_a_budget_of_steps_decides_what_the_plans_are() -> None:
@@ -153,7 +112,7 @@ def test_a_budget_of_steps_decides_what_the_plans_are() -> None:
         planner = Planner(CFG.from_string(text), "test:first", budget=Budget(steps=9))
         assert count_plans(planner, TASK) is None
         episodes = enumerate_episodes(planner, TASK, 0, 50)
-        assert {len(episode.key) for episode in episodes} == set(range(1, len(episodes) + 1))
+        assert {len(episode.word) for episode in episodes} == set(range(1, len(episodes) + 1))
         with pytest.raises(TooManyPlans, match="more than that"):
             enumerate_episodes(planner, TASK, 0, len(episodes) - 1)
 
@@ -171,16 +130,12 @@ def test_without_a_count_the_limit_is_kept_while_walking(cfg: CFG, limit: int) -
 
 def test_rules_without_choice_have_one_plan() -> None:
     (episode,) = enumerate_episodes(Planner(CFG.from_string("S -> a b"), "test:first"), TASK, 0, 1)
-    assert (episode.key, episode.decisions) == (("a", "b"), ())
-    tree = PlanTree([episode])
-    assert tree.size == 0
-    assert tree.probabilities([]) == pytest.approx([1])
-    assert tree.gradient([], [1]).shape == (0,)
+    assert (episode.word, episode.decisions) == (("a", "b"), ())
 
 
 def test_selections_are_listed_option_by_option() -> None:
     planner = Planner(CFG.from_string("%limit 0 b\nS -> some(a, b, c) d"), "test:first")
-    assert [(path(e), "".join(e.key)) for e in enumerate_episodes(planner, TASK, 0, 10)] == [
+    assert [(e.path, "".join(e.word)) for e in enumerate_episodes(planner, TASK, 0, 10)] == [
         ((1, 1), "acd"), ((1, 2), "ad"), ((2,), "cd"),
     ]  # fmt: skip
     pack = TaskPack.load("risk")
@@ -205,15 +160,12 @@ def test_nobody_is_told_and_nothing_is_asked() -> None:
     assert not events
 
 
-# -- the tree ----------------------------------------------------------------------------------------------------------
-
-
 @strategies.examples(60)
 @given(single_choices, st.integers(0, 1 << 30))
 def test_probabilities_sum_to_one_and_are_those_of_the_plans(cfg: CFG, seed: int) -> None:
     planner, episodes = listed(cfg)
     llm = WeightedLLM(seed)
-    found = PlanTree(episodes).probabilities_under(llm.choose)
+    found = probabilities_under(episodes, llm.choose)
     assert math.isclose(sum(found), 1, rel_tol=1e-9)
     for episode, probability in list(zip(episodes, found, strict=True))[:10]:
         walk = planner.start(TASK)
@@ -222,61 +174,6 @@ def test_probabilities_sum_to_one_and_are_those_of_the_plans(cfg: CFG, seed: int
         assert walk.plan.log_probability == pytest.approx(math.log(probability))
 
 
-def test_a_model_without_probabilities_is_refused() -> None:
-    tree = PlanTree.of(Planner(STACKED, "test:first"), TASK, 20)
-    with pytest.raises(ValueError, match="has no probabilities"):
-        tree.probabilities_under(RandomLLM(0).choose)
-
-
-@strategies.examples(60)
-@given(some_grammars, st.integers(0, 1 << 30))
-def test_the_gradient_is_the_limit_of_differences(cfg: CFG, seed: int) -> None:
-    _, episodes = listed(cfg)
-    tree = PlanTree(episodes)
-    rng = np.random.default_rng(seed)
-    logits, rewards = rng.normal(size=tree.size), rng.normal(size=len(episodes))
-    assert tree.probabilities(logits).sum() == pytest.approx(1, abs=1e-12)
-    found = tree.exact_gradient(logits, rewards)
-    for place in rng.permutation(tree.size)[:5]:
-        step = np.zeros(tree.size)
-        step[place] = 1e-5
-        rise = tree.expected_reward(logits + step, rewards) - tree.expected_reward(logits - step, rewards)
-        assert found[place] == pytest.approx(rise / 2e-5, abs=1e-7)
-
-
-def test_equal_questions_share_their_logits() -> None:
-    cfg = CFG.from_string("S -> a T | b T\nT -> c | d")
-    plain = Wording.default(cfg)
-    tree = PlanTree.of(Planner(cfg, "test:first", wording=plain), TASK, 4)
-    assert [len(question.options) for question in tree.questions] == [2] * len(tree.questions)
-    # By hand: with rewards for "c" only, at uniform logits, each first step is as good as the other.
-    rewards = [float(episode.key[1] == "c") for episode in tree.episodes]
-    found = tree.exact_gradient(np.zeros(tree.size), rewards)
-    assert found[:2] == pytest.approx([0, 0])
-    assert np.abs(found[2:]).sum() == pytest.approx(0.5)
-
-
-def test_nodes_lead_to_their_leaves() -> None:
-    tree = PlanTree.of(Planner(STACKED, "test:first"), TASK, 16)
-
-    def check(node: TreeNode, taken: tuple[int, ...]) -> int:
-        if node.question is None:
-            assert path(tree.episodes[node.leaf]) == taken
-            return 1
-        assert node.question.content == tree.questions[node.state].content
-        assert len(node.children) == len(node.question.options)
-        return sum(check(child, (*taken, number)) for number, child in enumerate(node.children, 1))
-
-    assert check(tree.root, ()) == 16
-
-
-def test_a_tree_must_be_whole() -> None:
-    episodes = enumerate_episodes(Planner(STACKED, "test:first"), TASK, 0, 16)
-    random.Random(0).shuffle(episodes)
-    assert len(PlanTree(episodes).episodes) == 16
-    with pytest.raises(ValueError, match="not all plans"):
-        PlanTree(episodes[1:])
-    with pytest.raises(ValueError, match="twice"):
-        PlanTree([*episodes, episodes[0]])
-    with pytest.raises(ValueError, match="not all plans"):
-        PlanTree([])
+def test_plans_of_one_ambiguous_word_share_its_probability() -> None:
+    episodes = enumerate_episodes(Planner(AMBIGUOUS, "test:first"), TASK, 0, 3)
+    assert math.isclose(sum(probabilities_under(episodes, WeightedLLM(0).choose)), 1)

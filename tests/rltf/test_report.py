@@ -6,6 +6,7 @@ import json
 import math
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -188,6 +189,18 @@ def test_any_log_has_a_report(tmp_path_factory: pytest.TempPathFactory, lines: l
     text = write_report(folder).read_text()
     for name in re.findall(r"\]\(([^)]+)\)", text):
         ElementTree.fromstring((folder / name).read_text())
+
+
+def test_without_matplotlib_the_report_says_what_brings_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    train(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "matplotlib", None)
+        text = write_report(tmp_path).read_text()
+    assert "## Curves\n\nThey are not here: curves are drawn by matplotlib: pip install 'formal-llm[rltf]'" in text
+    assert "![" not in text
+    assert "Held-out reward: 0.200 after update 0" in text
+    assert not list(tmp_path.rglob("*.svg"))
+    assert "![Held-out tasks](curves/held_out.svg)" in write_report(tmp_path).read_text()
 
 
 def test_folders_without_a_report(tmp_path: Path) -> None:
