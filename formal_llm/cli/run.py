@@ -18,9 +18,8 @@ from formal_llm.errors import FormalLLMError, InputError, ResourceNotFound
 from formal_llm.planning import Task, TaskPack
 
 if TYPE_CHECKING:
-    from formal_llm.automata import Limits
     from formal_llm.planning import Plan
-    from formal_llm.tools import Result, Toolkit
+    from formal_llm.tools import Executor, Result, Toolkit
 
 HELP = f"""Plan a task, carry the plan out, and write a report with what every step made.
 
@@ -56,32 +55,31 @@ def run(
     names, inputs = read_inputs(pack, input_)
     wanted = read_task(pack, task, names)
     make_folder(to)
+    from formal_llm.tools import Executor, save_report
+
     with answerer(llm, None, None) as who:
-        solution = pack.planner(who).solve(wanted, inputs, _Interruptible(tools), replans=replans)
+        solution = pack.planner(who).solve(wanted, inputs, _Interruptible(Executor(tools)), replans=replans)
     for failure in solution.failures:
         err().print(f"planned around: {failure}", style="yellow", markup=False)
     result = solution.result
     output = result.value
     written = to / f"output{output.kind.ending}"
     written.write_bytes(output.dump())
-    result.save(to / "report.html")
-    print_text(str(solution.plan))
-    print_text(f"{written}\n{to / 'report.html'}")
+    page = save_report(to / "report.html", result)
+    print_text(f"{solution.plan}\n{written}\n{page}")
 
 
 class _Interruptible:
-    """A toolkit as a runner of plans whose tools are left behind on Ctrl-C; else the program would wait for them."""
+    """An executor as a runner of plans whose tools are left behind on Ctrl-C; else the program would wait for them."""
 
-    def __init__(self, tools: Toolkit) -> None:
-        self._tools = tools
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
         self._cancel = threading.Event()
+        self.limits = executor.limits
 
-    def limits(self, source: Any, given: Collection[str] | None = None) -> Limits:
-        return self._tools.limits(source, given)
-
-    def run(self, plan: Plan, inputs: Mapping[str, Any]) -> Result:
+    def run(self, plan: Plan, inputs: Mapping[str, object]) -> Result:
         with cancelling(self._cancel):
-            return self._tools.executor.run(plan, inputs, cancel=self._cancel)
+            return self._executor.run(plan, inputs, cancel=self._cancel)
 
 
 @contextmanager

@@ -97,4 +97,4 @@ def test_a_toolkit_runs_plans_with_the_usual_settings() -> None:
     cfg = CFG.from_string("T -> upper doc")
     kit = Toolkit([Tool("upper", (TEXT,), TEXT, str.upper)])
     assert kit.run(Planner(cfg).plan("t"), {"doc": "a"}).output == "A"
-    assert kit.executor is kit.executor
+    assert kit == kit.without()

@@ -15,7 +15,7 @@ import pytest
 
 from formal_llm import CFG, Planner
 from formal_llm.tools import TEXT, DiskCache, Executor, Tool, Toolkit
-from formal_llm.tools.cache import Entry
+from formal_llm.tools.cache import CachedValue
 
 CHAIN = CFG.from_string("T -> upper doc")
 
@@ -24,17 +24,17 @@ def key(number: int) -> str:
     return f"{number:064x}"
 
 
-def entry(number: int, size: int = 100) -> Entry:
-    return Entry("text", f"c{number}", bytes([number % 256]) * size)
+def entry(number: int, size: int = 100) -> CachedValue:
+    return CachedValue("text", f"c{number}", bytes([number % 256]) * size)
 
 
 def test_what_is_put_in_comes_out(tmp_path: Path) -> None:
     cache = DiskCache(tmp_path / "deep" / "cache")
     assert cache.get(key(1)) is None
     for data in (b"", b"\n\n", b"x\0\xff" * 1000):
-        cache.put(key(1), Entry("text", "content", data))
-        assert cache.get(key(1)) == Entry("text", "content", data)
-        assert DiskCache(tmp_path / "deep" / "cache").get(key(1)) == Entry("text", "content", data)
+        cache.put(key(1), CachedValue("text", "content", data))
+        assert cache.get(key(1)) == CachedValue("text", "content", data)
+        assert DiskCache(tmp_path / "deep" / "cache").get(key(1)) == CachedValue("text", "content", data)
     assert len(cache) == 1
     cache.remove(key(1))
     cache.remove(key(1))
@@ -114,7 +114,7 @@ def test_threads_and_processes_share_a_folder(tmp_path: Path) -> None:
     """Four processes of four threads write, read and trim in one folder: nobody ever sees half an entry."""
     program = """
 import sys, threading, random
-from formal_llm.tools.cache import DiskCache, Entry
+from formal_llm.tools.cache import DiskCache, CachedValue
 cache = DiskCache(sys.argv[1], max_bytes=60_000)
 wrong = []
 def work(seed):
@@ -122,9 +122,9 @@ def work(seed):
     for _ in range(150):
         n = rng.randrange(60)
         found = cache.get(f"{n:064x}")
-        if found is not None and found != Entry("text", f"c{n}", bytes([n]) * 1500):
+        if found is not None and found != CachedValue("text", f"c{n}", bytes([n]) * 1500):
             wrong.append(n)
-        cache.put(f"{n:064x}", Entry("text", f"c{n}", bytes([n]) * 1500))
+        cache.put(f"{n:064x}", CachedValue("text", f"c{n}", bytes([n]) * 1500))
 threads = [threading.Thread(target=work, args=(int(sys.argv[2]) * 10 + t,)) for t in range(4)]
 [t.start() for t in threads]; [t.join() for t in threads]
 print("wrong:", wrong)
@@ -150,11 +150,11 @@ def test_an_entry_of_somebody_else_is_computed_anew(tmp_path: Path, content: byt
     Executor(kit, cache=tmp_path).run(plan, {"doc": "a"})
     (file,) = tmp_path.rglob("*.value")
     cache = DiskCache(tmp_path)
-    cache.put(file.stem, Entry("text", "whatever", content))
+    cache.put(file.stem, CachedValue("text", "whatever", content))
     executor = Executor(kit, cache=tmp_path)
     assert executor.run(plan, {"doc": "a"}).output == "A"
     assert executor.stats.executed == 1
-    cache.put(file.stem, Entry("image", "whatever", b"A"))
+    cache.put(file.stem, CachedValue("image", "whatever", b"A"))
     assert Executor(kit, cache=tmp_path).run(plan, {"doc": "a"}).output == "A"
 
 

@@ -42,7 +42,7 @@ class ExpertToolkit(Toolkit):
     ) -> None:
         self.experts = dict(experts)
         self.device = device
-        self.pool = ModelPool(memory)
+        self.pool: ModelPool[Parts] = ModelPool(memory)
         users: dict[str, _Model] = {}
         made = []
         for name, expert in experts.items():
@@ -85,7 +85,7 @@ class ExpertToolkit(Toolkit):
 class _Model:
     """A model in the pool, which the tools that share it use one after the other."""
 
-    def __init__(self, pool: ModelPool, key: str) -> None:
+    def __init__(self, pool: ModelPool[Parts], key: str) -> None:
         self.pool = pool
         self.key = key
         self.tools: list[str] = []
