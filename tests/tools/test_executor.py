@@ -311,7 +311,7 @@ def test_one_failure_among_many_touches_no_other() -> None:
     assert [result.error is None for result in results] == [n % 3 != 1 for n in range(9)]
     assert results[0].output == "0 DOOG"
     with pytest.raises(ToolError, match="bad text"):
-        results[1].output
+        _ = results[1].output
     with pytest.raises(ValueError, match="run"):
         Executor(TOOLS).run_many(plan, {"doc": "x"})
     with pytest.raises(ValueError, match="zip"):
@@ -467,7 +467,7 @@ def test_a_kind_that_cannot_be_written_fails_its_call_only(tmp_path: Path) -> No
     results = executor.run_many(plans, rows)
     assert [result.error is None for result in results] == [False, True] * 2
     with pytest.raises(ToolError, match="returned a value that cannot be kept: TypeError: cannot be written"):
-        results[0].output
+        _ = results[0].output
     assert Executor(Toolkit([letters, upper])).run(plans[0], rows[0]).output == {"a"}
 
 
