@@ -42,6 +42,7 @@ An exception carries its facts as attributes; its text is for a person.
 
 from __future__ import annotations
 
+import copyreg
 import difflib
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -53,6 +54,10 @@ if TYPE_CHECKING:
 
 class FormalLLMError(Exception):
     """Base of all exceptions of this library."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Pickled and copied without their constructors, which take facts and not the text.
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class GrammarWarning(UserWarning):
