@@ -1,19 +1,51 @@
-"""Grammars, pushdown automata, limits and lookahead."""
+"""Grammars, pushdown automata, limits and lookahead.
 
-from formal_llm.automata.lookahead.lookahead import Lookahead, Verdict
+The values know neither their notations nor their pictures; here both tables are filled.
+"""
+
+from formal_llm.automata.drawing.cfg import cfg_graph, cfg_picture
+from formal_llm.automata.drawing.flowchart import flowchart_picture
+from formal_llm.automata.drawing.pda import pda_graph, pda_picture
+from formal_llm.automata.lookahead.lookahead import Lookahead
+from formal_llm.automata.lookahead.verdict import Verdict
 from formal_llm.automata.models.automaton import EMPTY, Automaton, Configuration, Stack, Word
 from formal_llm.automata.models.behaviour import Behaviour, BehaviourState
-from formal_llm.automata.models.cfg import CFG, Production, Symbol, selection
-from formal_llm.automata.models.flowchart import Flowchart, FlowEdge, FlowNode
+from formal_llm.automata.models.cfg import CFG
+from formal_llm.automata.models.flowchart import Flowchart
+from formal_llm.automata.models.flowgraph import FlowEdge, FlowNode
 from formal_llm.automata.models.formula import Formula
-from formal_llm.automata.models.limited import LimitedAutomaton, LimitedConfiguration
 from formal_llm.automata.models.limits import Limits, SumLimit
-from formal_llm.automata.models.pda import PDA, Transition
+from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.product import intersection  # says what & means
 from formal_llm.automata.models.rules import Source
+from formal_llm.automata.models.symbols import Production, Symbol, selection
+from formal_llm.automata.models.transition import Transition
+from formal_llm.automata.models.written import Notation, register
+from formal_llm.automata.notation.behaviour import read_behaviour, write_behaviour
+from formal_llm.automata.notation.cfg import read_grammar, write_grammar
+from formal_llm.automata.notation.flowchart import read_flowchart, write_flowchart
 from formal_llm.automata.notation.formula import constraint
+from formal_llm.automata.notation.letters import read_letters
+from formal_llm.automata.notation.pda import read_pda
+from formal_llm.automata.notation.pda_writing import write_pda
+from formal_llm.errors import GrammarError
+from formal_llm.pictures.drawable import graph_of, picture_of
+
+register(CFG, Notation(read_grammar, write_grammar, GrammarError, {"letters": read_letters}))
+register(PDA, Notation(read_pda, write_pda))
+register(Flowchart, Notation(read_flowchart, write_flowchart))
+register(Behaviour, Notation(read_behaviour, write_behaviour))
+
+picture_of.register(CFG, cfg_picture)
+picture_of.register(PDA, pda_picture)
+picture_of.register(Flowchart, flowchart_picture)
+picture_of.register(Behaviour, lambda behaviour: pda_picture(behaviour.pda))
+graph_of.register(CFG, cfg_graph)
+graph_of.register(PDA, pda_graph)
+graph_of.register(Behaviour, lambda behaviour: pda_graph(behaviour.pda))
 
 __all__ = [
     "CFG", "EMPTY", "PDA", "Automaton", "Behaviour", "BehaviourState", "Configuration", "FlowEdge", "FlowNode",
-    "Flowchart", "Formula", "LimitedAutomaton", "LimitedConfiguration", "Limits", "Lookahead", "Production", "Source",
-    "Stack", "SumLimit", "Symbol", "Transition", "Verdict", "Word", "constraint", "selection",
+    "Flowchart", "Formula", "Limits", "Lookahead", "Production", "Source",
+    "Stack", "SumLimit", "Symbol", "Transition", "Verdict", "Word", "constraint", "intersection", "selection",
 ]  # fmt: skip

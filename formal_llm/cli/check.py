@@ -57,7 +57,7 @@ def check(
     readable = not isinstance(loaded.source, CFG)
     told = _language(lookahead, readable)
     if "plans" not in told and lookahead.completable().value == "no":
-        why = why_empty(lookahead.automaton, max_states=max_states)
+        why = why_empty(lookahead.source, max_states=max_states)
         told["no valid plan"] = why.reason
     else:
         if unused := _unused(lookahead, max_states):
@@ -83,7 +83,7 @@ def _unused(lookahead: Lookahead, max_states: int) -> list[str]:
         return [name for name in terminals if name not in usable]
 
     def none_with(name: str) -> bool:
-        required = Lookahead(lookahead.automaton, Limits(at_least={name: 1}), max_states=max_states)
+        required = Lookahead(lookahead.source, Limits(at_least={name: 1}), max_states=max_states)
         return required.completable().value == "no"
 
     return [name for name in terminals if name not in usable or none_with(name)]

@@ -14,10 +14,9 @@ from rich.table import Table
 
 from formal_llm import authored
 from formal_llm.automata import PDA
-from formal_llm.automata.lookahead.lookahead import as_automaton
+from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.behaviour import Behaviour
-from formal_llm.automata.models.limited import split
-from formal_llm.automata.notation.source import read_file
+from formal_llm.automata.models.written import read_text
 from formal_llm.cli.console import EXIT_CODES_HELP, command, out, print_text
 from formal_llm.cli.options import JsonOption, SetOption, SourceArgument
 from formal_llm.cli.sources import load
@@ -85,9 +84,9 @@ def draw(
     drawable: Any = loaded.rules
     language, _ = loaded.language("", inputs=None, goal=None, limit=None, require=None, whole=True)
     if what is What.pda:
-        drawable = split(as_automaton(language))[0]
+        drawable = as_automaton(language)
     if plan is not None:
-        text = sys.stdin.read() if plan == "-" else read_file(Path(plan))
+        text = sys.stdin.read() if plan == "-" else read_text(Path(plan))
         drawable = Overlay(
             read_plan_text(text, language, order=loaded.order_of_lines), drawable, order=loaded.wording.order
         )

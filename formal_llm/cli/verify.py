@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from formal_llm.automata.notation.source import read_file
+from formal_llm.automata.models.written import read_text
 from formal_llm.cli.console import command, print_text
 from formal_llm.cli.options import (
     ConstraintOption,
@@ -63,7 +63,7 @@ def verify(
     loaded = load(source, set_, constraint)
     rules, limits = loaded.language(task, inputs=input_, goal=goal, limit=limit, require=require)
     verifier = Verifier(rules, limits, max_states=max_states)
-    text = sys.stdin.read() if plan == "-" else read_file(Path(plan))
+    text = sys.stdin.read() if plan == "-" else read_text(Path(plan))
     verdict = verifier.verify(read_plan_text(text, rules, order=loaded.order_of_lines))
     print_text(json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False) if as_json else str(verdict))
     if not verdict.valid:

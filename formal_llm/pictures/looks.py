@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-Kind = Literal[
+BoxKind = Literal[
     "start", "nonterminal", "class", "terminal", "state", "accepting", "long_state", "long_accepting", "point", "tool",
     "input", "result", "open", "decision",
 ]  # fmt: skip
@@ -37,7 +37,7 @@ _SAND = ("#F7F2E4", "#94824F", "#352E17")
 _GREY = ("#ECEFF2", "#7A8794", "#27303A")
 _FADED = ("#F5F6F7", "#B9C1C9", "#7D8791")
 _LINE, _FADED_LINE, _MARK = "#7A8794", "#C3CAD1", "#C2560C"
-_LOOKS: dict[Kind, Look] = {
+_LOOKS: dict[BoxKind, Look] = {
     "start": Look("box", "rounded,filled", '("', '")', *_BLUE, 2.4),
     "nonterminal": Look("box", "rounded,filled", '("', '")', *_BLUE),
     "class": Look("box", "rounded,filled", '("', '")', *_GREEN),
@@ -56,7 +56,7 @@ _LOOKS: dict[Kind, Look] = {
 }
 
 
-def look_of(kind: Kind, tone: Tone) -> Look:
+def look_of(kind: BoxKind, tone: Tone) -> Look:
     """How a box is drawn. What is marked keeps its colours and has a strong border, so it is no matter of hue alone."""
     look = _LOOKS[kind]
     if tone == "marked":

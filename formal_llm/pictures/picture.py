@@ -1,4 +1,4 @@
-"""A picture as plain data, its forms (Mermaid, Graphviz, SVG, PNG), and :class:`Drawable`, for what has a picture.
+"""A picture as plain data, and its forms: Mermaid, Graphviz, SVG, PNG.
 
 A :class:`Picture` knows nothing of grammars or plans: it has boxes of a few kinds and arrows between them. What a
 grammar, an automaton or a plan looks like is told in the modules that draw them.
@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import json
 import re
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from html import escape
 from typing import Literal
 
 from formal_llm.errors import FormalLLMError, MissingDependency
-from formal_llm.pictures.looks import Direction, Kind, Tone, line_of, look_of, plate_of
+from formal_llm.pictures.looks import BoxKind, Direction, Tone, line_of, look_of, plate_of
 
-__all__ = ["Arrow", "Box", "Direction", "Drawable", "Kind", "Picture", "Tone", "printable"]
+__all__ = ["Arrow", "Box", "BoxKind", "Direction", "Picture", "Tone", "printable"]
 
 _LINE, _ = line_of("plain")
 _FONT = "Helvetica,Arial,sans-serif"
 _NO_BREAK_SPACE = "\u00a0"
 #: What Graphviz is told of some kinds besides. A diamond leaves enough room around its text without a margin.
-_MORE: dict[Kind, str] = {"point": ", width=0.12, height=0.12", "decision": ', margin="0.01,0.01"'}
+_MORE: dict[BoxKind, str] = {"point": ", width=0.12, height=0.12", "decision": ', margin="0.01,0.01"'}
 #: Dots to the inch of a PNG picture.
 _RESOLUTION = 110
 
@@ -61,7 +60,7 @@ class Box:
 
     id: str
     label: str
-    kind: Kind
+    kind: BoxKind
     details: tuple[str, ...] = ()
     tone: Tone = "plain"
     strong: tuple[int, ...] = ()
@@ -260,54 +259,3 @@ def _plate(text: str, tone: Tone = "plain") -> str:
         f'<TD BGCOLOR="{fill}" ALIGN="LEFT" BALIGN="LEFT"><FONT COLOR="{font}">'
         f"{_markup(rows).removesuffix('<BR/>')}</FONT></TD></TR></TABLE>>"
     )
-
-
-class Drawable(ABC):
-    """What has a picture: gives the forms of a picture to a class that makes one in ``_picture``."""
-
-    __slots__ = ()
-
-    #: A notebook is shown no picture of more boxes than this: it would take long and show nothing.
-    _most_boxes = 400
-
-    @abstractmethod
-    def _picture(self) -> Picture: ...
-
-    @property
-    def picture(self) -> Picture:
-        """The picture as plain data."""
-        return self._picture()
-
-    def to_mermaid(self) -> str:
-        """A Mermaid flowchart, which GitHub and many editors draw."""
-        return self._picture().to_mermaid()
-
-    def to_dot(self) -> str:
-        """A graph in Graphviz' language."""
-        return self._picture().to_dot()
-
-    def to_svg(self) -> str:
-        """A picture as SVG; needs Graphviz.
-
-        Raises:
-            MissingDependency: the program ``dot`` is not installed.
-        """
-        return self._picture().to_svg()
-
-    def to_png(self) -> bytes:
-        """A picture as PNG; needs Graphviz.
-
-        Raises:
-            MissingDependency: the program ``dot`` is not installed.
-        """
-        return self._picture().to_png()
-
-    def _repr_svg_(self) -> str | None:
-        """For notebooks; None, so that they show the text instead, where there is no Graphviz or too much to draw."""
-        picture = self._picture()
-        if len(picture.nodes) > self._most_boxes:
-            return None
-        try:
-            return picture.to_svg(timeout=10)
-        except FormalLLMError:
-            return None

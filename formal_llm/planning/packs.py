@@ -20,7 +20,7 @@ from formal_llm.automata import CFG, PDA, Limits
 from formal_llm.automata.models.rules import Rules, automaton_of
 from formal_llm.automata.notation.files import ENDINGS, read_rules
 from formal_llm.automata.notation.formula import constraint
-from formal_llm.errors import AutomatonError, NotationError, ResourceNotFound
+from formal_llm.errors import AutomatonError, NotationError, ResourceNotFound, unknown
 from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.wording import Wording, fill, read_toml
@@ -221,10 +221,10 @@ def _check(data: Mapping[str, Any], source: CFG | PDA) -> None:
     cfg = source
     for name, entry in data.get("inputs", {}).items():
         if entry["terminal"] not in cfg.terminals:
-            raise ValueError(f"input {name}: {CFG.unknown('terminal', entry['terminal'], cfg.terminals)}")
+            raise ValueError(f"input {name}: {unknown('terminal', entry['terminal'], cfg.terminals)}")
     for name, entry in data.get("goals", {}).items():
         if entry["symbol"] not in cfg.nonterminals:
-            raise ValueError(f"goal {name}: {CFG.unknown('nonterminal', entry['symbol'], cfg.nonterminals)}")
+            raise ValueError(f"goal {name}: {unknown('nonterminal', entry['symbol'], cfg.nonterminals)}")
     if "sentence" in data:
         try:
             known = re.compile(data["sentence"]["pattern"]).groupindex
@@ -241,7 +241,7 @@ def _check_groups(data: Mapping[str, Any]) -> None:
     for group in data.get("groups", ()):
         for slot in group.get("slots", ()):
             if slot not in slots:
-                raise ValueError(f"group {group['name']}: {CFG.unknown('slot', slot, slots)}")
+                raise ValueError(f"group {group['name']}: {unknown('slot', slot, slots)}")
         try:
             tasks = len(list(_compose(group, slots)))
         except ValueError as error:

@@ -1,12 +1,20 @@
 import itertools
 
 import pytest
+from formal_llm.automata.models.limited import limited
 from hypothesis import given
 
 from formal_llm import CFG, PDA, Limits
-from formal_llm.automata.languages.lengths import ambiguity_witness, difference, words
+from formal_llm.automata.languages.derivations import derivations
+from formal_llm.automata.languages.lengths import (
+    ambiguity_witness,
+    difference,
+    is_finite,
+    longest_length,
+    shortest_length,
+    words,
+)
 from formal_llm.automata.models import tabulation
-from formal_llm.automata.models.limited import limited
 from tests.oracles import all_words, language, rules
 from tests.strategies import automata, examples, grammars
 
@@ -33,34 +41,34 @@ class TestLengths:
     @given(grammars())
     @examples(120)
     def test_finite_as_pyformlang_says_and_lengths_as_written_out(self, cfg):
-        assert cfg.is_finite == pyformlang_is_finite(cfg)
+        assert is_finite(cfg) == pyformlang_is_finite(cfg)
         lengths = {len(word) for word in language(cfg, 5)}
         if lengths:
-            assert cfg.shortest_length == min(lengths)
+            assert shortest_length(cfg) == min(lengths)
         else:
-            assert cfg.shortest_length is None or cfg.shortest_length > 5
-        if not cfg.is_finite or cfg.shortest_length is None:
-            assert cfg.longest_length is None
-        elif cfg.longest_length <= 5:
-            assert cfg.longest_length == max(lengths)
+            assert shortest_length(cfg) is None or shortest_length(cfg) > 5
+        if not is_finite(cfg) or shortest_length(cfg) is None:
+            assert longest_length(cfg) is None
+        elif longest_length(cfg) <= 5:
+            assert longest_length(cfg) == max(lengths)
 
     def test_long_chains(self):
         rules = [(f"N{n}", (f"N{n + 1}", f"N{n + 1}")) for n in range(3_000)]
         cfg = CFG([*rules, ("N3000", ("a",)), ("N3000", ("a", "a"))])
-        assert cfg.shortest_length == 2**3000
-        assert cfg.longest_length == 2**3001
+        assert shortest_length(cfg) == 2**3000
+        assert longest_length(cfg) == 2**3001
 
     def test_cycles_without_growth_are_finite(self):
         cfg = CFG.from_string("S -> A | E S | a a\nA -> S | a\nE -> ε")
-        assert cfg.is_finite
-        assert cfg.longest_length == 2
+        assert is_finite(cfg)
+        assert longest_length(cfg) == 2
 
 
 class TestWords:
     @given(grammars())
     @examples(150)
     def test_each_once_and_in_order(self, cfg):
-        assert list(cfg.words(4)) == in_order(language(cfg, 4), cfg.terminals)
+        assert list(words(cfg, 4)) == in_order(language(cfg, 4), cfg.terminals)
 
     @given(automata(letters=("a", "b")))
     @examples(80)
@@ -71,12 +79,12 @@ class TestWords:
     def test_lazily(self):
         names = [f"tool{number}" for number in range(40)]
         cfg = CFG([("S", ("T", "S")), ("S", ()), *(("T", (name,)) for name in names)])
-        assert list(itertools.islice(cfg.words(500), 3)) == [(), ("tool0",), ("tool1",)]
+        assert list(itertools.islice(words(cfg, 500), 3)) == [(), ("tool0",), ("tool1",)]
 
     def test_limits_of_an_automaton_are_kept(self):
         cfg = CFG.from_string("S -> a S | b")
         assert list(words(limited(PDA.from_cfg(cfg), Limits({"a": 1})), 5)) == [("b",), ("a", "b")]
-        assert list(cfg.words(1)) == [("b",)]
+        assert list(words(cfg, 1)) == [("b",)]
 
     def test_other_automata_are_an_error(self):
         with pytest.raises(TypeError, match="grammar or a pushdown automaton"):
@@ -87,8 +95,8 @@ class TestDerivations:
     @given(grammars())
     @examples(60)
     def test_each_derives_the_word_and_no_two_are_the_same(self, cfg):
-        for word in itertools.islice(cfg.words(4), 6):
-            found = cfg.derivations(word, 8).found
+        for word in itertools.islice(words(cfg, 4), 6):
+            found = derivations(cfg, word, 8).found
             assert found
             assert len(set(found)) == len(found)
             assert [len(one) for one in found] == sorted(len(one) for one in found)
@@ -102,18 +110,18 @@ class TestDerivations:
 
     def test_as_many_as_catalan_says(self):
         cfg = CFG.from_string("S -> S S | a")
-        assert [len(cfg.derivations("a" * n).found) for n in range(1, 7)] == [1, 1, 2, 5, 14, 42]
-        assert cfg.derivations("aaaa", 5).complete
-        assert not cfg.derivations("aaaa", 4).complete
-        assert cfg.derivations("b").found == ()
+        assert [len(derivations(cfg, "a" * n).found) for n in range(1, 7)] == [1, 1, 2, 5, 14, 42]
+        assert derivations(cfg, "aaaa", 5).complete
+        assert not derivations(cfg, "aaaa", 4).complete
+        assert derivations(cfg, "b").found == ()
 
     def test_infinitely_many_are_cut_and_it_says_so(self):
-        found = CFG.from_string("S -> S | a").derivations("a", 3)
+        found = derivations(CFG.from_string("S -> S | a"), "a", 3)
         assert [len(one) for one in found.found] == [1, 2, 3]
         assert not found.complete
 
     def test_long_words(self):
-        found = CFG.from_string("S -> a S | b").derivations("a" * 150 + "b")
+        found = derivations(CFG.from_string("S -> a S | b"), "a" * 150 + "b")
         assert found.complete
         assert len(found.found[0]) == 151
 
@@ -123,7 +131,7 @@ class TestWitnesses:
     @examples(40)
     def test_a_shortest_ambiguous_word(self, cfg):
         witness = ambiguity_witness(cfg, 3)
-        ambiguous = [word for word in cfg.words(3) if len(cfg.derivations(word, 2).found) > 1]
+        ambiguous = [word for word in words(cfg, 3) if len(derivations(cfg, word, 2).found) > 1]
         assert (witness.word if witness else None) == (ambiguous[0] if ambiguous else None)
         if witness:
             assert witness.derivations[0] != witness.derivations[1]

@@ -21,6 +21,7 @@ from formal_llm import (
     constraint,
 )
 from formal_llm.automata.models.formula import Atom, always, and_, next_, or_, until
+from formal_llm.automata.models.formula_matching import matches
 from tests.automata.test_formula import made, pointed, quiet, trees
 from tests.oracles import all_words
 from tests.strategies import examples, texts
@@ -96,10 +97,10 @@ class TestShipped:
         behaviour = Behaviour.load(name)
         for trace in TRACES[name]:
             word = tuple(trace.split())
-            assert behaviour.accepts(word) and behaviour.pda.accepts(word) and behaviour.formula.matches(word)
+            assert behaviour.accepts(word) and behaviour.pda.accepts(word) and matches(behaviour.formula, word)
             refused = 0
             for other in changed(word, behaviour.states):
-                legal = behaviour.formula.matches(other)
+                legal = matches(behaviour.formula, other)
                 assert behaviour.accepts(other) == legal, other
                 refused += not legal
             assert refused > len(word)
@@ -150,7 +151,7 @@ class TestBehaviour:
             return
         # Of a prefix of one state, one more state and then at most as many more as the automaton has, less one.
         assume(len(behaviour.dfa.table) <= 4)
-        words = {word for word in all_words("abc", 5) if behaviour.formula.matches(word)}
+        words = {word for word in all_words("abc", 5) if matches(behaviour.formula, word)}
         for prefix in all_words("abc", 1):
             longer = [word for word in words if word[: len(prefix)] == prefix and len(word) > len(prefix)]
             assert set(behaviour.next_states(prefix)) == {word[len(prefix)] for word in longer}

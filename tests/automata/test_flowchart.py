@@ -21,7 +21,8 @@ from formal_llm import (
     Walk,
     Wording,
 )
-from formal_llm.automata.models.flowchart import END, one_line
+from formal_llm.automata.models.flowchart import END
+from formal_llm.automata.models.flowchart_shapes import one_line
 from tests.automata.charts import WILD, flowcharts
 from tests.strategies import examples
 

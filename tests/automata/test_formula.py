@@ -43,7 +43,7 @@ from formal_llm.automata.models.formula import (
     or_,
     until,
 )
-from formal_llm.automata.models.formula_matching import spans
+from formal_llm.automata.models.formula_matching import matches, spans
 from formal_llm.automata.notation.formula import read_formula
 from tests.oracles import all_words, language
 from tests.strategies import examples, grammars, limited_grammars
@@ -224,7 +224,7 @@ class TestSemantics:
     def test_by_the_definition(self, tree):
         formula, dfa = made(tree), minimal_dfa(made(tree), "ab")
         for word in all_words("ab", 4):
-            assert formula.matches(word) == holds(tree, word), word
+            assert matches(formula, word) == holds(tree, word), word
             assert dfa.accepts(word) == holds(tree, word), word
 
     @given(trees("ab", leaves=10))
@@ -233,7 +233,7 @@ class TestSemantics:
         formula = made(tree)
         dfa = minimal_dfa(formula, "ab")
         for word in all_words("ab", 6):
-            assert formula.matches(word) == dfa.accepts(word), word
+            assert matches(formula, word) == dfa.accepts(word), word
 
     @given(trees("abc"))
     @examples(20)
@@ -241,9 +241,9 @@ class TestSemantics:
         formula = made(tree)
         dfa, pda = minimal_dfa(formula, "abc"), finite_pda(minimal_dfa(formula, "abc"))
         for word in all_words("abc", 6):
-            assert formula.matches(word) == dfa.accepts(word), word
+            assert matches(formula, word) == dfa.accepts(word), word
         for word in all_words("abc", 2):
-            assert pda.accepts(word) == formula.matches(word)
+            assert pda.accepts(word) == matches(formula, word)
 
     @given(trees("ab", leaves=10), st.sampled_from(["ab", "abc"]))
     @examples(250)
@@ -263,7 +263,7 @@ class TestSemantics:
         formula = made(tree)
         after = derivative(formula, state)
         for word in all_words("ab", 4):
-            assert after.matches(word) == formula.matches((state, *word))
+            assert matches(after, word) == matches(formula, (state, *word))
 
     def test_spans_are_all_the_parts(self):
         rows = spans(until("a", "b"), "aab")
@@ -304,8 +304,8 @@ class TestSemantics:
     )
     def test_by_hand(self, text, good, bad):
         formula = read_formula(text, [*"abc"])
-        assert [word for word in good if not formula.matches(word)] == []
-        assert [word for word in bad if formula.matches(word)] == []
+        assert [word for word in good if not matches(formula, word)] == []
+        assert [word for word in bad if matches(formula, word)] == []
 
     @given(trees("ab"))
     @examples(100)
@@ -334,14 +334,14 @@ class TestSemantics:
         formula = next_(until(next_("a", until("b", "c", 0, 3)), "d"), not_(eventually("a")))
         word = ("a", "b", "b", "c") * 100 + ("d",) + ("b",) * 100
         begin = time.perf_counter()
-        assert formula.matches(word) and minimal_dfa(formula, "abcd").accepts(word)
-        assert not formula.matches((*word, "a"))
+        assert matches(formula, word) and minimal_dfa(formula, "abcd").accepts(word)
+        assert not matches(formula, (*word, "a"))
         assert time.perf_counter() - begin < 20
 
     def test_bounds_larger_than_the_word(self):
         formula = until("a", "b", 10**6, 10**6 + 1)
-        assert not formula.matches("aab")
-        assert until(or_("a", EMPTY), "b", 10**6, 10**6 + 1).matches("aab")
+        assert not matches(formula, "aab")
+        assert matches(until(or_("a", EMPTY), "b", 10**6, 10**6 + 1), "aab")
 
 
 class TestNormalForm:
@@ -691,4 +691,4 @@ class TestProducts:
 
 def formula_over(formula: Formula, word, cfg) -> bool:
     """Direct evaluation, for letters that may not all be terminals of the grammar."""
-    return set(word) <= set(cfg.terminals) and formula.matches(word)
+    return set(word) <= set(cfg.terminals) and matches(formula, word)

@@ -3,7 +3,6 @@ from hypothesis import given
 
 from formal_llm import CFG, PDA
 from formal_llm.automata.models import tabulation
-from formal_llm.automata.models.membership import Recognizer
 from tests.oracles import all_words, alphabet, language
 from tests.strategies import automata, examples, grammars
 
@@ -14,7 +13,7 @@ class TestAccepts:
     def test_random_grammars_agree_with_all_words_written_out(self, cfg):
         words = language(cfg, 5)
         for word in all_words(alphabet(cfg)[:3], 5):
-            assert Recognizer.of(cfg).accepts(word) == (word in words), word
+            assert cfg.recognizer.accepts(word) == (word in words), word
 
     @given(grammars())
     @examples(30)
@@ -62,7 +61,7 @@ class TestAccepts:
 
     def test_one_choice_is_read_with_the_stack_alone(self):
         # What a symbol does with a terminal is worked out down to the terminal.
-        recognizer = Recognizer.of(CFG.from_string("S -> T S c | b\nT -> U\nU -> a"))
+        recognizer = CFG.from_string("S -> T S c | b\nT -> U\nU -> a").recognizer
         assert recognizer.accepts("aabcc")
         pushed = recognizer.row("S")["a"]
         assert pushed is not None
@@ -70,14 +69,14 @@ class TestAccepts:
 
     def test_is_made_once_for_a_grammar(self):
         cfg = CFG.from_string("S -> a")
-        assert Recognizer.of(cfg) is Recognizer.of(cfg)
+        assert cfg.recognizer is cfg.recognizer
 
 
 class TestFirstAndFollow:
     @given(grammars(selections=False))
     @examples(60)
     def test_first_holds_what_words_begin_with(self, cfg):
-        recognizer = Recognizer.of(cfg)
+        recognizer = cfg.recognizer
         for head in cfg.nonterminals:
             for word in language(cfg.with_start(head), 3):
                 assert not word or recognizer.first[head] & recognizer.bits[word[0]]
@@ -85,7 +84,7 @@ class TestFirstAndFollow:
     def test_sets_of_the_expression_grammar(self):
         # Aho, Lam, Sethi and Ullman, example 4.30.
         cfg = CFG.from_string("E -> T E2\nE2 -> + T E2 | ε\nT -> F T2\nT2 -> * F T2 | ε\nF -> l E r | id")
-        recognizer = Recognizer.of(cfg)
+        recognizer = cfg.recognizer
 
         def names(bits):
             return {name for name, bit in recognizer.bits.items() if bits & bit}

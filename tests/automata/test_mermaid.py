@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import Flowchart, NotationError
+from formal_llm.automata.models.flowchart_shapes import SHAPES, plain
 from formal_llm.automata.notation.mermaid import parse
-from formal_llm.automata.notation.mermaid_text import BRACKETS, SHAPES, plain, read_text, write_text
+from formal_llm.automata.notation.mermaid_text import BRACKETS, read_text, write_text
 from formal_llm.automata.notation.source import SourceText
 from tests.automata.charts import NASTY, WILD
 from tests.strategies import examples

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from formal_llm.automata.models.cfg import CFG, Production, members
+from formal_llm.automata.models.cfg import CFG
+from formal_llm.automata.models.symbols import Production, members
 from formal_llm.pictures.captions import WIDTH, cut, numbered, shorten, wrap
-from formal_llm.pictures.picture import Arrow, Box, Kind, Picture, Tone, printable
+from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture, Tone, printable
 
 if TYPE_CHECKING:
     import networkx
@@ -41,7 +42,7 @@ def cfg_picture(cfg: CFG, *, most: int = 12, used: Used | None = None) -> Pictur
             rows = [(shorten(cfg.label(production.body[0])), sheet.numbers(production)) for production in group]
             boxes.append(sheet.box(head, _heading(cfg, head) + one_of, "class", rows))
             continue
-        kind: Kind = "start" if head == cfg.start else "nonterminal"
+        kind: BoxKind = "start" if head == cfg.start else "nonterminal"
         boxes.append(sheet.box(head, _heading(cfg, head), kind, [(_body(p), sheet.numbers(p)) for p in group]))
         taken = {name for production in group if sheet.numbers(production) is not None for name in production.body}
         for name in dict.fromkeys(name for production in group for name in production.body):
@@ -79,7 +80,7 @@ class _Sheet:
         found = [numbers for (head, body), numbers in (self.used or {}).items() if head == selection and member in body]
         return tuple(sorted({number for numbers in found for number in numbers})) if found else None
 
-    def box(self, name: str, label: str, kind: Kind, rows: list[tuple[str, tuple[int, ...] | None]]) -> Box:
+    def box(self, name: str, label: str, kind: BoxKind, rows: list[tuple[str, tuple[int, ...] | None]]) -> Box:
         if len(rows) > self.most + 1:
             rows = sorted(rows, key=lambda row: row[1] is None)
         strong = tuple(place for place, (_, numbers) in enumerate(rows) if numbers is not None)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from formal_llm.automata.models.flowchart import Flowchart, FlowEdge, Kind
+from formal_llm.automata.models.flowchart import Flowchart
+from formal_llm.automata.models.flowgraph import FlowEdge, NodeKind
 from formal_llm.pictures.captions import cut, numbered, wrap
-from formal_llm.pictures.picture import Arrow, Box, Picture, Tone
-from formal_llm.pictures.picture import Kind as Look
+from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture, Tone
 
 #: What a plan takes of a chart, with the numbers of its steps: nodes that it comes by, arrows that it follows.
 Nodes = Mapping[str, tuple[int, ...]]
 Arrows = Mapping[FlowEdge, tuple[int, ...]]
 
-_LOOKS: dict[Kind, Look] = {
+_LOOKS: dict[NodeKind, BoxKind] = {
     "start": "input", "end": "result", "decision": "decision", "step": "tool", "junction": "point",
 }  # fmt: skip
 #: How wide texts may be, in characters. A diamond has room for about half of what a box of its size holds.

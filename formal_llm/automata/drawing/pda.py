@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from formal_llm.automata.models.automaton import State
-from formal_llm.automata.models.cfg import members
-from formal_llm.automata.models.pda import PDA, Transition
+from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.symbols import members
+from formal_llm.automata.models.transition import Transition
 from formal_llm.pictures.captions import ALTERNATIVES_WIDTH, cut, numbered, shorten, wrap
-from formal_llm.pictures.picture import Arrow, Box, Kind, Picture, Tone, printable
+from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture, Tone, printable
 
 if TYPE_CHECKING:
     import networkx
@@ -71,7 +72,9 @@ def pda_picture(pda: PDA, *, most: int = 12, walked: Walked | None = None) -> Pi
     boxes = [Box("start", "", "point", tone=_tone(walked, True))]
     for state, (label, details) in names.items():
         final = state in pda.accepting_states
-        kind: Kind = ("long_accepting" if framed else "accepting") if final else ("long_state" if framed else "state")
+        kind: BoxKind = (
+            ("long_accepting" if framed else "accepting") if final else ("long_state" if framed else "state")
+        )
         boxes.append(Box(ids[state], label, kind, details, _tone(walked, state in passed)))
     arrows = [Arrow("start", ids[pda.start_state], tone=_tone(walked, True))]
     for edge in edges:

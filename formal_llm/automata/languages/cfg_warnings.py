@@ -6,37 +6,18 @@ like a nonterminal with a slip in its name.
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from formal_llm.automata.models.cfg import CFG, members
+from formal_llm.automata.languages.why_empty import clash
+from formal_llm.automata.lookahead.lookahead import Lookahead
+from formal_llm.automata.models.cfg import CFG
+from formal_llm.automata.models.symbols import Diagnostic, members
 
 #: How like each other (difflib's ratio) two names are where one is a slip for the other.
 _NEAR = 0.85
 #: How many pairs of names are compared at most; a grammar with more of them that nearly fit is not searched further.
 _COMPARISONS = 50_000
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
-    """Something to tell the author of a grammar.
-
-    Attributes:
-        kind: ``"empty"``, ``"unproductive"``, ``"unreachable"`` or ``"typo"``.
-        symbol: the symbol it is about.
-        message: what is wrong, in one sentence.
-        suggestion: the way out, where there is one to name.
-    """
-
-    kind: str
-    symbol: str
-    message: str
-    suggestion: str | None = None
-
-    def __str__(self) -> str:
-        return self.message
 
 
 def empty_reason(cfg: CFG) -> Diagnostic | None:
@@ -51,13 +32,10 @@ def empty_reason(cfg: CFG) -> Diagnostic | None:
         )
     if not cfg.limits:
         return None
-    from formal_llm.automata.languages.why_empty import clash
-    from formal_llm.automata.lookahead.lookahead import Lookahead
-
     lookahead = Lookahead(cfg)
     if lookahead.completable().value != "no":
         return None
-    lines = clash(lookahead.automaton)
+    lines = clash(cfg)
     names = [line.split()[2] for line in lines if len(line.split()) == 3]
     return Diagnostic(
         "empty",
@@ -67,8 +45,8 @@ def empty_reason(cfg: CFG) -> Diagnostic | None:
     )
 
 
-def check_grammar(cfg: CFG) -> tuple[Diagnostic, ...]:
-    """The warnings about a grammar."""
+def cfg_warnings(cfg: CFG) -> tuple[Diagnostic, ...]:
+    """What is legal and still looks like a mistake."""
     found: list[Diagnostic] = []
     for name in cfg.nonterminals:
         if name not in cfg.productive:
@@ -132,6 +110,8 @@ class _Nearest:
         self._left -= len(candidates)
         if not candidates or self._left < 0:
             return None
+        import difflib  # takes long to load, and few grammars come here
+
         near = difflib.get_close_matches(name, candidates, n=1, cutoff=_NEAR)
         return near[0] if near else None
 

@@ -1,4 +1,8 @@
-"""How a word comes about: its leftmost derivations, those with fewer productions first."""
+"""How a word comes about: its leftmost derivations, those with fewer productions first.
+
+Whether a grammar is ambiguous cannot be decided (Hopcroft, Motwani and Ullman, section 9.5), so that is answered up to
+a length, with a shortest word as the witness.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,11 @@ from dataclasses import dataclass
 from itertools import count, islice
 from typing import Any, NamedTuple
 
-from formal_llm.automata.models.cfg import CFG, Production
+from formal_llm.automata.languages.words import words
+from formal_llm.automata.models.automaton import Word
+from formal_llm.automata.models.cfg import CFG
+from formal_llm.automata.models.symbols import Production
 
-Word = tuple[str, ...]
 #: A leftmost derivation: its productions in order.
 Derivation = tuple[Production, ...]
 
@@ -132,3 +138,21 @@ def _in_order(path: Any) -> Derivation:
         production, path = path
         productions.append(production)
     return tuple(reversed(productions))
+
+
+@dataclass(frozen=True, slots=True)
+class Ambiguity:
+    """A word and two of its leftmost derivations. Productions that differ in their text only are two productions."""
+
+    word: Word
+    derivations: tuple[Derivation, Derivation]
+
+
+def ambiguity_witness(cfg: CFG, max_length: int) -> Ambiguity | None:
+    """A shortest word with two leftmost derivations; None if no word of at most ``max_length`` terminals has two."""
+    deriving = Deriving(cfg)
+    for word in words(cfg, max_length):
+        first, *more = islice(deriving.derivations(word), 2)
+        if more:
+            return Ambiguity(word, (first, more[0]))
+    return None

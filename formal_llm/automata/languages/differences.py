@@ -13,19 +13,19 @@ Where a word leads to very many configurations, as under left recursion, the wor
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from formal_llm.automata.languages.lengths import side_by_side
+from formal_llm.automata.languages.words import words
 from formal_llm.automata.lookahead.flow import INFINITE
 from formal_llm.automata.lookahead.lookahead import Lookahead
-from formal_llm.automata.models.cfg import CFG
-from formal_llm.automata.models.limited import LimitedAutomaton, split
+from formal_llm.automata.models.automaton import Word
 from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.rules import Source
 from formal_llm.errors import Undecided
 
-Word = tuple[str, ...]
 #: The configurations after one word that are followed.
 _CONFIGURATIONS = 500
 #: Without a bound, words are compared that are so much longer than the shortest: of pushdown automata, and listed ones.
@@ -69,13 +69,11 @@ class Differences:
         return self.up_to is None or (self.only_one is not None and self.only_other is not None)
 
 
-def differences(
-    one: CFG | Any, other: CFG | Any, max_length: int | None = None, *, max_places: int = 5_000
-) -> Differences:
+def differences(one: Source, other: Source, max_length: int | None = None, *, max_places: int = 5_000) -> Differences:
     """How two languages differ.
 
     Args:
-        one: a grammar (with its limits) or an automaton, a product or one under limits too.
+        one: a grammar (with its limits) or an automaton, a product too.
         other: the other one.
         max_length: the longest words that are compared; as far as the budget reaches, where left out (finite automata
             without, others with a bound a good deal longer than their shortest words).
@@ -89,29 +87,24 @@ def differences(
     sides = Lookahead(one), Lookahead(other)
     try:
         bound = max_length if max_length is not None else None if _finite(sides) else _beyond(sides, _FURTHER)
-        found = _Exploration(sides, bound, max_places).differences()
+        found = _Comparison(sides, bound, max_places).differences()
     except _TooMany:
         bound = max_length if max_length is not None else _beyond(sides, _LISTED_FURTHER)
         found = _listed(sides, bound, 10 * max_places)
     # The same rules, up to labels, have the same words however many there are.
-    return replace(found, up_to=None) if _same(sides[0].automaton, sides[1].automaton) else found
+    return replace(found, up_to=None) if _same(*sides) else found
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: Lookahead, other: Lookahead) -> bool:
     """Whether two automata are equal as they are written."""
-    (inner, _), (another, _) = split(one), split(other)
-    if not (isinstance(inner, PDA) and isinstance(another, PDA) and inner.fingerprint == another.fingerprint):
+    if one.pda is None or other.pda is None:
         return False
-    bounds = [
-        automaton.counters.bounds if isinstance(automaton, LimitedAutomaton) else () for automaton in (one, other)
-    ]
-    return bool(bounds[0] == bounds[1])
+    return one.pda.fingerprint == other.pda.fingerprint and one.bounds == other.bounds
 
 
 def _finite(sides: tuple[Lookahead, Lookahead]) -> bool:
     """Whether both are finite automata; limits leave them finite."""
-    automata = [split(side.automaton)[0] for side in sides]
-    return all(isinstance(one, PDA) and not one.uses_stack for one in automata)
+    return all(side.pda is not None and not side.pda.uses_stack for side in sides)
 
 
 def _beyond(sides: tuple[Lookahead, Lookahead], further: int) -> int:
@@ -126,25 +119,29 @@ class _TooMany(Exception):
     """A word leads to more configurations than are followed."""
 
 
+#: Configurations of either automaton.
+_Both = tuple[list[Hashable], list[Hashable]]
+#: Where each letter leads.
+_After = dict[str, _Both]
 #: The configurations of either automaton after a word.
-_Place = tuple[frozenset[Any], frozenset[Any]]
+_Place = tuple[frozenset[Hashable], frozenset[Hashable]]
 
 
 class _Reached(NamedTuple):
     """What is known of a place: whether either automaton accepts there, and where each letter leads."""
 
     accepts: tuple[bool, bool]
-    after: dict[str, tuple[list[Any], list[Any]]]
+    after: _After
 
 
-class _Exploration:
+class _Comparison:
     """The places that words lead to, length by length."""
 
     def __init__(self, sides: tuple[Lookahead, Lookahead], bound: int | None, max_places: int) -> None:
         self._sides = sides
         self._bound = bound
         self._max_places = max_places
-        names = [name for side in sides for name in getattr(side.automaton, "terminals", ())]
+        names = [name for side in sides if side.pda is not None for name in side.pda.terminals]
         self._ranks = {name: rank for rank, name in enumerate(dict.fromkeys(names))}
         #: Whether a configuration was left out only since its words are longer than the bound.
         self._cut = False
@@ -191,7 +188,7 @@ class _Exploration:
         self._steps[place] = steps
         return new
 
-    def _alive(self, configurations: tuple[list[Any], list[Any]], left: float) -> _Place:
+    def _alive(self, configurations: _Both, left: float) -> _Place:
         """Less the configurations that cannot be completed, or not with so few terminals."""
         one, other = (
             frozenset(now for now in these if self._is_alive(side, now, left))
@@ -199,8 +196,8 @@ class _Exploration:
         )
         return one, other
 
-    def _is_alive(self, side: Lookahead, now: Any, left: float) -> bool:
-        if side.steps(now) == INFINITE:
+    def _is_alive(self, side: Lookahead, now: Hashable, left: float) -> bool:
+        if not side.completable(now).possible:
             return False
         short = side.least_length(now) <= left
         self._cut = self._cut or not short
@@ -209,13 +206,17 @@ class _Exploration:
     def _reach(self, place: _Place, left: float) -> _Reached:
         known = self._known.get(place)
         if known is None:
-            after: dict[str, tuple[list[Any], list[Any]]] = {}
+            after: _After = {}
             accepts = self._close(0, place[0], after, left), self._close(1, place[1], after, left)
             known = self._known[place] = _Reached(accepts, after)
         return known
 
     def _close(
-        self, number: int, place: Iterable[Any], after: dict[str, tuple[list[Any], list[Any]]], left: float
+        self,
+        number: int,
+        place: Iterable[Hashable],
+        after: _After,
+        left: float,
     ) -> bool:
         """Make the moves without input, note where each letter leads; whether the automaton accepts."""
         side = self._sides[number]
@@ -271,7 +272,9 @@ def _listed(sides: tuple[Lookahead, Lookahead], max_length: int, max_words: int)
     found: list[Word | None] = [None, None]
     counts: dict[int, list[int]] = {}
     up_to, length = max_length, 0
-    for number, (word, *has) in enumerate(side_by_side(sides[0].automaton, sides[1].automaton, max_length)):
+    if sides[0].pda is None or sides[1].pda is None:
+        raise TypeError("words are listed for grammars and pushdown automata, not for other automata")
+    for number, (word, *has) in enumerate(_side_by_side(sides[0].pda, sides[1].pda, max_length)):
         if len(word) > length:
             if None not in found:
                 up_to = length
@@ -287,3 +290,21 @@ def _listed(sides: tuple[Lookahead, Lookahead], max_length: int, max_words: int)
             if has[side] and not has[1 - side] and found[side] is None:
                 found[side] = word
     return Differences(found[0], found[1], up_to, tuple(Count(n, *row) for n, row in sorted(counts.items())))
+
+
+def _side_by_side(one: PDA, other: PDA, max_length: int) -> Iterator[tuple[Word, bool, bool]]:
+    """The words of two languages, each once: the shorter before the longer; with whether either has it."""
+    order = tuple(dict.fromkeys((*one.terminals, *other.terminals)))
+    ranks = {name: rank for rank, name in enumerate(order)}
+
+    def place(word: Word | None) -> tuple[float, list[int]]:
+        return (math.inf, []) if word is None else (len(word), [ranks[name] for name in word])
+
+    ours, theirs = words(one, max_length, order=order), words(other, max_length, order=order)
+    mine, yours = next(ours, None), next(theirs, None)
+    while (first := min(mine, yours, key=place)) is not None:
+        yield first, mine == first, yours == first
+        mine, yours = (
+            next(ours, None) if mine == first else mine,
+            next(theirs, None) if yours == first else yours,
+        )

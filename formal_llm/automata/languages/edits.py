@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-Word = tuple[str, ...]
+from formal_llm.automata.models.automaton import Word
 
 
 @dataclass(frozen=True, slots=True)

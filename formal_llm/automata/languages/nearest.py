@@ -13,12 +13,12 @@ import heapq
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from formal_llm.automata.languages.edits import UNIT_WEIGHTS, Edit, EditWeights, Word, edits, weigh
-from formal_llm.automata.languages.repairs import Edge, Repairs
+from formal_llm.automata.languages.edits import UNIT_WEIGHTS, Edit, EditWeights, edits, weigh
+from formal_llm.automata.languages.repairs import RepairEdge, Repairs
+from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import INFINITE
 from formal_llm.automata.lookahead.lookahead import Lookahead
-from formal_llm.automata.models.limited import Counters, LimitedAutomaton, split
-from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.automaton import Word
 from formal_llm.errors import AutomatonError
 
 
@@ -53,16 +53,15 @@ def nearest(
         AutomatonError: the automaton is no pushdown automaton.
     """
     word = tuple(word)
-    automaton = lookahead.automaton
-    pda, _ = split(automaton)
-    if not isinstance(pda, PDA):
+    if lookahead.pda is None:
         raise AutomatonError("a nearest word is found for grammars and pushdown automata, not for other automata")
-    free = Repairs(pda, word, weights).word()
-    if free is None or not isinstance(automaton, LimitedAutomaton) or not any(automaton.broken(free)):
+    free = Repairs(lookahead.pda, word, weights).word()
+    if free is None or all(bound.holds(free) for bound in lookahead.bounds):
         return _nearest(word, free, weights)
     if lookahead.completable().value == "no":
         return Nearest(None)
-    found, decided = _Search(automaton, pda, word, weights, max_states).find()
+    counters, repairs = Counters(lookahead.bounds), Repairs(lookahead.pda, word, weights, keep=True)
+    found, decided = _Search(counters, repairs, word, weights, max_states).find()
     return _nearest(word, found, weights) if decided else Nearest(None, decided=False)
 
 
@@ -82,20 +81,18 @@ class _Item(NamedTuple):
 
 
 #: The edge that made an item, and the items it was made of.
-_Back = tuple[Edge, _Item | None, _Item | None]
+_Back = tuple[RepairEdge, _Item | None, _Item | None]
 
 
 class _Search:
     """The search for the cheapest repair within limits: rounds with a bound that rises."""
 
-    def __init__(
-        self, automaton: LimitedAutomaton, pda: PDA, word: Word, weights: EditWeights, max_states: int
-    ) -> None:
-        self._counters = automaton.counters
-        self._repairs = Repairs(pda, word, weights, keep=True)
+    def __init__(self, counters: Counters, repairs: Repairs, word: Word, weights: EditWeights, max_states: int) -> None:
+        self._counters = counters
+        self._repairs = repairs
         self._weights = weights
         self._budget = max_states
-        self._tolls = _Tolls(self._counters, word, weights)
+        self._prices = _LimitPrices(counters, word, weights)
 
     def find(self) -> tuple[Word | None, bool]:
         """(the word, whether that is certain); None and True where there is none."""
@@ -105,7 +102,7 @@ class _Search:
         while True:
             if not self._repairs.explore(bound, self._budget):
                 return None, False
-            round_ = _Round(self._repairs, self._counters, self._tolls, bound, budget)
+            round_ = _Round(self._repairs, self._counters, self._prices, bound, budget)
             found, budget = round_.run(), round_.budget
             if found is not None or budget <= 0:
                 return found, found is not None
@@ -123,16 +120,16 @@ class _Round:
         budget: how many more items may be looked at.
     """
 
-    def __init__(self, repairs: Repairs, counters: Counters, tolls: _Tolls, bound: float, budget: int) -> None:
+    def __init__(self, repairs: Repairs, counters: Counters, prices: _LimitPrices, bound: float, budget: int) -> None:
         self._repairs = repairs
         self._counters = counters
-        self._tolls = tolls
+        self._prices = prices
         self._bound = bound
         self.beyond: float = INFINITE
         self.budget = budget
         self._around = _around(repairs)
-        self._by_left: dict[int, list[Edge]] = {}
-        self._by_right: dict[int, list[Edge]] = {}
+        self._by_left: dict[int, list[RepairEdge]] = {}
+        self._by_right: dict[int, list[RepairEdge]] = {}
         #: The items with their priorities and a tie-breaker, the most promising first.
         self._queue: list[tuple[float, int, _Item, _Back]] = []
         self._tie = 0
@@ -186,7 +183,7 @@ class _Round:
             for other in self._chart.get(edge.left, ()):
                 self._join(edge, other, item)
 
-    def _join(self, edge: Edge, left: _Item, right: _Item) -> None:
+    def _join(self, edge: RepairEdge, left: _Item, right: _Item) -> None:
         joined = _Item(edge.head, left.used + right.used, self._paid(left.paid, right.paid))
         self._offer(joined, self._costs[left] + self._costs[right], (edge, left, right))
 
@@ -207,7 +204,7 @@ class _Round:
             return
         if item.entry == self._repairs.goal and item.paid != counters.needed:
             return
-        priority = cost + max(around, self._toll(item))
+        priority = cost + max(around, self._price(item))
         if priority > self._bound:
             self.beyond = min(self.beyond, priority)
             return
@@ -215,12 +212,12 @@ class _Round:
         self._tie -= 1  # among equals the newest first: it is furthest
         heapq.heappush(self._queue, (priority, self._tie, item, back))
 
-    def _toll(self, item: _Item) -> float:
+    def _price(self, item: _Item) -> float:
         """What the limits make sure to cost outside an item."""
         if item.entry == self._repairs.goal:
             return 0
         entry = self._repairs.entries[item.entry]
-        return self._tolls.around(max(entry.call[2], 0), entry.position, item.used, item.paid)
+        return self._prices.around(max(entry.call[2], 0), entry.position, item.used, item.paid)
 
 
 def _around(repairs: Repairs) -> list[float]:
@@ -246,7 +243,7 @@ def _around(repairs: Repairs) -> list[float]:
     return around
 
 
-class _Tolls:
+class _LimitPrices:
     """What limits make sure to cost outside a part of the word: symbols too many go, symbols too few come."""
 
     def __init__(self, counters: Counters, word: Word, weights: EditWeights) -> None:

@@ -12,18 +12,18 @@ limits and else by lookahead on the product.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Iterable
+from typing import NamedTuple
 
-from formal_llm.automata.lookahead.flow import INFINITE
 from formal_llm.automata.lookahead.lookahead import Lookahead
-from formal_llm.automata.models.limited import LimitedAutomaton, split
-from formal_llm.automata.models.pda import PDA, Transition
+from formal_llm.automata.models.automaton import Word
+from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import product
 from formal_llm.automata.models.tabulation import Exit, Tabulation
+from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import AutomatonError
 
 _CACHE = 20_000
-Word = tuple[str, ...]
 
 
 class _Front(NamedTuple):
@@ -36,7 +36,7 @@ class _Front(NamedTuple):
         may_stop: whether one of them accepts.
     """
 
-    after: dict[str, list[Any]]
+    after: dict[str, list[Hashable]]
     sure: bool
     open: bool
     may_stop: bool
@@ -54,13 +54,11 @@ class Prefixes:
     """
 
     def __init__(self, lookahead: Lookahead, *, max_configurations: int = 1_000) -> None:
-        inner, self.limits = split(lookahead.automaton)
-        if not isinstance(inner, PDA):
+        if lookahead.pda is None:
             raise AutomatonError("prefixes are known for grammars and pushdown automata, not for other automata")
-        self.pda: PDA = inner
+        self.pda: PDA = lookahead.pda
         self.lookahead = lookahead
         self._max = max_configurations
-        self._max_states = lookahead.completion.max_states if lookahead.completion is not None else 0
         #: None where there are more configurations than are followed.
         self._fronts: dict[Word, _Front | None] = {}
         self._decided: dict[Word, bool | None] = {}
@@ -110,7 +108,7 @@ class Prefixes:
         front = self._front(prefix)
         names = [name for name in self.pda.terminals if front is None or name in front.after]
         found = {name: self.viable((*prefix, name)) for name in names}
-        may_stop = bool(self.lookahead.automaton.accepts(prefix)) if front is None else front.may_stop
+        may_stop = self.pda.accepts(prefix) if front is None else front.may_stop
         return tuple(name for name in names if found[name]), may_stop, None not in found.values()
 
     # -- one configuration after the other ----------------------------------------------------------------------
@@ -131,19 +129,19 @@ class Prefixes:
             self._fronts[prefix[:at]] = front
         return front
 
-    def _close(self, todo: list[Any]) -> _Front | None:
-        automaton, steps = self.lookahead.automaton, self.lookahead.steps
-        after: dict[str, list[Any]] = {}
+    def _close(self, todo: list[Hashable]) -> _Front | None:
+        automaton = self.lookahead.automaton
+        after: dict[str, list[Hashable]] = {}
         sure = is_open = may_stop = False
         seen = set(todo)
         todo = list(todo)
         while todo:
             now = todo.pop()
-            found = steps(now)
-            if found == INFINITE:
+            verdict = self.lookahead.completable(now)
+            if not verdict.possible:
                 continue
             is_open = True
-            sure = sure or found >= 0
+            sure = sure or verdict.value == "yes"
             may_stop = may_stop or automaton.accepting(now)
             for move in automaton.moves(now):
                 following = automaton.step(now, move)
@@ -162,7 +160,7 @@ class Prefixes:
         if prefix not in self._decided:
             if len(self._decided) > _CACHE:
                 self._decided.clear()
-            self._decided[prefix] = self._within_limits(prefix) if self.limits else self._tabulate(prefix)
+            self._decided[prefix] = self._within_limits(prefix) if self.pda.limits else self._tabulate(prefix)
         return self._decided[prefix]
 
     def _tabulate(self, prefix: Word) -> bool:
@@ -179,13 +177,12 @@ class Prefixes:
         return any((state, end) in table.reached for state in self.pda.accepting_states)
 
     def _within_limits(self, prefix: Word) -> bool | None:
-        begins = beginning(prefix, self.pda.terminals)
-        both = product(self.pda, begins)
-        verdict = Lookahead(LimitedAutomaton(both, self.limits), max_states=self._max_states).completable()
+        both = product(self.pda, beginning(prefix, self.pda.terminals))
+        verdict = Lookahead(both, max_states=self.lookahead.max_states).completable()
         return {"yes": True, "no": False}.get(verdict.value)
 
 
-def beginning(prefix: Word, alphabet: Any) -> PDA:
+def beginning(prefix: Word, alphabet: Iterable[str]) -> PDA:
     """The finite automaton for the words over ``alphabet`` that begin with ``prefix``."""
     end = len(prefix)
     steps = [Transition(at, name, None, at + 1) for at, name in enumerate(prefix)]

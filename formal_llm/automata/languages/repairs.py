@@ -17,11 +17,12 @@ from __future__ import annotations
 import heapq
 from typing import NamedTuple
 
-from formal_llm.automata.languages.edits import EditWeights, Word
+from formal_llm.automata.languages.edits import EditWeights
 from formal_llm.automata.lookahead.flow import INFINITE
-from formal_llm.automata.models.automaton import State
-from formal_llm.automata.models.pda import PDA, Transition
-from formal_llm.automata.models.tabulation import Call
+from formal_llm.automata.models.automaton import State, Word
+from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.tabulation import StackCall
+from formal_llm.automata.models.transition import Transition
 
 
 class _End:
@@ -32,10 +33,10 @@ class _End:
 
 
 END = _End()
-_ROOT: Call = (END, "", -1)
+_ROOT: StackCall = (END, "", -1)
 
 
-class Edge(NamedTuple):
+class RepairEdge(NamedTuple):
     """One way to get an entry: its price, the terminal read, and the entries it is made of (None: fewer than two)."""
 
     head: int
@@ -45,10 +46,10 @@ class Edge(NamedTuple):
     right: int | None = None
 
 
-class Entry(NamedTuple):
+class RepairItem(NamedTuple):
     """Part of the work on a stack symbol: ``rest`` is left of what was pushed for it, at a state and position."""
 
-    call: Call
+    call: StackCall
     rest: tuple[str | None, ...]
     state: State
     position: int
@@ -76,16 +77,16 @@ class Repairs:
         self._word = word
         self._weights = weights
         self._keep = keep
-        self.entries: list[Entry] = []
+        self.entries: list[RepairItem] = []
         self.costs: list[float] = []
         self.done: list[bool] = []
-        self.edges: list[Edge] = []
-        self._best: list[Edge | None] = []
-        self._numbers: dict[Entry, int] = {}
-        self._exits: dict[Call, list[int]] = {}
-        self._waiting: dict[Call, list[int]] = {}
-        self._base: dict[Call, float] = {_ROOT: 0}
-        self._queue: list[tuple[float, int, int, int | tuple[Call, Transition, int]]] = []
+        self.edges: list[RepairEdge] = []
+        self._best: list[RepairEdge | None] = []
+        self._numbers: dict[RepairItem, int] = {}
+        self._exits: dict[StackCall, list[int]] = {}
+        self._waiting: dict[StackCall, list[int]] = {}
+        self._base: dict[StackCall, float] = {_ROOT: 0}
+        self._queue: list[tuple[float, int, int, int | tuple[StackCall, Transition, int]]] = []
         self._tie = 0
         #: What is sure to be paid from each position on: symbols that no transition reads.
         self._sure: list[float] = [0]
@@ -94,8 +95,8 @@ class Repairs:
         self._sure.reverse()
         self._exits[_ROOT] = []
         self._waiting[_ROOT] = []
-        self.goal = self._number(Entry(_ROOT, (), END, len(word) + 1))
-        self._relax(Entry(_ROOT, (*pda.start_stack, None), pda.start_state, 0), 0, 0)
+        self.goal = self._number(RepairItem(_ROOT, (), END, len(word) + 1))
+        self._relax(RepairItem(_ROOT, (*pda.start_stack, None), pda.start_state, 0), 0, 0)
 
     @property
     def next(self) -> float:
@@ -144,7 +145,7 @@ class Repairs:
         if not rest:
             if call == _ROOT:
                 left = len(self._word) - position
-                last = Entry(_ROOT, (), END, len(self._word) + 1)
+                last = RepairItem(_ROOT, (), END, len(self._word) + 1)
                 price = left * self._weights.delete
                 self._relax(last, cost + price, price, left=item)
                 return
@@ -152,7 +153,7 @@ class Repairs:
             for waiting in self._waiting[call]:
                 self._combine(waiting, item)
             return
-        inner: Call = (state, rest[0], position)
+        inner: StackCall = (state, rest[0], position)
         if inner not in self._base:
             self._base[inner] = self._base[call] + cost
             self._begin(inner)
@@ -160,12 +161,12 @@ class Repairs:
         for found in self._exits[inner]:
             self._combine(item, found)
 
-    def _begin(self, call: Call) -> None:
+    def _begin(self, call: StackCall) -> None:
         self._exits[call] = []
         self._waiting[call] = []
         state, top, position = call
         if state is END or state in self._pda.accepting_states:
-            self._relax(Entry(call, (), END, position), 0, 0)
+            self._relax(RepairItem(call, (), END, position), 0, 0)
         for transition in self._pda.transitions_at(state, top):
             if transition.read is None:
                 self._relax(_after(call, transition, position), 0, 0)
@@ -174,7 +175,7 @@ class Repairs:
                 self._relax(_after(call, transition, position), price, price, read=transition.read)
                 self._read(call, transition, position)
 
-    def _read(self, call: Call, transition: Transition, position: int) -> None:
+    def _read(self, call: StackCall, transition: Transition, position: int) -> None:
         """Read at ``position``, all symbols from the call's own position to there deleted; or delete that one too."""
         if position == len(self._word):
             return
@@ -188,15 +189,15 @@ class Repairs:
         call, rest, _, _ = self.entries[left]
         _, _, state, position = self.entries[right]
         self._relax(
-            Entry(call, rest[1:], state, position), self.costs[left] + self.costs[right], 0, left=left, right=right
+            RepairItem(call, rest[1:], state, position), self.costs[left] + self.costs[right], 0, left=left, right=right
         )
 
     def _relax(
-        self, entry: Entry, cost: float, price: float, *, read: str | None = None, left: int | None = None,
+        self, entry: RepairItem, cost: float, price: float, *, read: str | None = None, left: int | None = None,
         right: int | None = None,
     ) -> None:  # fmt: skip
         number = self._number(entry)
-        edge = Edge(number, price, read, left, right)
+        edge = RepairEdge(number, price, read, left, right)
         if self._keep:
             self.edges.append(edge)
         if cost < self.costs[number]:
@@ -205,12 +206,12 @@ class Repairs:
             sure = 0 if number == self.goal else self._sure[entry.position]
             self._push(self._base[entry.call] + cost + sure, entry.position, number)
 
-    def _push(self, priority: float, position: int, item: int | tuple[Call, Transition, int]) -> None:
+    def _push(self, priority: float, position: int, item: int | tuple[StackCall, Transition, int]) -> None:
         # Among equals the one that is furthest in the word comes first: it is nearest to the goal.
         self._tie += 1
         heapq.heappush(self._queue, (priority, -position, self._tie, item))
 
-    def _number(self, entry: Entry) -> int:
+    def _number(self, entry: RepairItem) -> int:
         number = self._numbers.get(entry)
         if number is None:
             number = self._numbers[entry] = len(self.entries)
@@ -221,8 +222,8 @@ class Repairs:
         return number
 
 
-def _after(call: Call, transition: Transition, position: int) -> Entry:
+def _after(call: StackCall, transition: Transition, position: int) -> RepairItem:
     rest: tuple[str | None, ...] = transition.push
     if transition.pop is None:
         rest = (*rest, call[1])
-    return Entry(call, rest, transition.target, position)
+    return RepairItem(call, rest, transition.target, position)

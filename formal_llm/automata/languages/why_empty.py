@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, TypeVar, cast
 
+from formal_llm.automata.lookahead.limited import LimitedAutomaton, SourceAutomaton, as_automaton
 from formal_llm.automata.lookahead.lookahead import Lookahead
-from formal_llm.automata.models.limited import LimitedAutomaton, limited, split
+from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import constrained
+from formal_llm.automata.models.rules import Source
 
 #: How many sets of rules are kept in mind while a smallest remedy is looked for.
 _SETS = 20_000
@@ -38,7 +40,7 @@ class WhyEmpty(NamedTuple):
     remedy: tuple[str, ...] = ()
 
 
-def clash(automaton: Any, *, max_states: int = 20_000) -> list[str]:
+def clash(automaton: Source, *, max_states: int = 20_000) -> list[str]:
     """Constraints and limits that together leave no word, each of them needed for that: dropping any one leaves a word.
 
     Found by dropping one rule after the other while the rest still allows no word (deletion filter). A rule of which
@@ -52,11 +54,11 @@ def clash(automaton: Any, *, max_states: int = 20_000) -> list[str]:
         Constraints by name (``"constraint 2"``, by its place, for one without a name) and limits as lines of the
         grammar notation; empty where the grammar or automaton has no word even without these rules.
     """
-    rules = RuleSet(automaton, max_states)
+    rules = RuleSet(as_automaton(automaton), max_states)
     return rules.called(rules.clash())
 
 
-def remedy(automaton: Any, *, max_states: int = 20_000, max_tries: int = 60) -> list[str]:
+def remedy(automaton: Source, *, max_states: int = 20_000, max_tries: int = 60) -> list[str]:
     """A smallest set of constraints and limits without which there is a word.
 
     The set takes one rule out of every clash, so it is looked for by taking out, clash by clash, each of its rules in
@@ -71,13 +73,13 @@ def remedy(automaton: Any, *, max_states: int = 20_000, max_tries: int = 60) -> 
     Returns:
         The rules, as :func:`clash` calls them; empty where no set is known to leave a word.
     """
-    rules = RuleSet(automaton, max_states)
+    rules = RuleSet(as_automaton(automaton), max_states)
     return rules.called(rules.remedy(rules.clash(), max_tries))
 
 
-def why_empty(automaton: Any, *, max_states: int = 20_000) -> WhyEmpty:
+def why_empty(automaton: Source, *, max_states: int = 20_000) -> WhyEmpty:
     """Why an automaton without any word has none."""
-    rules = RuleSet(automaton, max_states)
+    rules = RuleSet(as_automaton(automaton), max_states)
     clashing = rules.clash()
     if clashing:
         way_out = rules.remedy(clashing, max_tries=60)
@@ -96,14 +98,18 @@ def why_empty(automaton: Any, *, max_states: int = 20_000) -> WhyEmpty:
     return WhyEmpty("no run of the automaton accepts")
 
 
-class RuleSet:
+#: A pushdown automaton, or one of one's own.
+A = TypeVar("A", bound=SourceAutomaton)
+
+
+class RuleSet(Generic[A]):
     """The rules of an automaton, by number: the constraints of a product first, then the limits.
 
     Numbers and not names, since names need not differ. Constraints come first, so that the deletion filter tries to do
     without them first: what is left is then a smaller automaton.
 
     Args:
-        automaton: a grammar's automaton, a product, or one of these under limits.
+        automaton: an automaton with its limits, a product too.
         max_states: the budget of each question to lookahead.
 
     Attributes:
@@ -112,21 +118,29 @@ class RuleSet:
         every: the numbers of all rules.
     """
 
-    def __init__(self, automaton: Any, max_states: int) -> None:
-        whole = limited(automaton)
-        inner, self._limits = split(whole)
-        factors = inner.factors if isinstance(inner, PDA) else ()
+    def __init__(self, automaton: A, max_states: int) -> None:
+        whole: SourceAutomaton = automaton
+        factors = whole.factors if isinstance(whole, PDA) else ()
         # The limits of the parts are those of the whole: kept there, or a rule that is dropped would still hold here.
-        self.base: Any = factors[0].without_limits if factors else inner
         self.constraints: tuple[PDA, ...] = tuple(factor.without_limits for factor in factors[1:])
         self._names = [one.name or f"constraint {place}" for place, one in enumerate(self.constraints, 1)]
-        self._alphabet: tuple[str, ...] = ()
-        if isinstance(whole, LimitedAutomaton):
+        self._limits = Limits()
+        if isinstance(whole, PDA):
+            base: SourceAutomaton = (factors[0] if factors else whole).without_limits
+            # A lower bound on a terminal that cannot be read any more, since a rule was dropped, still counts.
             self._alphabet = tuple(whole.terminals)
+            self._limits = whole.limits
+            self._names += [bound.line for bound in whole.bounds]
+        elif isinstance(whole, LimitedAutomaton):
+            base = whole.source
+            self._limits = whole.limits
             self._names += [bound.line for bound in whole.counters.bounds]
+        else:
+            base = whole
+        self.base = cast("A", base)
         self._max_states = max_states
         self.every = frozenset(range(len(self._names)))
-        self._products: dict[frozenset[int], Any] = {}
+        self._products: dict[frozenset[int], PDA] = {}
         self._verdicts: dict[frozenset[int], str] = {}
 
     def called(self, rules: Iterable[int]) -> list[str]:
@@ -150,20 +164,18 @@ class RuleSet:
             self._verdicts[dropped] = found
         return found
 
-    def without(self, dropped: frozenset[int]) -> Any:
+    def without(self, dropped: frozenset[int]) -> A:
         """The automaton under the rules that are left when some are dropped."""
-        automaton, limits = self._product(dropped), self._limits
+        limits = self._limits
         for rule in dropped:
             if self.is_limit(rule):
                 limits = limits.without(self._names[rule])
-        # The alphabet of the whole: a lower bound on a terminal that cannot be read any more still counts.
-        return LimitedAutomaton(automaton, limits, self._alphabet) if limits else automaton
-
-    def _product(self, dropped: frozenset[int]) -> Any:
+        if not isinstance(self.base, PDA):
+            return cast("A", as_automaton(self.base, limits))
         kept = frozenset(range(len(self.constraints))) - dropped
         if kept not in self._products:
             self._products[kept] = constrained(self.base, [self.constraints[number] for number in sorted(kept)])
-        return self._products[kept]
+        return cast("A", self._products[kept].with_limits(limits, self._alphabet))
 
     def clash(self, dropped: frozenset[int] = frozenset()) -> list[int]:
         """A clash among the rules that are not dropped yet, given that these leave no word."""

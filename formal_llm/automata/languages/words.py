@@ -9,48 +9,43 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from formal_llm.automata.models.automaton import State
-from formal_llm.automata.models.cfg import CFG, Production
+from formal_llm.automata.models.automaton import State, Word
+from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.earley import ANY, Column, Item, Origins, each, ground, next_column
-from formal_llm.automata.models.limited import LimitedAutomaton
 from formal_llm.automata.models.membership import Recognizer
 from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.symbols import Production
 from formal_llm.automata.models.tabulation import Tabulation
 
-Word = tuple[str, ...]
 
-
-def words(
-    source: CFG | PDA | LimitedAutomaton, max_length: int, *, order: Iterable[str] | None = None
-) -> Iterator[Word]:
+def words(source: CFG | PDA, max_length: int, *, order: Iterable[str] | None = None) -> Iterator[Word]:
     """The words of at most ``max_length`` terminals, each once: the shorter before the longer, then by their terminals.
 
     They are made one by one as they are asked for, and nothing is tried that leads to no word of the length in turn.
 
     Args:
-        source: a grammar (its limits are not looked at), a pushdown automaton, or one of these under limits.
+        source: a grammar (its limits are not looked at), or a pushdown automaton (which keeps its limits).
         max_length: the most terminals.
         order: which terminal comes before which; the order of appearance where left out.
 
     Raises:
         TypeError: ``source`` is another automaton.
     """
-    if isinstance(source, LimitedAutomaton):
-        kept = source
-        return (word for word in words(source.automaton, max_length, order=order) if not any(kept.broken(word)))
     recognizer = recognizer_of(source)
     ranks = {name: rank for rank, name in enumerate(source.terminals if order is None else order)}
-    return _Listing(recognizer, max_length, ranks).words()
+    listed = _Listing(recognizer, max_length, ranks).words()
+    bounds = source.bounds if isinstance(source, PDA) else ()
+    return (word for word in listed if all(bound.holds(word) for bound in bounds)) if bounds else listed
 
 
 def recognizer_of(source: CFG | PDA) -> Recognizer:
     """What decides membership for a grammar or a pushdown automaton."""
     if isinstance(source, CFG):
-        return Recognizer.of(source)
+        return source.recognizer
     if not isinstance(source, PDA):
         raise TypeError(f"words are listed for a grammar or a pushdown automaton, not for {source!r}")
     return (
-        Recognizer.of(source.cfg)
+        source.cfg.recognizer
         if source.is_of_cfg and source.cfg
         else Recognizer(*_productions(source), source.terminals)
     )

@@ -17,20 +17,19 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from formal_llm.automata.lookahead.class_vectors import ClassVectors
-from formal_llm.automata.lookahead.cycles import find_pumps, fixed_counts
+from formal_llm.automata.lookahead.counters import Counters
+from formal_llm.automata.lookahead.cycles import find_cycles, fixed_counts
 from formal_llm.automata.lookahead.flow import ACCEPTING, INFINITE, FlowGrammar, FlowSymbol
-from formal_llm.automata.lookahead.resources import read_through
-from formal_llm.automata.lookahead.search import Completion
-from formal_llm.automata.lookahead.stacks import Multisets, Spine
-from formal_llm.automata.lookahead.tolls import least_tolls
+from formal_llm.automata.lookahead.search import CompletionSearch
+from formal_llm.automata.lookahead.stacks import Multisets, Unresolved
+from formal_llm.automata.lookahead.ways import find_ways, least_taken
 from formal_llm.automata.models.automaton import Stack, State
-from formal_llm.automata.models.limited import Counters
 from formal_llm.automata.models.limits import Bound
 from formal_llm.automata.models.pda import PDA
 from formal_llm.errors import InfiniteLanguage, Undecided
 
 
-class Group(NamedTuple):
+class WayGroup(NamedTuple):
     """Ways of a symbol that differ only in which terminal of a class, or which unlimited terminal, they read.
 
     Attributes:
@@ -52,12 +51,12 @@ class CountingState(NamedTuple):
     """Pending symbols, the open part of the stack, the class vector, what lower bounds still need."""
 
     pending: int
-    spine: Spine
+    unresolved: Unresolved
     left: int
     needed: int
 
 
-class Counting:
+class DerivationCounter:
     """Counts and samples the completions of configurations of a PDA under bounds.
 
     Args:
@@ -70,7 +69,7 @@ class Counting:
         self.pda = pda
         self.counters = Counters(bounds)
         self.grammar = FlowGrammar(pda, self.counters)
-        self.completion = Completion(self.grammar, max_states)
+        self.completion = CompletionSearch(self.grammar, max_states)
         self.max_states = max_states
         self._version = 0
 
@@ -78,27 +77,28 @@ class Counting:
 
     def _learn(self) -> None:
         """Take in what the flow grammar knows now."""
-        self._version = self.completion.profiles.version
+        self._version = self.completion.demands.version
         symbols = self.grammar.symbols
-        leaves = self.completion.profiles.resources.leaves
-        self._ways = {s.index: list(read_through(self.grammar, s, leaves)) for s in symbols}
+        leaves = self.completion.demands.resources.leaves
+        self._ways = find_ways(self.grammar, leaves)
         self._classes = ClassVectors(self.counters, self._ways, leaves, exchange=not self.grammar.open)
         touching = {*self._classes.takes, *self.counters.dues}
         self._fixed = fixed_counts(self._ways, touching)
-        tolls = least_tolls(symbols, self._ways, self._classes.with_total)
-        total = len(self._classes.fields)
-        self._tolls = {
-            index: (self._classes.pack({n: amount for n, amount in toll.items() if n != total}), toll.get(total, 0))
-            for index, toll in tolls.items()
-        }
-        self._pumps, self._growers = find_pumps(symbols, self._ways, self._classes.takes)
-        self._groups: dict[int, tuple[Group, ...]] = {}
+        least = least_taken(symbols, self._ways, self._classes.with_total)
+        #: For each symbol the least that a completion takes, packed, and the sum of that.
+        self._least = {
+            index: (self._classes.pack({n: a for n, a in amounts.items() if n != self._classes.total_field}),
+                    amounts.get(self._classes.total_field, 0))
+            for index, amounts in least.items()
+        }  # fmt: skip
+        self._cyclic, self._growing = find_cycles(symbols, self._ways, self._classes.takes)
+        self._groups: dict[int, tuple[WayGroup, ...]] = {}
         self._memo: dict[CountingState, int] = {}
         self._multisets = Multisets(self.grammar)
 
     # -- states -------------------------------------------------------------------------------------------------
 
-    def _grouped(self, index: int) -> tuple[Group, ...]:
+    def _grouped(self, index: int) -> tuple[WayGroup, ...]:
         """The ways of a symbol, those alike together."""
         groups = self._groups.get(index)
         if groups is None:
@@ -116,7 +116,7 @@ class Counting:
             groups = self._groups[index] = tuple(group for group in found if group.factor)
         return groups
 
-    def _group(self, field: int, need: int, children: tuple[int, ...], ways: list[tuple[str, ...]]) -> Group:
+    def _group(self, field: int, need: int, children: tuple[int, ...], ways: list[tuple[str, ...]]) -> WayGroup:
         # Of a class each member has as many ways alike as any other (b T and T b: two); its members count elsewhere.
         factor, pending = len(ways) // (len(set(ways)) if field >= 0 else 1), 0
         for child in children:
@@ -125,7 +125,7 @@ class Counting:
                 pending += self._multisets.unit(child)
             else:
                 factor *= int(fixed)
-        return Group(need, field, ways[0], pending, factor)
+        return WayGroup(need, field, ways[0], pending, factor)
 
     # -- counting -----------------------------------------------------------------------------------------------
 
@@ -150,14 +150,14 @@ class Counting:
             Undecided: the budget of states is spent.
         """
         begin = self._begin(state, stack, remaining, needed)
-        if begin is None or not self._growers:
+        if begin is None or not self._growing:
             return
         todo, seen = [begin[1]], {begin[1]}
         while todo:
             now = todo.pop()
-            if not now.pending and now.spine is None:
+            if not now.pending and now.unresolved is None:
                 continue
-            for _, following in self._successors(now, self._growers):
+            for _, following in self._successors(now, self._growing):
                 after = following._replace(pending=self._without_spare(following.pending, following.left))
                 if after not in seen:
                     if len(seen) >= self.max_states:
@@ -175,19 +175,19 @@ class Counting:
 
     def _begin(self, state: State, stack: Stack, remaining: int, needed: int) -> tuple[int, CountingState] | None:
         """The state of a configuration, and the derivations of what no limit touches."""
-        profiles = self.completion.profiles
-        if profiles.profile(state, stack).least_steps == INFINITE:
+        demands = self.completion.demands
+        if demands.of(state, stack).least_steps == INFINITE:
             return None
-        if self._version != profiles.version:
+        if self._version != demands.version:
             self._learn()
-        pending, factor, spine = 0, 1, (state, stack)
+        pending, factor, unresolved = 0, 1, (state, stack)
         while True:
-            at, node = spine
-            ways = profiles.resolve(at, node.top)
+            at, node = unresolved
+            ways = demands.resolve(at, node.top)
             if len(ways) != 1:
-                return factor, CountingState(pending, spine, self._classes.vector(remaining), needed)
+                return factor, CountingState(pending, unresolved, self._classes.vector(remaining), needed)
             symbol, target = ways[0]
-            name = profiles.resources.leaves.get(symbol.index)
+            name = demands.resources.leaves.get(symbol.index)
             if name is not None:
                 remaining -= self.counters.need.get(name, 0)
                 if remaining & self.counters.guard != self.counters.guard:
@@ -198,7 +198,7 @@ class Counting:
                 pending, factor = pending + unit, factor * times
             if target is ACCEPTING:
                 return factor, CountingState(pending, None, self._classes.vector(remaining), needed)
-            spine = (target, node.rest)
+            unresolved = (target, node.rest)
 
     def _one(self, symbol: FlowSymbol) -> tuple[int, int]:
         """(a pending symbol as a unit, 1), or (0, its derivations) where no limit touches it."""
@@ -218,7 +218,7 @@ class Counting:
             if len(memo) + len(frames) > budget:
                 raise Undecided("the plans were not counted within the budget of states; raise max_states")
             on_path.add(state)
-            frames.append((state, list(self._successors(state, self._pumps))))
+            frames.append((state, list(self._successors(state, self._cyclic))))
 
         enter(root)
         while frames:
@@ -237,26 +237,26 @@ class Counting:
         return memo[root]
 
     def _known(self, state: CountingState) -> int | None:
-        if not state.pending and state.spine is None:
+        if not state.pending and state.unresolved is None:
             return 0 if state.needed else 1
         return self._memo.get(state)
 
-    def _successors(self, state: CountingState, pumps: set[int]) -> Iterable[tuple[int, CountingState]]:
+    def _successors(self, state: CountingState, cyclic: set[int]) -> Iterable[tuple[int, CountingState]]:
         """(number of ways, state after one of them), for the choices of one pending symbol.
 
         Raises:
-            InfiniteLanguage: the symbol is one of ``pumps``, and the state can be completed.
+            InfiniteLanguage: the symbol is one of ``cyclic``, and the state can be completed.
         """
-        pending, spine, left, needed = state
-        if spine is not None:
-            yield from self._open(state, spine)
+        pending, unresolved, left, needed = state
+        if unresolved is not None:
+            yield from self._open(state, unresolved)
             return
         if not self._affordable(pending, left):
             return
         symbol, _, unit = next(self._multisets.items(pending))
-        if symbol.index in pumps:
+        if symbol.index in cyclic:
             if self._completable(state):
-                if symbol.index in self._growers:
+                if symbol.index in self._growing:
                     raise InfiniteLanguage("there are infinitely many; give a bound on their length (max_length)")
                 raise InfiniteLanguage(
                     "there are infinitely many derivations: a cycle adds nothing; count words instead"
@@ -273,13 +273,13 @@ class Counting:
                 factor = factor * self._classes.left(left, field)
             yield factor, CountingState(pending - unit + children, None, after, due)
 
-    def _open(self, state: CountingState, spine: tuple[State, Stack]) -> Iterable[tuple[int, CountingState]]:
+    def _open(self, state: CountingState, unresolved: tuple[State, Stack]) -> Iterable[tuple[int, CountingState]]:
         """The ways to be done with the top of the open part of a stack."""
-        at, node = spine
-        for symbol, target in self.completion.profiles.resolve(at, node.top):
+        at, node = unresolved
+        for symbol, target in self.completion.demands.resolve(at, node.top):
             rest = None if target is ACCEPTING else (target, node.rest)
             left, needed, pending, factor = state.left, state.needed, state.pending, 1
-            name = self.completion.profiles.resources.leaves.get(symbol.index)
+            name = self.completion.demands.resources.leaves.get(symbol.index)
             if name is not None:
                 left -= self._classes.taken((name,))
                 if left & self._classes.guard != self._classes.guard:
@@ -294,22 +294,22 @@ class Counting:
 
     def _affordable(self, pending: int, left: int) -> bool:
         """Whether what all pending symbols take at least is left: keeps states that can only fail from growing."""
-        spent, toll = self._classes.total(left), 0
+        spent, least_sum = self._classes.total(left), 0
         for symbol, count, _ in self._multisets.items(pending):
-            least, total = self._tolls[symbol.index]
+            least, total = self._least[symbol.index]
             spent -= total * count
             if spent < 0:
                 return False
-            toll += least * count
-        # The total is affordable, so no field of the sum of tolls has run over into the next.
-        return (left - toll) & self._classes.guard == self._classes.guard
+            least_sum += least * count
+        # The total is affordable, so no field of the sum has run over into the next.
+        return (left - least_sum) & self._classes.guard == self._classes.guard
 
     def _completable(self, state: CountingState) -> bool:
         """Whether a state can be completed, told by the search for a completion."""
         unit = self.completion.multisets.unit
         pending = sum(unit(symbol.index) * count for symbol, count, _ in self._multisets.items(state.pending))
         remaining = self._classes.some_remaining(state.left)
-        found = self.completion.finish(pending, None, self.completion.profiles.resources.of(remaining), state.needed)
+        found = self.completion.finish(pending, None, self.completion.demands.resources.of(remaining), state.needed)
         if found < 0:
             raise Undecided("it was not decided within the budget of states whether there are infinitely many plans")
         return found < INFINITE

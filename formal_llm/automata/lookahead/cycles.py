@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from formal_llm.automata.lookahead.class_vectors import Ways
 from formal_llm.automata.lookahead.flow import INFINITE, FlowSymbol
+from formal_llm.automata.lookahead.ways import Ways
 
 
 def fixed_counts(ways: Ways, touching: Collection[str]) -> dict[int, float]:
@@ -52,7 +52,7 @@ def fixed_counts(ways: Ways, touching: Collection[str]) -> dict[int, float]:
     return found
 
 
-def find_pumps(symbols: Sequence[FlowSymbol], ways: Ways, limited: Collection[str]) -> tuple[set[int], set[int]]:
+def find_cycles(symbols: Sequence[FlowSymbol], ways: Ways, limited: Collection[str]) -> tuple[set[int], set[int]]:
     """Symbols from which a cycle leads back to themselves that takes nothing from any limit; those that grow words.
 
     With one of the first in a state that can be completed there are infinitely many derivations, with one of the
@@ -82,16 +82,16 @@ def find_pumps(symbols: Sequence[FlowSymbol], ways: Ways, limited: Collection[st
 
     graph = networkx.DiGraph()
     graph.add_edges_from((one, other, {"grows": g}) for one, found in edges.items() for other, g in found.items())
-    pumps: set[int] = set()
+    cyclic: set[int] = set()
     grow: set[int] = set()
     for component in networkx.strongly_connected_components(graph):
         inside = [(one, other, data["grows"]) for one, other, data in graph.out_edges(component, data=True)]
         inside = [edge for edge in inside if edge[1] in component]
         if inside:
-            pumps |= component
+            cyclic |= component
             if any(grows for _, _, grows in inside):
                 grow |= component
-    return pumps, grow
+    return cyclic, grow
 
 
 def _growing(symbols: Sequence[FlowSymbol], ways: Ways, limited: Collection[str]) -> set[int]:

@@ -7,11 +7,10 @@ memory, so it is bounded.
 
 from __future__ import annotations
 
-from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar, FlowSymbol
-from formal_llm.automata.models.automaton import Stack, State
+from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar
+from formal_llm.automata.models.automaton import Stack, State, Word
 from formal_llm.errors import Undecided
 
-Word = tuple[str, ...]
 #: Words, each with what it takes from the upper bounds, as the counters pack it.
 Words = dict[Word, int]
 
@@ -42,16 +41,11 @@ class Enumeration:
         while fronts:
             after: dict[State, Words] = {}
             for at, words in fronts.items():
-                for symbol, target in self._ways(at, stack.top):
+                for symbol, target in self.grammar.resolve(at, stack.top):
                     into = done if target is ACCEPTING else after.setdefault(target, {})
                     self._join(words, self._words.get(symbol.index, {}), into, remaining)
             fronts, stack = after, stack.rest
         return sorted(word for word in done if self._pays(word, needed))
-
-    def _ways(self, state: State, top: str | None) -> list[tuple[FlowSymbol, State]]:
-        targets: list[State] = [ACCEPTING] if self.grammar.may_accept(state, top) else []
-        targets += self.grammar.exits(state, top) if top is not None else []
-        return [(self.grammar.symbol(state, top, target), target) for target in targets]
 
     def _pays(self, word: Word, needed: int) -> bool:
         for name in word if needed else ():
@@ -76,20 +70,8 @@ class Enumeration:
 
     def _solve(self, state: State, stack: Stack) -> None:
         """Fill the words of all symbols that a configuration leads to."""
-        reached: dict[int, FlowSymbol] = {}
-        states: dict[State, None] = {state: None}
-        while states:
-            ways = [way for at in states for way in self._ways(at, stack.top)]
-            reached.update((symbol.index, symbol) for symbol, _ in ways)
-            states = dict.fromkeys(target for _, target in ways if target is not ACCEPTING)
-            stack = stack.rest
-        todo = list(reached)
-        while todo:
-            for way in self.grammar.alive(self.grammar.symbols[todo.pop()]):
-                for child in way.children:
-                    if child not in reached:
-                        reached[child] = self.grammar.symbols[child]
-                        todo.append(child)
+        begin = [symbol.index for ways in self.grammar.levels(state, stack) for symbol, _ in ways]
+        reached = {index: self.grammar.symbols[index] for index in self.grammar.reached(begin)}
         if all(index in self._words for index in reached):
             return
         for index in reached:

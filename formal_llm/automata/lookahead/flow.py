@@ -13,11 +13,12 @@ when no limited terminal is used, and what it costs at least of every limit.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from formal_llm.automata.models.automaton import State
-from formal_llm.automata.models.limited import Counters
+from formal_llm.automata.lookahead.cheapest import least_costs
+from formal_llm.automata.lookahead.counters import Counters
+from formal_llm.automata.models.automaton import Stack, State
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.tabulation import Tabulation
 
@@ -119,6 +120,34 @@ class FlowGrammar:
             self._open, self._open_at = self._table.open, len(self.symbols)
         return self._open
 
+    def resolve(self, state: State, top: str | None) -> list[tuple[FlowSymbol, State]]:
+        """The ways to be done with the top of a stack: accept before it is popped, or pop it in some state."""
+        targets: list[State] = [ACCEPTING] if self.may_accept(state, top) else []
+        if top is not None:
+            targets += self.exits(state, top)
+        return [(self.symbol(state, top, target), target) for target in targets]
+
+    def levels(self, state: State, stack: Stack) -> Iterator[list[tuple[FlowSymbol, State]]]:
+        """From the top of a stack down: the ways to be done with each symbol, from any state that can be reached."""
+        states: dict[State, None] = {state: None}
+        while states:
+            ways = [way for at in states for way in self.resolve(at, stack.top)]
+            yield ways
+            states = dict.fromkeys(target for _, target in ways if target is not ACCEPTING)
+            stack = stack.rest
+
+    def reached(self, symbols: Iterable[int]) -> list[int]:
+        """These symbols and all that completions of them may lead to."""
+        found = dict.fromkeys(symbols)
+        todo = list(found)
+        while todo:
+            for way in self.alive(self.symbols[todo.pop()]):
+                for child in way.children:
+                    if child not in found:
+                        found[child] = None
+                        todo.append(child)
+        return list(found)
+
     def _index(self, key: Key) -> int:
         index = self._by_key.get(key)
         if index is None:
@@ -175,48 +204,25 @@ class FlowGrammar:
     # -- what is known before any search ------------------------------------------------------------------------
 
     def _cheapest(self, new: list[FlowSymbol]) -> None:
-        """The cheapest completions of each symbol: Knuth's generalisation of Dijkstra's algorithm (1977)."""
+        """The cheapest completions of each symbol, by each of the four measures."""
+        fresh = {symbol.index for symbol in new}
         for name, free, by_length in (
             ("least_steps", False, False),
             ("least_length", False, True),
             ("free_steps", True, False),
             ("free_length", True, True),
         ):
-            costs = {symbol.index: INFINITE for symbol in new}
-            heads: list[int] = []
-            totals: list[float] = []
-            open_children: list[int] = []
-            waiting: dict[int, list[int]] = {}
-            queue: list[tuple[float, int]] = []
+            rules: list[tuple[int, float, list[int]]] = []
             for symbol in new:
                 for way in symbol.ways:
-                    if free and way.read in self.limited:
+                    known = [getattr(self.symbols[child], name) for child in way.children if child not in fresh]
+                    if INFINITE in known or (free and way.read in self.limited):
                         continue
-                    total: float = way.moves + (LENGTH if by_length and way.read is not None else 0)
-                    missing = 0
-                    for child in way.children:
-                        if child in costs:
-                            waiting.setdefault(child, []).append(len(heads))
-                            missing += 1
-                        else:
-                            total += getattr(self.symbols[child], name)
-                    if not missing and total < INFINITE:
-                        heapq.heappush(queue, (total, symbol.index))
-                    heads.append(symbol.index)
-                    totals.append(total)
-                    open_children.append(missing)
-            while queue:
-                cost, index = heapq.heappop(queue)
-                if costs[index] < INFINITE:
-                    continue
-                costs[index] = cost
-                for number in waiting.get(index, ()):
-                    totals[number] += cost
-                    open_children[number] -= 1
-                    if not open_children[number] and totals[number] < costs[heads[number]]:
-                        heapq.heappush(queue, (totals[number], heads[number]))
+                    cost = way.moves + (LENGTH if by_length and way.read is not None else 0) + sum(known)
+                    rules.append((symbol.index, cost, [child for child in way.children if child in fresh]))
+            costs = least_costs(rules)
             for symbol in new:
-                setattr(symbol, name, costs[symbol.index])
+                setattr(symbol, name, costs.get(symbol.index, INFINITE))
 
     def alive(self, symbol: FlowSymbol) -> list[Way]:
         """The ways that some completion takes, limits aside."""

@@ -36,14 +36,11 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from formal_llm.automata.lookahead.flow import ACCEPTING, INFINITE
-from formal_llm.automata.lookahead.stacks import NOTHING, Profiles
+from formal_llm.automata.lookahead.stacks import NOTHING, Demands, SearchState
 from formal_llm.automata.models.automaton import Stack, State
-
-if TYPE_CHECKING:
-    from formal_llm.automata.lookahead.search import SearchState
 
 #: The solver counts in 64 bits; sums that could come near that are left undecided.
 _MOST = 1 << 60
@@ -78,13 +75,13 @@ class IntegerProgram:
     """The integer program over the states of the completion search.
 
     Args:
-        profiles: the profiles that the states were made with.
+        demands: the demands that the states were made with.
         effort: the most deterministic time of CP-SAT for one state (about as many seconds), so that the same question
             gets the same answer on every machine.
     """
 
-    def __init__(self, profiles: Profiles, *, effort: float = 1.0) -> None:
-        self.profiles = profiles
+    def __init__(self, demands: Demands, *, effort: float = 1.0) -> None:
+        self.demands = demands
         self.effort = effort
         self._version = -1
         self._ways: dict[tuple[int, bool], tuple[_Way, ...]] = {}
@@ -102,7 +99,7 @@ class IntegerProgram:
         """Whether a state of the search can be completed.
 
         Args:
-            state: as :class:`Completion` makes them, its open stack included.
+            state: as :class:`CompletionSearch` makes them, its open stack included.
 
         Returns:
             The moves of some completion (not the cheapest one in general), infinite where there is none, and None for
@@ -110,18 +107,14 @@ class IntegerProgram:
         """
         if self._library is None:
             return None
-        if self._version != self.profiles.version:
-            self._version = self.profiles.version
+        if self._version != self.demands.version:
+            self._version = self.demands.version
             self._ways.clear()
-        left = self.profiles.resources.amounts(state.left)
-        needed = {
-            shift: amount
-            for (shift, mask), bound in zip(self.profiles.counters.fields, self.profiles.counters.bounds, strict=True)
-            if bound.most is None and (amount := state.needed >> shift & mask)
-        }
+        left = self.demands.resources.amounts(state.left)
+        needed = {shift: amount for _, shift, amount in self.demands.counters.due(state.needed)}
         pending, moves = self._keep(state.pending, bool(needed))
-        if state.spine is not None:
-            pending[state.spine] = 1
+        if state.unresolved is not None:
+            pending[state.unresolved] = 1
         columns = _columns(pending, self._reachable(pending, bool(needed)), left, needed)
         if columns is None:
             return INFINITE
@@ -134,7 +127,7 @@ class IntegerProgram:
         """The symbols of a multiset that matter, and the moves that complete the others."""
         kept: Counter[_Node] = Counter()
         moves: float = 0
-        for symbol, count, _ in self.profiles.multisets.items(multiset):
+        for symbol, count, _ in self.demands.multisets.items(multiset):
             if symbol.free and not (needed and symbol.due):
                 moves += symbol.free_steps * count
             else:
@@ -155,13 +148,13 @@ class IntegerProgram:
     def _of_symbol(self, index: int, needed: bool) -> tuple[_Way, ...]:
         ways = self._ways.get((index, needed))
         if ways is None:
-            symbols, unit = self.profiles.grammar.symbols, self.profiles.multisets.unit
+            symbols, unit = self.demands.grammar.symbols, self.demands.multisets.unit
             made = []
-            for way in self.profiles.resources.ways[index]:
+            for way in self.demands.resources.ways[index]:
                 children, moves = self._keep(sum(unit(child) for child in way.children), needed)
                 paid: Counter[int] = Counter()
                 for name in way.reads:
-                    for shift, _, weight in self.profiles.counters.dues.get(name, ()):
+                    for shift, _, weight in self.demands.counters.dues.get(name, ()):
                         paid[shift] += weight
                 made.append(_Way(self._takes(way.need), tuple(paid.items()), children, way.steps + moves))
             if symbols[index].free:
@@ -172,27 +165,22 @@ class IntegerProgram:
     def _of_stack(self, node: tuple[State, Stack], needed: bool) -> tuple[_Way, ...]:
         """The ways to work off the top of an open stack, each with all below it that is sure then."""
         state, stack = node
-        counters = self.profiles.counters
         made = []
-        for symbol, target in self.profiles.resolve(state, stack.top):
-            below = NOTHING if target is ACCEPTING else self.profiles.profile(target, stack.rest)
-            whole = self.profiles.on_top(symbol, below)
+        for symbol, target in self.demands.resolve(state, stack.top):
+            below = NOTHING if target is ACCEPTING else self.demands.of(target, stack.rest)
+            whole = self.demands.on_top(symbol, below)
             if whole.least_steps == INFINITE:
                 continue
             children, moves = self._keep(whole.pending, needed)
-            if whole.spine is not None:
-                children[whole.spine] = 1
-            paid = tuple(
-                (shift, amount)
-                for (shift, mask), bound in zip(counters.fields, counters.bounds, strict=True)
-                if bound.most is None and (amount := whole.paid >> shift & mask)
-            )
-            takes = self._takes(self.profiles.resources.need(whole.promised))
+            if whole.unresolved is not None:
+                children[whole.unresolved] = 1
+            paid = tuple((shift, amount) for _, shift, amount in self.demands.counters.due(whole.paid))
+            takes = self._takes(self.demands.resources.need(whole.promised))
             made.append(_Way(takes, paid, children, whole.free_steps + moves))
         return tuple(made)
 
     def _takes(self, need: int) -> tuple[tuple[int, int], ...]:
-        return tuple((n, amount) for n, amount in enumerate(self.profiles.resources.amounts(need)) if amount)
+        return tuple((n, amount) for n, amount in enumerate(self.demands.resources.amounts(need)) if amount)
 
 
 def _columns(
@@ -299,7 +287,7 @@ class _Program:
         return rows + [(row, self.needed[shift], _MOST) for shift, row in paid.items()]
 
     def _connect(self, model: Any, counts: list[Any]) -> None:
-        """Demand that symbols on cycles are reached from what is pending."""
+        """Require that symbols on cycles are reached from what is pending."""
         import networkx
 
         graph = networkx.DiGraph((node, child) for node, way, _ in self.columns for child in way.children)

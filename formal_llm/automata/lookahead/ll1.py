@@ -11,6 +11,12 @@ from collections.abc import Iterable
 
 from formal_llm.automata.lookahead.flow import ACCEPTING, INFINITE, FlowGrammar
 from formal_llm.automata.models.automaton import Stack, State
+from formal_llm.automata.models.first_follow import first_of, first_sets, follow_sets
+
+#: A flow symbol by its index, or a terminal by its name.
+_Name = int | str
+#: The head of the rule whose body is what lies on the stack.
+_START = -1
 
 
 def tells_apart(grammar: FlowGrammar, state: State, stack: Stack) -> bool:
@@ -20,105 +26,52 @@ def tells_apart(grammar: FlowGrammar, state: State, stack: Stack) -> bool:
     """
     sequence: list[int] = []
     while True:
-        targets: list[State] = [ACCEPTING] if grammar.may_accept(state, stack.top) else []
-        targets += grammar.exits(state, stack.top) if stack.top is not None else []
-        if len(targets) != 1:
-            return not targets
-        sequence.append(grammar.symbol(state, stack.top, targets[0]).index)
-        if targets[0] is ACCEPTING:
+        ways = grammar.resolve(state, stack.top)
+        if len(ways) != 1:
+            return not ways
+        symbol, target = ways[0]
+        sequence.append(symbol.index)
+        if target is ACCEPTING:
             break
-        state, stack = targets[0], stack.rest
+        state, stack = target, stack.rest
     if any(grammar.symbols[index].least_steps == INFINITE for index in sequence):
         return True
-    reached = _reached(grammar, sequence)
-    nullable = _nullable(grammar, reached)
-    first = _first(grammar, reached, nullable)
-    follow = _follow(grammar, reached, sequence, nullable, first)
+    reached = grammar.reached(sequence)
+    bodies = {index: _bodies(grammar, index) for index in reached}
+    rules: list[tuple[_Name, tuple[_Name, ...]]] = [(head, body) for head in reached for body in bodies[head]]
+    rules.append((_START, tuple(sequence)))
+    read = dict.fromkeys(name for _, body in rules for name in body if isinstance(name, str))
+    terminals: dict[_Name, int] = {name: 1 << number for number, name in enumerate(read)}
+    nullable = _nullable(rules)
+    first = first_sets(rules, terminals, nullable)
+    follow = follow_sets(rules, terminals, nullable, first)
     for index in reached:
-        seen: set[str] = set()
-        empty = False
-        for way in grammar.alive(grammar.symbols[index]):
-            starts, vanishes = _starts(way.read, way.children, nullable, first)
+        seen, empty = 0, False
+        for body in bodies[index]:
+            starts, vanishes = first_of(body, nullable, first)
             if vanishes:
                 if empty:
                     return False
                 empty = True
-                starts = starts | follow[index]
+                starts |= follow.get(index, 0)
             if seen & starts:
                 return False
             seen |= starts
     return True
 
 
-def _reached(grammar: FlowGrammar, sequence: Iterable[int]) -> list[int]:
-    found = dict.fromkeys(sequence)
-    todo = list(found)
-    while todo:
-        for way in grammar.alive(grammar.symbols[todo.pop()]):
-            for child in way.children:
-                if child not in found:
-                    found[child] = None
-                    todo.append(child)
-    return list(found)
+def _bodies(grammar: FlowGrammar, index: int) -> list[tuple[_Name, ...]]:
+    """The ways of a symbol as bodies of rules."""
+    ways = grammar.alive(grammar.symbols[index])
+    return [way.children if way.read is None else (way.read, *way.children) for way in ways]
 
 
-def _nullable(grammar: FlowGrammar, reached: list[int]) -> set[int]:
-    nullable: set[int] = set()
-    changed = True
-    while changed:
-        changed = False
-        for index in reached:
-            if index not in nullable and any(
-                way.read is None and all(child in nullable for child in way.children)
-                for way in grammar.alive(grammar.symbols[index])
-            ):
-                nullable.add(index)
-                changed = True
-    return nullable
-
-
-def _first(grammar: FlowGrammar, reached: list[int], nullable: set[int]) -> dict[int, set[str]]:
-    first: dict[int, set[str]] = {index: set() for index in reached}
-    changed = True
-    while changed:
-        changed = False
-        for index in reached:
-            size = len(first[index])
-            for way in grammar.alive(grammar.symbols[index]):
-                first[index] |= _starts(way.read, way.children, nullable, first)[0]
-            changed = changed or len(first[index]) > size
-    return first
-
-
-def _follow(
-    grammar: FlowGrammar, reached: list[int], sequence: list[int], nullable: set[int], first: dict[int, set[str]]
-) -> dict[int, set[str]]:
-    follow: dict[int, set[str]] = {index: set() for index in reached}
-    for place, index in enumerate(sequence):
-        follow[index] |= _starts(None, tuple(sequence[place + 1 :]), nullable, first)[0]
-    changed = True
-    while changed:
-        changed = False
-        for index in reached:
-            for way in grammar.alive(grammar.symbols[index]):
-                after = set(follow[index])
-                for child in reversed(way.children):
-                    if not after <= follow[child]:
-                        follow[child] |= after
-                        changed = True
-                    after = after | first[child] if child in nullable else set(first[child])
-    return follow
-
-
-def _starts(
-    read: str | None, children: tuple[int, ...], nullable: set[int], first: dict[int, set[str]]
-) -> tuple[set[str], bool]:
-    """(the terminals that a way can begin with, whether it can be empty)."""
-    if read is not None:
-        return {read}, False
-    starts: set[str] = set()
-    for child in children:
-        starts |= first[child]
-        if child not in nullable:
-            return starts, False
-    return starts, True
+def _nullable(rules: Iterable[tuple[_Name, tuple[_Name, ...]]]) -> set[_Name]:
+    """The symbols that derive ε."""
+    waiting = [(head, body) for head, body in rules if not any(isinstance(name, str) for name in body)]
+    found: set[_Name] = set()
+    while True:
+        new = {head for head, body in waiting if found.issuperset(body)} - found
+        if not new:
+            return found
+        found |= new

@@ -7,19 +7,30 @@ states, then, where the optional solver is installed, an integer program; when a
 from __future__ import annotations
 
 import random
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable
+from functools import partial
 from typing import Any, Literal
 
+from formal_llm.automata.lookahead.branches import Branch, Branches, Leap
+from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import INFINITE, LENGTH, FlowGrammar
-from formal_llm.automata.lookahead.plain_search import Exploration
-from formal_llm.automata.lookahead.sampling import Census
-from formal_llm.automata.lookahead.search import BUDGET, SEARCH, UNKNOWN, Completion
-from formal_llm.automata.lookahead.shortest import Cheapest
-from formal_llm.automata.models.cfg import CFG
-from formal_llm.automata.models.limited import Counters, LimitedAutomaton, LimitedConfiguration, limited, split
-from formal_llm.automata.models.limits import Limits
+from formal_llm.automata.lookahead.limited import (
+    HasClasses,
+    HasSelections,
+    LimitedAutomaton,
+    LimitedConfiguration,
+    as_automaton,
+    with_counters,
+)
+from formal_llm.automata.lookahead.plain_search import PlainSearch
+from formal_llm.automata.lookahead.sampling import Sampler
+from formal_llm.automata.lookahead.search import BUDGET, SEARCH, UNKNOWN, CompletionSearch
+from formal_llm.automata.lookahead.shortest import ShortestSearch
+from formal_llm.automata.lookahead.verdict import Verdict
+from formal_llm.automata.models.automaton import Configuration, State, Word
+from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.rules import Source
 from formal_llm.errors import AutomatonError, Undecided
 
 #: The least budget of states for counting, which visits all of them where a search for one plan stops at the first.
@@ -28,43 +39,11 @@ _COUNTED_STATES = 100_000
 _LITTLE_WORK = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether something can be completed.
-
-    Attributes:
-        value: ``"yes"``, ``"no"`` or ``"unknown"``.
-        how: what decided it: ``"filter"`` (no search was needed), ``"search"``, ``"integer program"``, or the
-            budget that ran out: ``"state budget"``, ``"step budget"``.
-        steps: for yes, the moves of one completion (not the cheapest one in general).
-    """
-
-    value: Literal["yes", "no", "unknown"]
-    how: str
-    steps: int | None = None
-
-    @property
-    def possible(self) -> bool:
-        """Not ruled out: yes or unknown."""
-        return self.value != "no"
-
-    def __bool__(self) -> bool:
-        raise TypeError("a verdict has three values: ask for verdict.value or verdict.possible")
-
-    def __str__(self) -> str:
-        return f"{self.value} ({self.how})"
+#: What is counted, or equally likely: distinct words, or derivations (accepting runs).
+Of = Literal["words", "derivations"]
 
 
-def as_automaton(source: CFG | Any, limits: Limits | None = None) -> Any:
-    """A grammar as its PDA under its limits, an automaton as it is; ``limits`` come on top."""
-    if isinstance(source, CFG):
-        return limited(limited(PDA.from_cfg(source), source.limits), limits)
-    if isinstance(source, PDA) and source.limits:
-        source = limited(source.without_limits, source.limits)
-    return limited(source, limits)
-
-
-def _words(of: str) -> bool:
+def _words(of: Of) -> bool:
     if of not in ("words", "derivations"):
         raise ValueError(f"what is counted is 'words' or 'derivations', not {of!r}")
     return of == "words"
@@ -81,99 +60,126 @@ class Lookahead:
             ``solver`` (``pip install "formal-llm[solver]"``); without that, or for an automaton that is no PDA, this
             changes nothing. It decides whether a completion exists, not which one is the shortest.
 
-    Everything found is remembered, so one Lookahead serves all plans over its automaton.
+    Attributes:
+        source: the rules as an automaton; a PDA carries all the limits.
+        pda: the same, where it is a PDA; else None.
+        automaton: what runs: the automaton with counters around it where it has limits. Configurations are of this one.
+        max_states, solver: as given.
+
+    Everything found is remembered, so one Lookahead serves all plans over its automaton; a copy, or what is read back
+    from a pickle, finds it anew.
     """
 
     def __init__(
-        self, source: CFG | Any, limits: Limits | None = None, *, max_states: int = 20_000, solver: bool = True
+        self, source: Source, limits: Limits | None = None, *, max_states: int = 20_000, solver: bool = True
     ) -> None:
-        self.automaton = as_automaton(source, limits)
-        inner, _ = split(self.automaton)
+        self.source = as_automaton(source, limits)
+        self.pda = self.source if isinstance(self.source, PDA) else None
+        self.automaton = with_counters(self.source)
         self.max_states = max_states
-        self._max_states = max(max_states, _COUNTED_STATES)
-        self._censuses: dict[int | None, Census] = {}
-        self._limited = isinstance(self.automaton, LimitedAutomaton)
-        #: The search for pushdown automata; None for other automata.
-        self.completion: Completion | None = None
-        self._exploration: Exploration | None = None
-        if isinstance(inner, PDA):
-            counters = self.automaton.counters if self._limited else Counters(())
-            self.completion = Completion(FlowGrammar(inner, counters), max_states, solver=solver)
-            self._search = Cheapest(self.completion)
+        self.solver = solver
+        self._samplers: dict[int | None, Sampler] = {}
+        self._counted = self.automaton if isinstance(self.automaton, LimitedAutomaton) else None
+        self._selecting = self.automaton if isinstance(self.automaton, HasSelections) else None
+        self._classing = self.automaton if isinstance(self.automaton, HasClasses) else None
+        #: The searches of pushdown automata; None for other automata, which have the plain one.
+        self._search: CompletionSearch | None = None
+        if self.pda is not None:
+            counters = self._counted.counters if self._counted is not None else Counters(())
+            self._search = CompletionSearch(FlowGrammar(self.pda, counters), max_states, solver=solver)
+            self._shortest = ShortestSearch(self._search)
         else:
-            self._exploration = Exploration(self.automaton, max_states)
+            self._plain = PlainSearch[Any, Any](self.automaton, max_states)
+
+    def __reduce__(self) -> tuple[Callable[[Source], Lookahead], tuple[Source]]:
+        return partial(Lookahead, max_states=self.max_states, solver=self.solver), (self.source,)
+
+    @property
+    def limits(self) -> Limits:
+        """All the limits."""
+        return Limits() if self._counted is None else self._counted.limits
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """The limits over the alphabet, one bound each."""
+        return () if self._counted is None else self._counted.counters.bounds
 
     def _parts(self, configuration: Any) -> LimitedConfiguration:
-        if self._limited:
-            limited_configuration: LimitedConfiguration = configuration
-            return limited_configuration
+        if self._counted is not None:
+            counted: LimitedConfiguration = configuration
+            return counted
         return LimitedConfiguration(configuration, 0, 0)
 
     # -- verdicts -----------------------------------------------------------------------------------------------
 
-    def steps(self, configuration: Any) -> float:
-        """Moves of some completion; infinite when there is none, negative when it is unknown."""
-        return self._decide(configuration)[0]
-
-    def _decide(self, configuration: Any) -> tuple[float, str]:
-        """(as :meth:`steps`, what decided it)."""
-        if self.completion is None:
-            assert self._exploration is not None
-            found = self._exploration.steps(configuration)
+    def _decide(self, configuration: Hashable) -> tuple[float, str]:
+        """(moves of some completion, infinite for none, ``UNKNOWN``; what decided it)."""
+        if self._search is None:
+            found = self._plain.steps(configuration)
             return found, BUDGET if found == UNKNOWN else SEARCH
         (state, stack), remaining, needed = self._parts(configuration)
-        return self.completion.decide(self.completion.profiles.profile(state, stack), remaining, needed)
+        return self._search.decide(self._search.demands.of(state, stack), remaining, needed)
 
-    def completable(self, configuration: Any = None, *, steps: int | None = None) -> Verdict:
+    def completable(self, configuration: Hashable = None, *, steps: int | None = None) -> Verdict:
         """Whether some run from ``configuration`` (the start, if left out) accepts within the limits.
 
         Args:
             configuration: of :attr:`automaton`.
             steps: the most moves that the run may take; any number where left out.
         """
-        if configuration is None:
-            configuration = self.automaton.start()
-        found, how = self._decide(configuration)
+        now = self.automaton.start() if configuration is None else configuration
+        found, how = self._decide(now)
         if found == INFINITE:
             return Verdict("no", how)
         if found != UNKNOWN and (steps is None or found <= steps):
             return Verdict("yes", how, int(found))
         if steps is not None:
-            found = self.cheapest(configuration, by_length=False)
+            found = self._cheapest(now, by_length=False)
             if found != UNKNOWN:
                 return Verdict("yes", SEARCH, int(found)) if found <= steps else Verdict("no", "step budget")
         return Verdict("unknown", BUDGET)
 
-    def cheapest(self, configuration: Any, *, by_length: bool, max_states: int | None = None) -> float:
+    def _cheapest(self, configuration: Hashable, *, by_length: bool, max_states: int | None = None) -> float:
         """The least moves of a completion, or its least length in the unit of :data:`flow.LENGTH`.
 
-        Infinite where there is none, negative where the budget of states ran out first.
+        Infinite where there is none, ``UNKNOWN`` where the budget of states ran out first.
         """
-        if self.completion is None:
-            assert self._exploration is not None
-            return self._exploration.cheapest(configuration, by_length=by_length)
+        if self._search is None:
+            return self._plain.cheapest(configuration, by_length=by_length)
         (state, stack), remaining, needed = self._parts(configuration)
-        return self._search.find(state, stack, remaining, needed, by_length=by_length, max_states=max_states)
+        return self._shortest.find(state, stack, remaining, needed, by_length=by_length, max_states=max_states)
 
-    def shortest(self, configuration: Any = None) -> int | None:
+    def fewest_moves(self, configuration: Hashable = None) -> int | None:
+        """The least number of moves that complete a configuration; None where nothing does.
+
+        Raises:
+            Undecided: the budget of states ran out before it was known.
+        """
+        return self._least(configuration, by_length=False)
+
+    def shortest(self, configuration: Hashable = None) -> int | None:
         """The least number of terminals that complete a configuration; None where nothing does.
 
         Raises:
             Undecided: the budget of states ran out before it was known.
         """
-        found = self.cheapest(self.automaton.start() if configuration is None else configuration, by_length=True)
+        least = self._least(configuration, by_length=True)
+        return None if least is None else least // LENGTH
+
+    def _least(self, configuration: Hashable, *, by_length: bool) -> int | None:
+        found = self._cheapest(self.automaton.start() if configuration is None else configuration, by_length=by_length)
         if found == UNKNOWN:
             raise Undecided("the shortest completion was not found within the budget of states; raise max_states")
-        return None if found == INFINITE else int(found // LENGTH)
+        return None if found == INFINITE else int(found)
 
-    def shortest_word(self, configuration: Any = None) -> tuple[str, ...] | None:
+    def shortest_word(self, configuration: Hashable = None) -> Word | None:
         """One of the shortest completions, as a word; None where there is none.
 
         Raises:
             Undecided: the budget of states ran out before it was known.
         """
         now = self.automaton.start() if configuration is None else configuration
-        left = self.cheapest(now, by_length=True)
+        left = self._cheapest(now, by_length=True)
         if left == INFINITE:
             return None
         word: list[str] = []
@@ -181,7 +187,7 @@ class Lookahead:
         while not (self.automaton.accepting(now) and left == 0):
             for move in self.automaton.moves(now):
                 after = self.automaton.step(now, move)
-                rest = self.cheapest(after, by_length=True)
+                rest = self._cheapest(after, by_length=True)
                 if rest != UNKNOWN and rest + 1 + (LENGTH if move.read is not None else 0) == left:
                     if move.read is not None:
                         word.append(move.read)
@@ -191,26 +197,21 @@ class Lookahead:
                 raise Undecided("the shortest word was not found within the budget of states; raise max_states")
         return tuple(word)
 
-    def detours(self, configuration: Any) -> dict[str, int]:
+    def detours(self, configuration: Hashable) -> dict[str, int]:
         """The terminals that a completion may still use, each with by how many terminals that lengthens it at least.
 
         An upper set with lower bounds: of the limits only those that are used up are looked at.
         """
-        if self.completion is None:
-            assert self._exploration is not None
-            return dict.fromkeys(self._exploration.terminals(configuration), 0)
+        if self._search is None:
+            return dict.fromkeys(self._plain.terminals(configuration), 0)
         (state, stack), remaining, _ = self._parts(configuration)
-        found = self.completion.profiles.detours(state, stack)
-        if not self._limited:
-            return found
-        affords = self.automaton.counters.affords
+        found = self._search.demands.detours(state, stack)
+        affords = self._search.counters.affords
         return {name: extra for name, extra in found.items() if affords(name, remaining)}
 
     # -- how many -----------------------------------------------------------------------------------------------
 
-    def count(
-        self, configuration: Any = None, *, of: Literal["words", "derivations"] = "words", max_length: int | None = None
-    ) -> int:
+    def count(self, configuration: Hashable = None, *, of: Of = "words", max_length: int | None = None) -> int:
         """The number of completions of a configuration (the start, if left out) within the limits. Exact.
 
         Args:
@@ -222,17 +223,12 @@ class Lookahead:
             InfiniteLanguage: there are infinitely many; give ``max_length``.
             Undecided: the budget of states, or of words where they must be told apart one by one, is spent.
         """
-        census, begin = self._census(configuration, max_length)
-        return census.count(begin, words=_words(of))
+        sampler, begin = self._sampler(configuration, max_length)
+        return sampler.count(begin, words=_words(of))
 
     def sample(
-        self,
-        rng: random.Random,
-        configuration: Any = None,
-        *,
-        of: Literal["words", "derivations"] = "words",
-        max_length: int | None = None,
-    ) -> tuple[str, ...] | None:
+        self, rng: random.Random, configuration: Hashable = None, *, of: Of = "words", max_length: int | None = None
+    ) -> Word | None:
         """A completion at random, all words (or all derivations) equally likely; None where there is none.
 
         Args:
@@ -245,67 +241,99 @@ class Lookahead:
             InfiniteLanguage: there are infinitely many; give ``max_length``.
             Undecided: the budget of states, or of words where they must be told apart one by one, is spent.
         """
-        census, begin = self._census(configuration, max_length)
-        return census.sample(begin, rng, words=_words(of))
+        sampler, begin = self._sampler(configuration, max_length)
+        return sampler.sample(begin, rng, words=_words(of))
 
-    def _census(self, configuration: Any, max_length: int | None) -> tuple[Census, LimitedConfiguration]:
-        inner, _ = split(self.automaton)
-        if not isinstance(inner, PDA):
+    def _sampler(self, configuration: Hashable, max_length: int | None) -> tuple[Sampler, LimitedConfiguration]:
+        if self.pda is None:
             raise AutomatonError("counting needs a grammar or a pushdown automaton")
         if max_length is not None and max_length < 0:
             raise ValueError("max_length counts from 0")
-        census = self._censuses.get(max_length)
-        if census is None:
-            bounds = self.automaton.counters.bounds if self._limited else ()
-            census = self._censuses[max_length] = Census(inner, bounds, max_length, self._max_states)
-        return census, self._parts(self.automaton.start() if configuration is None else configuration)
+        sampler = self._samplers.get(max_length)
+        if sampler is None:
+            max_states = max(self.max_states, _COUNTED_STATES)
+            sampler = self._samplers[max_length] = Sampler(self.pda, self.bounds, max_length, max_states)
+        return sampler, self._parts(self.automaton.start() if configuration is None else configuration)
 
-    # -- for the walk -------------------------------------------------------------------------------------------
+    # -- for walks: what an automaton may tell besides ----------------------------------------------------------
 
-    def signature(self, configuration: Any) -> tuple[Hashable, float]:
+    def selection(self, configuration: Hashable) -> Word | None:
+        """The terminals of which a non-empty subset is chosen next; None where the next choice is another one."""
+        return None if self._selecting is None else self._selecting.selection(configuration)
+
+    def at_class(self, configuration: Hashable) -> bool:
+        """Whether the next choice is one terminal of a class."""
+        return self._classing is not None and self._classing.at_class(configuration)
+
+    def uncounted(self, configuration: Hashable) -> Configuration:
+        """The configuration of the pushdown automaton, without counters."""
+        state, stack = self._parts(configuration).inner
+        return Configuration(state, stack)
+
+    # -- for walks: many configurations at once -----------------------------------------------------------------
+
+    def signature(self, configuration: Hashable) -> tuple[Hashable, float]:
         """(what decides the moves and their verdicts, moves that complete what does not decide them).
 
         Configurations with equal signatures have the same moves with the same verdicts, whatever lies deep in their
         stacks, so what was found for one holds for all.
         """
-        if self.completion is None:
+        if self._search is None:
             return configuration, 0.0
         (state, stack), remaining, needed = self._parts(configuration)
         if stack.top is None:
             return (state, None, remaining, needed), 0.0
         # The state below the top is known only where the top can be popped in one way; else the stack itself decides.
-        below = self.completion.profiles.below(state, stack)
+        below = self._search.demands.below(state, stack)
         if below is None:
             return (state, stack, remaining, needed), 0.0
         if below.least_steps == INFINITE:
             return (state, stack.top, None), 0.0
-        return (
-            state,
-            stack.top,
-            below.pending,
-            below.spine,
-            below.promised,
-            below.paid,
-            remaining,
-            needed,
-        ), below.free_steps
+        open_part = below.pending, below.unresolved, below.promised, below.paid
+        return (state, stack.top, *open_part, remaining, needed), below.free_steps
 
-    def least_steps(self, configuration: Any) -> float:
-        """A cheap lower bound of the moves to the end, limits aside; infinite where even that is impossible."""
-        if self.completion is None:
-            return 0.0
+    def top(self, configuration: Hashable) -> tuple[State, str | None] | None:
+        """The state and the stack top, where these alone decide which branches there are; None where more does."""
+        if self._search is None or self._search.grammar.open:
+            return None
         state, stack = self._parts(configuration).inner
-        return self.completion.profiles.profile(state, stack).least_steps
+        return state, stack.top
 
-    def least_length(self, configuration: Any) -> float:
+    def branches(self, top: tuple[State, str | None], found: Iterable[Branch]) -> Branches:
+        """What can be done at a :meth:`top`, to be judged wherever it lies."""
+        assert self._search is not None
+        return Branches(self._search, *top, found)
+
+    def able(self, branches: Branches, configuration: Hashable) -> tuple[int, float]:
+        """Which branches a plan may be finished after; see :meth:`Branches.able`."""
+        return branches.able(*self._parts(configuration))
+
+    def leap(self, configuration: Any, leap: Leap) -> Hashable:
+        """The configuration after all moves of a branch."""
+        target, pushed, reads, need = leap
+        if self._counted is None:
+            return Configuration(target, configuration.stack.rest.push(pushed))
+        (_, stack), remaining, needed = configuration
+        if needed:
+            for name in reads:
+                needed = self._counted.counters.pay(name, needed)
+        return LimitedConfiguration(Configuration(target, stack.rest.push(pushed)), remaining - need, needed)
+
+    def least_steps(self, configuration: Hashable) -> float:
+        """A cheap lower bound of the moves to the end, limits aside; infinite where even that is impossible."""
+        if self._search is None:
+            return 0.0
+        return self._search.demands.of(*self._parts(configuration).inner).least_steps
+
+    def least_length(self, configuration: Hashable) -> float:
         """A lower bound of the terminals to the end: cheap, and exact as far as little work makes it so.
 
         Limits are looked at only while a lower bound is open, since that is when they make plans longer.
         """
-        if self.completion is None:
+        if self._search is None:
             return 0.0
         (state, stack), _, needed = self._parts(configuration)
-        least = self.completion.profiles.profile(state, stack).least_length
+        least = self._search.demands.of(state, stack).least_length
         if needed:
-            least = max(least, self.cheapest(configuration, by_length=True, max_states=_LITTLE_WORK))
+            least = max(least, self._cheapest(configuration, by_length=True, max_states=_LITTLE_WORK))
         return least if least == INFINITE else least // LENGTH

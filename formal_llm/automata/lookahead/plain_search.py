@@ -8,26 +8,26 @@ configurations: a budget ends it.
 from __future__ import annotations
 
 import heapq
-from typing import Any
+from typing import Generic
 
 from formal_llm.automata.lookahead.flow import INFINITE, LENGTH
+from formal_llm.automata.lookahead.search import UNKNOWN
+from formal_llm.automata.models.automaton import Automaton, C, M
 
-UNKNOWN = -1.0
 
-
-class Exploration:
+class PlainSearch(Generic[C, M]):
     """The search over the configurations of ``automaton``, at most ``max_states`` a query."""
 
-    def __init__(self, automaton: Any, max_states: int) -> None:
+    def __init__(self, automaton: Automaton[C, M], max_states: int) -> None:
         self.automaton = automaton
         self.max_states = max_states
-        self._steps: dict[Any, float] = {}
+        self._steps: dict[C, float] = {}
 
-    def cheapest(self, configuration: Any, *, by_length: bool) -> float:
+    def cheapest(self, configuration: C, *, by_length: bool) -> float:
         """The least moves, or least length, to acceptance; infinite for none, ``UNKNOWN`` when the budget is spent."""
-        best: dict[Any, float] = {configuration: 0}
-        queue: list[tuple[float, int, Any]] = [(0, 0, configuration)]
-        done: set[Any] = set()
+        best: dict[C, float] = {configuration: 0}
+        queue: list[tuple[float, int, C]] = [(0, 0, configuration)]
+        done: set[C] = set()
         tie = 0
         while queue:
             cost, _, now = heapq.heappop(queue)
@@ -47,14 +47,14 @@ class Exploration:
                     heapq.heappush(queue, (total, tie, after))
         return INFINITE
 
-    def steps(self, configuration: Any) -> float:
+    def steps(self, configuration: C) -> float:
         """Like ``cheapest`` in moves, remembered."""
         found = self._steps.get(configuration)
         if found is None:
             found = self._steps[configuration] = self.cheapest(configuration, by_length=False)
         return found
 
-    def terminals(self, configuration: Any) -> frozenset[str]:
+    def terminals(self, configuration: C) -> frozenset[str]:
         """The terminals that moves within the budget can read."""
         seen = {configuration}
         todo = [configuration]

@@ -9,17 +9,19 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from formal_llm.automata.lookahead.counting import Counting
-from formal_llm.automata.lookahead.enumeration import Enumeration, Word
+from formal_llm.automata.lookahead.counters import Counters
+from formal_llm.automata.lookahead.counting import DerivationCounter
+from formal_llm.automata.lookahead.enumeration import Enumeration
 from formal_llm.automata.lookahead.flow import FlowGrammar
+from formal_llm.automata.lookahead.limited import LimitedConfiguration
 from formal_llm.automata.lookahead.ll1 import tells_apart
-from formal_llm.automata.models.automaton import Stack, State
-from formal_llm.automata.models.limited import Counters, LimitedConfiguration
+from formal_llm.automata.models.automaton import Stack, State, Word
 from formal_llm.automata.models.limits import Bound
-from formal_llm.automata.models.pda import PDA, Transition
+from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.transition import Transition
 
 
-class Census:
+class Sampler:
     """Counts, and samples uniformly, the completions of configurations, by derivations and by distinct words.
 
     Args:
@@ -38,7 +40,7 @@ class Census:
             bounds = (*bounds, Bound(dict.fromkeys(pda.terminals, 1), 0, max_length, f"length <= {max_length}"))
         self._pda = pda
         self._finite = max_length is not None
-        self._counting = Counting(pda, bounds, max_states)
+        self._counting = DerivationCounter(pda, bounds, max_states)
         self._enumeration = Enumeration(self._counting.grammar, max_words)
         self._told: dict[tuple[State, Stack], bool] = {}
         self._base: FlowGrammar | None = None

@@ -18,15 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
 
 from formal_llm.automata.lookahead.flow import ACCEPTING, INFINITE, FlowGrammar, FlowSymbol
+from formal_llm.automata.lookahead.integer_program import IntegerProgram, installed
 from formal_llm.automata.lookahead.resources import PackedWay
-from formal_llm.automata.lookahead.stacks import NOTHING, Profile, Profiles, Spine
+from formal_llm.automata.lookahead.stacks import NOTHING, Demand, Demands, SearchState, Unresolved
 from formal_llm.automata.models.automaton import Stack, State
-
-if TYPE_CHECKING:
-    from formal_llm.automata.lookahead.integer_program import IntegerProgram
 
 _CACHE = 200_000
 
@@ -44,16 +41,7 @@ UNKNOWN = -1.0
 _Compiled = tuple[PackedWay, int, float]
 
 
-class SearchState(NamedTuple):
-    """A state of the search: what is pending, what is left of the resources, what lower bounds still need."""
-
-    pending: int
-    spine: Spine
-    left: int
-    needed: int
-
-
-class Completion:
+class CompletionSearch:
     """The search over one flow grammar.
 
     Args:
@@ -67,63 +55,61 @@ class Completion:
         self.counters = grammar.counters
         self.max_states = max_states
         self.solver = solver
-        self.profiles = Profiles(grammar)
-        self.multisets = self.profiles.multisets
+        self.demands = Demands(grammar)
+        self.multisets = self.demands.multisets
         self._version = 0
 
     @cached_property
     def program(self) -> IntegerProgram | None:
         """The integer program; None where it is switched off or not installed."""
-        from formal_llm.automata.lookahead.integer_program import IntegerProgram, installed
-
-        return IntegerProgram(self.profiles) if self.solver and installed() else None
+        return IntegerProgram(self.demands) if self.solver and installed() else None
 
     def _forget(self) -> None:
         """Drop what was concluded from an older version of the grammar."""
-        if self._version != self.profiles.version:
-            self._version = self.profiles.version
+        if self._version != self.demands.version:
+            self._version = self.demands.version
             self._memo: dict[SearchState, float] = {}
             self._by_program: set[SearchState] = set()
-            self._finished: dict[tuple[int, Spine, int, int], tuple[float, str]] = {}
+            self._finished: dict[tuple[int, Unresolved, int, int], tuple[float, str]] = {}
             self._compiled: dict[int, tuple[_Compiled, ...]] = {}
 
-    def steps(self, profile: Profile, remaining: int, needed: int) -> float:
+    def steps(self, demand: Demand, remaining: int, needed: int) -> float:
         """Moves of *some* completion; infinite when there is none, ``UNKNOWN`` when the budget is spent."""
-        return self.decide(profile, remaining, needed)[0]
+        return self.decide(demand, remaining, needed)[0]
 
-    def decide(self, profile: Profile, remaining: int, needed: int) -> tuple[float, str]:
+    def decide(self, demand: Demand, remaining: int, needed: int) -> tuple[float, str]:
         """(as :meth:`steps`, what decided it)."""
-        if profile.least_steps == INFINITE:
+        if demand.least_steps == INFINITE:
             return INFINITE, FILTER
-        if needed and profile.paid:
-            needed = self.counters.less(needed, profile.paid)
-        remaining -= profile.promised
+        if needed and demand.paid:
+            needed = self.counters.less(needed, demand.paid)
+        remaining -= demand.promised
         if remaining & self.counters.guard != self.counters.guard:
             return INFINITE, FILTER
-        found, how = self._decide(profile.pending, profile.spine, self.profiles.resources.of(remaining), needed)
-        return (found if found == UNKNOWN else found + profile.free_steps), how
+        found, how = self._decide(demand.pending, demand.unresolved, self.demands.resources.of(remaining), needed)
+        return (found if found == UNKNOWN else found + demand.free_steps), how
 
-    def finish(self, pending: int, spine: Spine, left: int, needed: int) -> float:
+    def finish(self, pending: int, unresolved: Unresolved, left: int, needed: int) -> float:
         """Moves that complete what is pending, when ``left`` is left of the resources; else as :meth:`steps`."""
-        return self._decide(pending, spine, left, needed)[0]
+        return self._decide(pending, unresolved, left, needed)[0]
 
-    def _decide(self, pending: int, spine: Spine, left: int, needed: int) -> tuple[float, str]:
-        if self._version != self.profiles.version:
+    def _decide(self, pending: int, unresolved: Unresolved, left: int, needed: int) -> tuple[float, str]:
+        if self._version != self.demands.version:
             self._forget()
-        key = (pending, spine, left, needed)
+        key = (pending, unresolved, left, needed)
         found = self._finished.get(key)
         if found is None:
             if len(self._finished) > _CACHE:
                 self._finished.clear()
-            found = self._finished[key] = self._finish(pending, spine, left, needed)
+            found = self._finished[key] = self._finish(pending, unresolved, left, needed)
         return found
 
-    def _finish(self, pending: int, spine: Spine, left: int, needed: int) -> tuple[float, str]:
-        begin = self._normal(pending, spine, left, needed)
+    def _finish(self, pending: int, unresolved: Unresolved, left: int, needed: int) -> tuple[float, str]:
+        begin = self._normal(pending, unresolved, left, needed)
         if begin is None:
             return INFINITE, FILTER
         cost, state = begin
-        if not state.pending and state.spine is None and not state.needed:
+        if not state.pending and state.unresolved is None and not state.needed:
             return cost, FILTER
         found = self._memo.get(state)
         if found is None:
@@ -149,7 +135,7 @@ class Completion:
                 found = self._search(state, self.max_states)
         return found
 
-    def _normal(self, pending: int, spine: Spine, left: int, needed: int) -> tuple[float, SearchState] | None:
+    def _normal(self, pending: int, unresolved: Unresolved, left: int, needed: int) -> tuple[float, SearchState] | None:
         """Leave out what is free; None where some resource cannot pay what all pending symbols take at least."""
         cost: float = 0
         if not needed:
@@ -158,7 +144,7 @@ class Completion:
                 for symbol, count, _ in self.multisets.items(free):
                     cost += symbol.free_steps * count
                 pending -= free
-        toll = total = 0
+        least = total = 0
         useful = False
         for symbol, count, unit in self.multisets.items(pending):
             if symbol.free:
@@ -169,15 +155,15 @@ class Completion:
                     cost += symbol.free_steps * spare
             else:
                 useful = useful or symbol.due
-                toll += self.profiles.resources.toll[symbol.index] * count
-                total += self.profiles.resources.tollsum[symbol.index] * count
-        if needed and not useful and spine is None:
+                least += self.demands.resources.least[symbol.index] * count
+                total += self.demands.resources.least_total[symbol.index] * count
+        if needed and not useful and unresolved is None:
             return None
-        if total and not self.profiles.resources.cover(left, toll, total):
+        if total and not self.demands.resources.cover(left, least, total):
             return None
-        if needed and not self.profiles.resources.covers_due(left, needed):
+        if needed and not self.demands.resources.covers_due(left, needed):
             return None
-        return cost, SearchState(pending, spine, left, needed)
+        return cost, SearchState(pending, unresolved, left, needed)
 
     def _search(self, root: SearchState, max_states: int) -> float:
         memo = self._memo
@@ -189,7 +175,7 @@ class Completion:
         unsure = False
         while frames:
             for cost, state in frames[-1][2]:
-                if not state.pending and state.spine is None and not state.needed:
+                if not state.pending and state.unresolved is None and not state.needed:
                     return self._found(frames, cost)
                 known = memo.get(state)
                 if known == UNKNOWN:
@@ -224,7 +210,7 @@ class Completion:
         compiled = self._compiled.get(symbol.index)
         if compiled is None:
             made: list[_Compiled] = []
-            for way in self.profiles.resources.ways[symbol.index]:
+            for way in self.demands.resources.ways[symbol.index]:
                 pending = 0
                 cost: float = way.steps
                 for child in way.children:
@@ -240,7 +226,7 @@ class Completion:
 
     def _choose(self, state: SearchState) -> tuple[int, list[_Compiled]]:
         """The pending symbol with the fewest ways left: its unit and those ways."""
-        guard, left = self.profiles.resources.guard, state.left
+        guard, left = self.demands.resources.guard, state.left
         best: tuple[int, list[_Compiled]] | None = None
         for symbol, _, unit in self.multisets.items(state.pending):
             ways = [entry for entry in self._compile(symbol) if (left - entry[0].need) & guard == guard]
@@ -258,9 +244,9 @@ class Completion:
                 yield cost + normal[0], normal[1]
 
     def _successors(self, state: SearchState) -> Iterator[tuple[float, SearchState]]:
-        pending, spine, left, needed = state
-        if spine is not None:
-            yield from self._open_spine(state, *spine)
+        pending, unresolved, left, needed = state
+        if unresolved is not None:
+            yield from self._resolve(state, *unresolved)
         elif pending:
             unit, ways = self._choose(state)
             for way, children, cost in ways:
@@ -270,19 +256,17 @@ class Completion:
                         due = self.counters.pay(name, due)
                 yield cost, SearchState(pending - unit + children, None, left - way.need, due)
 
-    def _open_spine(self, state: SearchState, at: State, stack: Stack) -> Iterator[tuple[float, SearchState]]:
+    def _resolve(self, state: SearchState, at: State, stack: Stack) -> Iterator[tuple[float, SearchState]]:
         """The ways to work off the top of the open part: accept before it is popped, or pop it in some state."""
-        for symbol, target in self.profiles.resolve(at, stack.top):
-            whole = self.profiles.on_top(
-                symbol, NOTHING if target is ACCEPTING else self.profiles.profile(target, stack.rest)
-            )
+        for symbol, target in self.demands.resolve(at, stack.top):
+            whole = self.demands.on_top(symbol, NOTHING if target is ACCEPTING else self.demands.of(target, stack.rest))
             if whole.least_steps == INFINITE:
                 continue
             left, needed = state.left, state.needed
             if whole.promised:
-                left -= self.profiles.resources.need(whole.promised)
-                if left & self.profiles.resources.guard != self.profiles.resources.guard:
+                left -= self.demands.resources.need(whole.promised)
+                if left & self.demands.resources.guard != self.demands.resources.guard:
                     continue
             if needed and whole.paid:
                 needed = self.counters.less(needed, whole.paid)
-            yield whole.free_steps, SearchState(state.pending + whole.pending, whole.spine, left, needed)
+            yield whole.free_steps, SearchState(state.pending + whole.pending, whole.unresolved, left, needed)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from formal_llm.automata.lookahead.flow import ACCEPTING, INFINITE, LENGTH, FlowSymbol
-from formal_llm.automata.lookahead.search import UNKNOWN, Completion, SearchState
-from formal_llm.automata.lookahead.stacks import Spine
+from formal_llm.automata.lookahead.search import UNKNOWN, CompletionSearch
+from formal_llm.automata.lookahead.stacks import SearchState, Unresolved
 from formal_llm.automata.models.automaton import Stack, State
 
 
@@ -23,12 +23,12 @@ class _Measure(NamedTuple):
     per_terminal: int = 0
 
 
-class Cheapest:
+class ShortestSearch:
     """The search for the cheapest, beside the ``completion`` search of the same grammar."""
 
-    def __init__(self, completion: Completion) -> None:
+    def __init__(self, completion: CompletionSearch) -> None:
         self.completion = completion
-        self.profiles = completion.profiles
+        self.demands = completion.demands
         self.multisets = completion.multisets
         self.counters = completion.counters
         self.grammar = completion.grammar
@@ -42,13 +42,13 @@ class Cheapest:
         Infinite when there is none, ``UNKNOWN`` when the budget is spent. A* over the same states; what remains is
         estimated by the cheapest completions without limits, which never overrate.
         """
-        found = self.completion.steps(self.profiles.profile(state, stack), remaining, needed)
+        found = self.completion.steps(self.demands.of(state, stack), remaining, needed)
         if found == INFINITE:
             return INFINITE
         measure = (
             _Measure("least_length", "free_length", LENGTH) if by_length else _Measure("least_steps", "free_steps")
         )
-        begin = self._weigh(measure, [], (state, stack), self.profiles.resources.of(remaining), needed)
+        begin = self._weigh(measure, [], (state, stack), self.demands.resources.of(remaining), needed)
         if begin is None:
             return INFINITE
         best: dict[SearchState, float] = {begin[1]: begin[0]}
@@ -60,7 +60,7 @@ class Cheapest:
             if now in done:
                 continue
             cost = best[now]
-            if not now.pending and now.spine is None and not now.needed:
+            if not now.pending and now.unresolved is None and not now.needed:
                 return cost
             if len(done) >= (self.max_states if max_states is None else max_states):
                 return UNKNOWN
@@ -74,36 +74,42 @@ class Cheapest:
         return INFINITE
 
     def _weigh(
-        self, measure: _Measure, symbols: list[FlowSymbol], spine: Spine, left: int, needed: int, pending: int = 0
+        self,
+        measure: _Measure,
+        symbols: list[FlowSymbol],
+        unresolved: Unresolved,
+        left: int,
+        needed: int,
+        pending: int = 0,
     ) -> tuple[float, SearchState, float] | None:
         """A state with its certain costs taken out: (those costs, the state, an estimate of the rest)."""
         cost: float = 0
         estimate: float = 0
         symbols = list(symbols)
-        while spine is not None:
-            state, stack = spine
+        while unresolved is not None:
+            state, stack = unresolved
             ways = [
                 (symbol, target)
-                for symbol, target in self.profiles.resolve(state, stack.top)
-                if target is ACCEPTING or self.profiles.profile(target, stack.rest).least_steps < INFINITE
+                for symbol, target in self.demands.resolve(state, stack.top)
+                if target is ACCEPTING or self.demands.of(target, stack.rest).least_steps < INFINITE
             ]
             if len(ways) > 1:
                 break
             if not ways:
                 return None
             symbols.append(ways[0][0])
-            spine = None if ways[0][1] is ACCEPTING else (ways[0][1], stack.rest)
+            unresolved = None if ways[0][1] is ACCEPTING else (ways[0][1], stack.rest)
         for symbol in symbols:
-            name = self.profiles.resources.leaves.get(symbol.index)
+            name = self.demands.resources.leaves.get(symbol.index)
             if name is not None:
-                left -= self.profiles.resources.need(self.counters.need.get(name, 0))
-                if left & self.profiles.resources.guard != self.profiles.resources.guard:
+                left -= self.demands.resources.need(self.counters.need.get(name, 0))
+                if left & self.demands.resources.guard != self.demands.resources.guard:
                     return None
                 needed = self.counters.pay(name, needed)
                 cost += 1 + measure.per_terminal
             else:
                 pending += self.multisets.unit(symbol.index)
-        toll = total = 0
+        least_sum = total = 0
         for symbol, count, unit in self.multisets.items(pending):
             least = getattr(symbol, measure.least)
             if least == INFINITE:
@@ -116,25 +122,25 @@ class Cheapest:
                 count -= spare
             if count:
                 estimate += least * count
-                toll += self.profiles.resources.toll[symbol.index] * count
-                total += self.profiles.resources.tollsum[symbol.index] * count
-        if total and not self.profiles.resources.cover(left, toll, total):
+                least_sum += self.demands.resources.least[symbol.index] * count
+                total += self.demands.resources.least_total[symbol.index] * count
+        if total and not self.demands.resources.cover(left, least_sum, total):
             return None
         if needed:
             estimate = max(estimate, measure.per_terminal * self.counters.reads(needed))
-        return cost, SearchState(pending, spine, left, needed), estimate
+        return cost, SearchState(pending, unresolved, left, needed), estimate
 
     def _weighed_successors(self, measure: _Measure, state: SearchState) -> Iterator[tuple[float, SearchState, float]]:
-        pending, spine, left, needed = state
+        pending, unresolved, left, needed = state
         following: list[tuple[float, tuple[float, SearchState, float] | None]] = []
-        if spine is not None:
-            for symbol, target in self.profiles.resolve(spine[0], spine[1].top):
-                rest = None if target is ACCEPTING else (target, spine[1].rest)
+        if unresolved is not None:
+            for symbol, target in self.demands.resolve(unresolved[0], unresolved[1].top):
+                rest = None if target is ACCEPTING else (target, unresolved[1].rest)
                 following.append((0, self._weigh(measure, [symbol], rest, left, needed, pending)))
         elif pending:
             symbol, _, unit = next(self.multisets.items(pending))
-            for way in self.profiles.resources.ways[symbol.index]:
-                if (left - way.need) & self.profiles.resources.guard == self.profiles.resources.guard:
+            for way in self.demands.resources.ways[symbol.index]:
+                if (left - way.need) & self.demands.resources.guard == self.demands.resources.guard:
                     due = needed
                     for name in way.reads:
                         due = self.counters.pay(name, due)

@@ -1,7 +1,7 @@
-"""What a stack asks for: the way from stacks to multisets.
+"""What a stack asks for: the way from stacks to multisets, and the states of the search that are made of these.
 
-The stack of a pushdown automaton becomes a :class:`Profile`: a multiset of flow symbols and a few sums. A profile is
-made from the profile of the stack below, so on a stack that grows and shrinks it costs next to nothing.
+The stack of a pushdown automaton becomes a :class:`Demand`: a multiset of flow symbols and a few sums. A demand is
+made from the demand of the stack below, so on a stack that grows and shrinks it costs next to nothing.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ _BITS = 32
 _COUNT = (1 << _BITS) - 1
 _CACHE = 200_000
 
-#: The part of a stack, and the state above it, where it is open how its symbols will be worked off.
-Spine = tuple[State, Stack] | None
+#: The part of a stack, and the state above it, where it is not settled how its symbols will be worked off.
+Unresolved = tuple[State, Stack] | None
 
 
-class Profile(NamedTuple):
+class Demand(NamedTuple):
     """What a stack asks for, whatever is read before.
 
     Attributes:
         pending: the symbols that are not free, packed with their counts.
-        spine: the part of the stack where it is open in which state a symbol will be popped.
+        unresolved: the part of the stack where it is not settled in which state a symbol will be popped.
         promised: what terminals waiting on the stack will take from the upper bounds (as the counters pack it).
         paid: what they will pay to the lower bounds, packed.
-        free_steps: moves that complete all that is not in ``pending`` or ``spine``.
+        free_steps: moves that complete all that is not in ``pending`` or ``unresolved``.
         least_steps: moves that any completion needs at least; infinite where there is none.
         least_length: the same for terminals, in the unit of :data:`flow.LENGTH`.
     """
 
     pending: int
-    spine: Spine
+    unresolved: Unresolved
     promised: int
     paid: int
     free_steps: float
@@ -43,8 +43,8 @@ class Profile(NamedTuple):
     least_length: float
 
 
-NOTHING = Profile(0, None, 0, 0, 0, 0, 0)
-DEAD = Profile(0, None, 0, 0, INFINITE, INFINITE, INFINITE)
+NOTHING = Demand(0, None, 0, 0, 0, 0, 0)
+DEAD = Demand(0, None, 0, 0, INFINITE, INFINITE, INFINITE)
 
 
 class Multisets:
@@ -83,23 +83,33 @@ class Multisets:
             pending -= count << shift
 
 
-class Profiles:
-    """The profiles of stacks, for one flow grammar.
+class SearchState(NamedTuple):
+    """A state of the search: what is pending, what is left of the resources, what lower bounds still need."""
+
+    pending: int
+    unresolved: Unresolved
+    left: int
+    needed: int
+
+
+class Demands:
+    """The demands of stacks, for one flow grammar.
 
     Attributes:
         grammar: the flow grammar.
         counters: its bounds, packed.
         resources: its resources, as the grammar is known now.
         multisets: how multisets of its symbols are packed.
-        version: changes whenever the grammar has learnt symbols; profiles from before are stale then.
+        version: changes whenever the grammar has learnt symbols; demands from before are stale then.
     """
 
     def __init__(self, grammar: FlowGrammar) -> None:
         self.grammar = grammar
+        self.resolve = grammar.resolve
         self.counters = grammar.counters
         self.multisets = Multisets(grammar)
         self.version = 0
-        self._profiles: dict[tuple[State, Stack], Profile] = {}
+        self._demands: dict[tuple[State, Stack], Demand] = {}
         start = grammar.pda.start()
         self.resolve(start.state, start.stack.top)
         self._refresh()
@@ -109,55 +119,44 @@ class Profiles:
         self.resources = Resources(self.grammar, exchange=not self.grammar.open)
         self._symbols = len(self.grammar.symbols)
         self.version += 1
-        self._profiles.clear()
-        self._below_cache: dict[tuple[State, Stack], Profile] = {}
+        self._demands.clear()
+        self._below_cache: dict[tuple[State, Stack], Demand] = {}
 
-    def profile(self, state: State, stack: Stack) -> Profile:
-        """The profile of a stack worked off from ``state``."""
-        found = self._profiles.get((state, stack))
+    def of(self, state: State, stack: Stack) -> Demand:
+        """The demand of a stack worked off from ``state``."""
+        found = self._demands.get((state, stack))
         if found is None:
-            found = self._make_profile(state, stack)
+            found = self._make_demand(state, stack)
             if len(self.grammar.symbols) != self._symbols:
                 self._refresh()
-                found = self._make_profile(state, stack)
+                found = self._make_demand(state, stack)
         return found
 
-    def below(self, state: State, stack: Stack) -> Profile | None:
-        """The profile of what lies under the top, where it is sure in which state it will be reached."""
+    def below(self, state: State, stack: Stack) -> Demand | None:
+        """The demand of what lies under the top, where it is sure in which state it will be reached."""
         found = self._below_cache.get((state, stack))
         if found is None:
             ways = self.resolve(state, stack.top)
             if len(ways) != 1:
                 return None
             target = ways[0][1]
-            found = NOTHING if target is ACCEPTING else self.profile(target, stack.rest)
+            found = NOTHING if target is ACCEPTING else self.of(target, stack.rest)
             self._below_cache[state, stack] = found
         return found
 
     def detours(self, state: State, stack: Stack) -> dict[str, int]:
         """For each terminal that a completion may use, limits aside, by how many terminals that lengthens it."""
         found: dict[str, int] = {}
-        states: dict[State, None] = {state: None}
-        while states:
-            ways = [way for at in states for way in self.resolve(at, stack.top)]
+        for ways in self.grammar.levels(state, stack):
             for symbol, _ in ways:
                 for name, extra in self.grammar.detours(symbol.index).items():
                     if extra < found.get(name, extra + 1):
                         found[name] = extra
-            states = dict.fromkeys(target for _, target in ways if target is not ACCEPTING)
-            stack = stack.rest
         return found
 
-    def resolve(self, state: State, top: str | None) -> list[tuple[FlowSymbol, State]]:
-        """The ways to be done with the top of a stack: accept before it is popped, or pop it in some state."""
-        targets: list[State] = [ACCEPTING] if self.grammar.may_accept(state, top) else []
-        if top is not None:
-            targets += self.grammar.exits(state, top)
-        return [(self.grammar.symbol(state, top, target), target) for target in targets]
-
-    def _make_profile(self, state: State, stack: Stack) -> Profile:
-        if len(self._profiles) > _CACHE:
-            self._profiles.clear()
+    def _make_demand(self, state: State, stack: Stack) -> Demand:
+        if len(self._demands) > _CACHE:
+            self._demands.clear()
             self._below_cache.clear()
         # Down the stack until everything is known, then up again: no recursion, stacks may be deep.
         levels: list[tuple[Stack, dict[State, list[tuple[FlowSymbol, State]]]]] = []
@@ -168,33 +167,33 @@ class Profiles:
             levels.append((node, ways))
             below = dict.fromkeys(target for group in ways.values() for _, target in group if target is not ACCEPTING)
             node = node.rest
-            states = [at for at in below if (at, node) not in self._profiles]
+            states = [at for at in below if (at, node) not in self._demands]
         for node, ways in reversed(levels):
             for at, group in ways.items():
-                self._profiles[at, node] = self._combine(at, node, group)
-        return self._profiles[state, stack]
+                self._demands[at, node] = self._combine(at, node, group)
+        return self._demands[state, stack]
 
-    def _combine(self, state: State, stack: Stack, ways: list[tuple[FlowSymbol, State]]) -> Profile:
+    def _combine(self, state: State, stack: Stack, ways: list[tuple[FlowSymbol, State]]) -> Demand:
         whole = [
-            profile
+            demand
             for symbol, target in ways
-            if (profile := self.on_top(symbol, self._below(target, stack))).least_steps < INFINITE
+            if (demand := self.on_top(symbol, self._below(target, stack))).least_steps < INFINITE
         ]
         if not whole:
             return DEAD
         if len(whole) == 1:
             return whole[0]
         return NOTHING._replace(
-            spine=(state, stack),
-            least_steps=min(profile.least_steps for profile in whole),
-            least_length=min(profile.least_length for profile in whole),
+            unresolved=(state, stack),
+            least_steps=min(demand.least_steps for demand in whole),
+            least_length=min(demand.least_length for demand in whole),
         )
 
-    def _below(self, target: State, stack: Stack) -> Profile:
-        return NOTHING if target is ACCEPTING else self._profiles[target, stack.rest]
+    def _below(self, target: State, stack: Stack) -> Demand:
+        return NOTHING if target is ACCEPTING else self._demands[target, stack.rest]
 
-    def on_top(self, symbol: FlowSymbol, below: Profile) -> Profile:
-        """The profile of a stack when ``symbol`` has to be worked off before what is below."""
+    def on_top(self, symbol: FlowSymbol, below: Demand) -> Demand:
+        """The demand of a stack when ``symbol`` has to be worked off before what is below."""
         if below.least_steps == INFINITE or symbol.least_steps == INFINITE:
             return DEAD
         steps, length = below.least_steps + symbol.least_steps, below.least_length + symbol.least_length
@@ -204,15 +203,15 @@ class Profiles:
             if (self.counters.remaining - promised) & self.counters.guard != self.counters.guard:
                 return DEAD
             paid = self.counters.earn(name, below.paid)
-            return Profile(below.pending, below.spine, promised, paid, below.free_steps + 1, steps, length)
+            return Demand(below.pending, below.unresolved, promised, paid, below.free_steps + 1, steps, length)
         if symbol.free and not symbol.due:
             free = below.free_steps + symbol.free_steps
             return below._replace(free_steps=free, least_steps=steps, least_length=length)
         pending = below.pending + self.multisets.unit(symbol.index)
         return below._replace(pending=pending, least_steps=steps, least_length=length)
 
-    def delta(self, state: State, pushed: tuple[str, ...]) -> Profile:
-        """What symbols on top add to the profile of the stack below, where each can be done with in one way only."""
+    def delta(self, state: State, pushed: tuple[str, ...]) -> Demand:
+        """What symbols on top add to the demand of the stack below, where each can be done with in one way only."""
         chain = []
         for top in pushed:
             ways = self.resolve(state, top)

@@ -133,17 +133,6 @@ class Automaton(Protocol[C, M]):
         ...
 
 
-class Intersectable:
-    """What ``&`` combines: grammars, automata and behaviours; both sides must then allow the word."""
-
-    __slots__ = ()
-
-    def __and__(self, other: object) -> Any:
-        from formal_llm.automata.models.product import intersection
-
-        return intersection(self, other)
-
-
 def fingerprint(parts: Iterable[object]) -> str:
     """A short stable name for an automaton: 16 hexadecimal digits over the text of its parts."""
     digest = hashlib.sha256()

@@ -14,18 +14,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from pathlib import Path
-from types import MappingProxyType
 
-from formal_llm.automata.languages.cfg_warnings import Diagnostic
-from formal_llm.automata.models.automaton import Intersectable
-from formal_llm.automata.models.cfg import CFG, Symbol
-from formal_llm.automata.models.dfa import DFA, finite_pda, minimal_dfa
+from formal_llm import authored
+from formal_llm.automata.models.dfa import DFA, finite_pda, minimal_dfa, satisfied_by_one
 from formal_llm.automata.models.formula import Always, Formula
-from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.notation.formula import satisfied_by_one
-from formal_llm.errors import AutomatonError, NotationError
-from formal_llm.pictures.picture import Drawable, Picture
+from formal_llm.automata.models.frozen import ByFields, FrozenDict
+from formal_llm.automata.models.pda import PDA, intersect
+from formal_llm.automata.models.symbols import Diagnostic, Symbol
+from formal_llm.automata.models.written import Written
+from formal_llm.errors import AutomatonError, unknown
+from formal_llm.pictures.drawable import Drawable
 
 #: The flag of a state whose text comes from the environment.
 ENV_INPUT = "env-input"
@@ -52,7 +50,7 @@ class BehaviourState:
 
 
 @dataclass(frozen=True, eq=False)
-class Behaviour(Drawable, Intersectable):
+class Behaviour(ByFields, Written, Drawable):
     """States, and a formula for the allowed sequences of them.
 
     Args:
@@ -77,40 +75,16 @@ class Behaviour(Drawable, Intersectable):
         if len(by_name) < len(made):
             raise AutomatonError(f"two states of {name} have the same name")
         object.__setattr__(self, "name", name)
-        object.__setattr__(self, "states", MappingProxyType(by_name))
+        object.__setattr__(self, "states", FrozenDict(by_name))
         object.__setattr__(self, "formula", formula)
-        for unknown in formula.names:
-            if unknown not in by_name:
-                raise AutomatonError(CFG.unknown("state", unknown, by_name))
+        for named in formula.names:
+            if named not in by_name:
+                raise AutomatonError(unknown("state", named, by_name))
         for part in formula.walk():
             if isinstance(part, Always) and not satisfied_by_one(part.parts[0], by_name):
                 raise AutomatonError(f"no single state satisfies what is inside {part}")
         if not self.dfa.accepting:
             raise AutomatonError("no sequence of states satisfies the formula")
-
-    # -- reading and writing ------------------------------------------------------------------------------------
-
-    @classmethod
-    def from_string(cls, text: str, *, file: str | None = None) -> Behaviour:
-        """Read the notation of ``.agent`` files.
-
-        Warns with :class:`~formal_llm.errors.GrammarWarning` for each thing that looks like a mistake but is legal.
-
-        Raises:
-            NotationError: with line, column, a caret and what was expected there.
-            Undecided: the formula needs too large an automaton.
-        """
-        from formal_llm.automata.notation.behaviour import read_behaviour
-
-        return read_behaviour(text, file=file)
-
-    @classmethod
-    def from_file(cls, path: str | Path) -> Behaviour:
-        """Read an ``.agent`` file (UTF-8, with or without a byte order mark)."""
-        from formal_llm.automata.notation.behaviour import read_behaviour
-        from formal_llm.automata.notation.source import read_file
-
-        return read_behaviour(read_file(path, NotationError), file=str(path))
 
     @classmethod
     def load(cls, name: str) -> Behaviour:
@@ -119,14 +93,7 @@ class Behaviour(Drawable, Intersectable):
         Raises:
             ResourceNotFound: there is neither.
         """
-        from formal_llm import authored
-
         return cls.from_file(authored.find("agents", name, (".agent",)))
-
-    def __str__(self) -> str:
-        from formal_llm.automata.notation.behaviour import write_behaviour
-
-        return write_behaviour(self)
 
     def __repr__(self) -> str:
         return f"<Behaviour {self.name}: {len(self.states)} states, {self.formula}>"
@@ -150,7 +117,7 @@ class Behaviour(Drawable, Intersectable):
     @cached_property
     def symbols(self) -> Mapping[str, Symbol]:
         """What a person reads for the states: their texts as labels."""
-        return MappingProxyType({name: Symbol(state.text) for name, state in self.states.items() if state.text})
+        return FrozenDict({name: Symbol(state.text) for name, state in self.states.items() if state.text})
 
     @property
     def terminals(self) -> Mapping[str, BehaviourState]:
@@ -175,7 +142,13 @@ class Behaviour(Drawable, Intersectable):
         state = self.dfa.run(prefix)
         return () if state is None else tuple(self.dfa.table[state])
 
-    # -- checks and pictures ------------------------------------------------------------------------------------
+    def __and__(self, other: object) -> PDA:
+        return intersect(self, other)
+
+    def __rand__(self, other: object) -> PDA:
+        return intersect(other, self)
+
+    # -- checks -------------------------------------------------------------------------------------------------
 
     @cached_property
     def warnings(self) -> tuple[Diagnostic, ...]:
@@ -206,8 +179,3 @@ class Behaviour(Drawable, Intersectable):
                 )
         if 0 in self.dfa.accepting:
             yield Diagnostic("empty", "", "the empty sequence is allowed, so the agent may stop before it begins")
-
-    def _picture(self) -> Picture:
-        from formal_llm.automata.drawing.pda import pda_picture
-
-        return pda_picture(self.pda)

@@ -11,108 +11,27 @@ the unambiguous right-linear productions that :attr:`CFG.expanded` adds.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-from formal_llm.automata.models.automaton import Intersectable
-from formal_llm.automata.models.closures import closure, reach
+from formal_llm.automata.models.frozen import ByFields, FrozenDict
 from formal_llm.automata.models.limits import Limits
-from formal_llm.errors import GrammarError, did_you_mean
-from formal_llm.pictures.picture import Drawable, Picture
+from formal_llm.automata.models.membership import Recognizer
+from formal_llm.automata.models.symbols import Production, Symbol, closure, members, reach, spelled_out
+from formal_llm.automata.models.written import Written, notation_of
+from formal_llm.errors import GrammarError, unknown
+from formal_llm.pictures.drawable import Drawable
 
-if TYPE_CHECKING:
-    import networkx
-
-    from formal_llm.automata.languages.cfg_warnings import Diagnostic
-    from formal_llm.automata.languages.lengths import Derivations
-
-_SUBSET = re.compile(r"(some|any)\((.*)\)", re.DOTALL)
-_ESCAPE = re.compile(r"\\(.)")
-_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
-
-
-@dataclass(frozen=True, slots=True)
-class Symbol:
-    """What is known of a symbol beside its name.
-
-    Attributes:
-        label: the text that a person reads for it; empty where none was given.
-        description: a sentence more, empty where none was given.
-        numbers: amounts that a terminal carries (minutes, money).
-    """
-
-    label: str = ""
-    description: str = ""
-    numbers: Mapping[str, int | float] = field(default_factory=lambda: MappingProxyType({}))
-
-
-@dataclass(frozen=True, slots=True)
-class Production:
-    """A production ``head -> body``; an empty body is ε. ``text`` is the wording of the step it stands for."""
-
-    head: str
-    body: tuple[str, ...]
-    text: str | None = None
-
-    def __str__(self) -> str:
-        words = [self.head, "->", *(self.body or ("ε",))]
-        if self.text is not None:
-            words.append(quote(self.text))
-        return " ".join(words)
-
-
-def quote(text: str) -> str:
-    """``text`` as the notation's string literal."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
-    return f'"{escaped}"'
-
-
-def unquote(literal: str) -> str:
-    """The text of a string literal of the notation."""
-    return _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), literal[1:-1])
-
-
-def selection(*terminals: str) -> str:
-    """The body symbol for any non-empty subset of ``terminals``, kept in this order."""
-    return f"some({', '.join(terminals)})"
-
-
-def members(symbol: str) -> tuple[str, ...] | None:
-    """The terminals of a selection symbol, None for any other symbol."""
-    match = _SUBSET.fullmatch(symbol) if symbol.endswith(")") else None
-    return tuple(match[2].split(", ")) if match else None
-
-
-def spelled_out(selections: Iterable[str]) -> list[Production]:
-    """Productions that give selection symbols ``some(...)`` their meaning."""
-    productions: list[Production] = []
-    seen: set[str] = set()
-    todo = list(selections)
-    while todo:
-        symbol = todo.pop()
-        if symbol not in seen:
-            seen.add(symbol)
-            added = _subset_productions(symbol)
-            productions += added
-            todo += [name for p in added for name in p.body if members(name) is not None]
-    return productions
-
-
-def _subset_productions(symbol: str) -> list[Production]:
-    """``some(a, b)`` takes the first member or leaves it; ``any(...)``, what follows a taken one, may stay empty."""
-    kind, names = symbol[: symbol.index("(")], members(symbol) or ()
-    first, rest = names[0], ", ".join(names[1:])
-    if not rest:
-        return [Production(symbol, (first,)), *([Production(symbol, ())] if kind == "any" else [])]
-    return [Production(symbol, (first, f"any({rest})")), Production(symbol, (f"{kind}({rest})",))]
+#: What a symbol's name may look like: no blanks, quotes, bars, commas, parentheses, equals or comment signs, no arrow.
+NAME = r'(?!%)(?:(?!->|→|::=)[^\s\x00-\x1f\x7f|"#(),=])+'
+_NAME = re.compile(NAME)
+#: What stands for an empty body, and so names no symbol.
+EMPTY_WORDS = ("ε", "%empty")
 
 
 @dataclass(frozen=True, eq=False)
-class CFG(Drawable, Intersectable):
+class CFG(ByFields, Written, Drawable):
     """A context-free grammar with labels and limits.
 
     Args:
@@ -125,7 +44,7 @@ class CFG(Drawable, Intersectable):
         GrammarError: a name that the notation cannot write, no production at all, an unknown start symbol, a limit or
             label for an unknown symbol.
 
-    Warnings that do not make it unusable are in :attr:`warnings`.
+    What is legal and still looks like a mistake is told by :func:`formal_llm.automata.languages.cfg_warnings`.
     """
 
     productions: tuple[Production, ...]
@@ -140,8 +59,6 @@ class CFG(Drawable, Intersectable):
         symbols: Mapping[str, Symbol] | None = None,
         limits: Limits | None = None,
     ) -> None:
-        from formal_llm.automata.models.wellformed import check_wellformed
-
         made = tuple(
             dict.fromkeys(p if isinstance(p, Production) else Production(p[0], tuple(p[1])) for p in productions)
         )
@@ -150,53 +67,20 @@ class CFG(Drawable, Intersectable):
         object.__setattr__(self, "productions", made)
         object.__setattr__(self, "start", start or made[0].head)
         named = {name: symbol for name, symbol in (symbols or {}).items() if symbol != Symbol()}
-        object.__setattr__(self, "symbols", MappingProxyType(named))
+        object.__setattr__(self, "symbols", FrozenDict(named))
         object.__setattr__(self, "limits", limits or Limits())
-        check_wellformed(self)
-
-    @staticmethod
-    def unknown(what: str, name: str, known: Iterable[str]) -> str:
-        """The sentence for a name that is not known, with the nearest one that is."""
-        near = did_you_mean(name, known)
-        return f"unknown {what}: {name}" + (f" (did you mean {near}?)" if near else "")
-
-    # -- reading and writing ------------------------------------------------------------------------------------
-
-    @classmethod
-    def from_string(cls, text: str, *, file: str | None = None) -> CFG:
-        """Read the grammar notation.
-
-        Warns with :class:`~formal_llm.errors.GrammarWarning` for each thing that looks like a mistake but is legal.
-
-        Raises:
-            GrammarError: with line, column, a caret and what was expected there.
-        """
-        from formal_llm.automata.notation.cfg import read_grammar
-
-        return read_grammar(text, file=file)
-
-    @classmethod
-    def from_file(cls, path: str | Path) -> CFG:
-        """Read a ``.cfg`` file (UTF-8, with or without a byte order mark)."""
-        from formal_llm.automata.notation.cfg import read_grammar
-        from formal_llm.automata.notation.source import read_file
-
-        return read_grammar(read_file(path), file=str(path))
+        _check_wellformed(self)
 
     @classmethod
     def from_letters(cls, text: str, start: str = "") -> CFG:
         """Read the compact notation of papers, ``T → BI|DT|EIT|FTT``: a letter, with digits or primes, is a symbol.
 
         Rules stand on lines of their own or are parted by semicolons. Subscript digits are read as digits.
+
+        Raises:
+            GrammarError: with line, column and a caret.
         """
-        from formal_llm.automata.notation.letters import read_letters
-
-        return read_letters(text, start)
-
-    def __str__(self) -> str:
-        from formal_llm.automata.notation.cfg import write_grammar
-
-        return write_grammar(self)
+        return notation_of(cls).others["letters"](text, start)
 
     def __repr__(self) -> str:
         return (
@@ -218,14 +102,12 @@ class CFG(Drawable, Intersectable):
     @cached_property
     def nonterminals(self) -> Mapping[str, None]:
         """The heads, in order of appearance (an ordered set)."""
-        return MappingProxyType(dict.fromkeys(production.head for production in self.productions))
+        return FrozenDict(dict.fromkeys(production.head for production in self.productions))
 
     @cached_property
     def selections(self) -> Mapping[str, None]:
         """The selection symbols ``some(...)`` that bodies use, in order (an ordered set)."""
-        return MappingProxyType(
-            dict.fromkeys(name for p in self.productions for name in p.body if members(name) is not None)
-        )
+        return FrozenDict(dict.fromkeys(name for p in self.productions for name in p.body if members(name) is not None))
 
     @cached_property
     def terminals(self) -> Mapping[str, None]:
@@ -236,7 +118,7 @@ class CFG(Drawable, Intersectable):
                 for name in members(symbol) or (symbol,):
                     if name not in self.nonterminals:
                         names[name] = None
-        return MappingProxyType(names)
+        return FrozenDict(names)
 
     @cached_property
     def expanded(self) -> tuple[Production, ...]:
@@ -249,7 +131,7 @@ class CFG(Drawable, Intersectable):
         table: dict[str, list[Production]] = {}
         for production in self.expanded:
             table.setdefault(production.head, []).append(production)
-        return MappingProxyType({head: tuple(group) for head, group in table.items()})
+        return FrozenDict({head: tuple(group) for head, group in table.items()})
 
     @cached_property
     def classes(self) -> frozenset[str]:
@@ -275,13 +157,6 @@ class CFG(Drawable, Intersectable):
         """The symbols that occur in some string derived from the start symbol."""
         return reach(self.by_head, self.start)
 
-    @cached_property
-    def warnings(self) -> tuple[Diagnostic, ...]:
-        """What is legal and still looks like a mistake; see :mod:`formal_llm.automata.languages.cfg_warnings`."""
-        from formal_llm.automata.languages.cfg_warnings import check_grammar
-
-        return check_grammar(self)
-
     def label(self, name: str) -> str:
         """The text a person reads for a symbol: its label, or its name in words."""
         symbol = self.symbols.get(name)
@@ -289,19 +164,6 @@ class CFG(Drawable, Intersectable):
             return symbol.label
         chosen = members(name)
         return "some of " + ", ".join(map(self.label, chosen)) if chosen else name.replace("_", " ")
-
-    # -- other forms --------------------------------------------------------------------------------------------
-
-    def to_networkx(self) -> networkx.MultiDiGraph:
-        """Symbols and productions as a graph; see :func:`formal_llm.automata.drawing.cfg.cfg_graph`."""
-        from formal_llm.automata.drawing.cfg import cfg_graph
-
-        return cfg_graph(self)
-
-    def _picture(self) -> Picture:
-        from formal_llm.automata.drawing.cfg import cfg_picture
-
-        return cfg_picture(self)
 
     # -- changed copies -----------------------------------------------------------------------------------------
 
@@ -320,43 +182,77 @@ class CFG(Drawable, Intersectable):
             symbols[name] = replace(symbols.get(name, Symbol()), label=label)
         return CFG(self.productions, self.start, symbols, self.limits)
 
-    # -- questions ----------------------------------------------------------------------------------------------
+    # -- membership ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def recognizer(self) -> Recognizer:
+        """What decides membership, with the sets FIRST and FOLLOW."""
+        return Recognizer(self.expanded, self.start, self.terminals)
 
     def accepts(self, word: Iterable[str]) -> bool:
         """Whether the grammar derives ``word``. Exact for every grammar and always ends; limits are not looked at."""
-        from formal_llm.automata.models.membership import Recognizer
+        return self.recognizer.accepts(tuple(word))
 
-        return Recognizer.of(self).accepts(tuple(word))
 
-    @cached_property
-    def is_finite(self) -> bool:
-        """Whether the language has finitely many words; limits are not looked at, here and below."""
-        from formal_llm.automata.languages.lengths import is_finite
+# -- what makes a grammar well-formed ---------------------------------------------------------------------------------
 
-        return is_finite(self)
 
-    @cached_property
-    def shortest_length(self) -> int | None:
-        """The number of terminals of a shortest word, None for the empty language."""
-        from formal_llm.automata.languages.lengths import shortest_length
+def _check_wellformed(cfg: CFG) -> None:
+    """Raise for what no grammar may have.
 
-        return shortest_length(self)
+    Raises:
+        GrammarError: a name that the notation cannot write, a selection that is none, an unknown start symbol, a label,
+            number or limit of what there is not.
+    """
+    _check_symbols(cfg)
+    _check_selections(cfg)
+    if cfg.start not in cfg.nonterminals:
+        raise GrammarError(unknown("start symbol", cfg.start, cfg.nonterminals))
+    _check_descriptions(cfg)
+    _check_limits(cfg)
 
-    @cached_property
-    def longest_length(self) -> int | None:
-        """The number of terminals of a longest word; None for an infinite language, and for the empty one."""
-        from formal_llm.automata.languages.lengths import longest_length
 
-        return longest_length(self)
+def _check_symbols(cfg: CFG) -> None:
+    for name in {*cfg.nonterminals, *cfg.terminals}:
+        if not _NAME.fullmatch(name) or name in EMPTY_WORDS:
+            raise GrammarError(
+                f"{name!r} cannot be the name of a symbol",
+                suggestion='names have no blanks, quotes, commas, parentheses, "|", "#" or "=" and no arrow',
+            )
 
-    def words(self, max_length: int) -> Iterator[tuple[str, ...]]:
-        """The words of at most ``max_length`` terminals; see :func:`formal_llm.automata.languages.lengths.words`."""
-        from formal_llm.automata.languages.lengths import words
 
-        return words(self, max_length)
+def _check_selections(cfg: CFG) -> None:
+    for chosen in cfg.selections:
+        names = members(chosen) or ()
+        if not chosen.startswith("some("):
+            raise GrammarError(f"{chosen!r} cannot be the name of a symbol", suggestion="write some(...)")
+        if len(set(names)) < len(names):
+            raise GrammarError(f"{chosen} names a terminal twice")
+        for name in names:
+            if name in cfg.nonterminals:
+                raise GrammarError(f"{chosen} holds the nonterminal {name}; a selection is made of terminals")
 
-    def derivations(self, word: Iterable[str], limit: int = 100) -> Derivations:
-        """The leftmost derivations of a word; see :func:`formal_llm.automata.languages.lengths.derivations`."""
-        from formal_llm.automata.languages.lengths import derivations
 
-        return derivations(self, word, limit)
+def _check_descriptions(cfg: CFG) -> None:
+    """Labels, descriptions and numbers."""
+    known = {*cfg.nonterminals, *cfg.terminals}
+    for name, symbol in cfg.symbols.items():
+        if name not in known:
+            raise GrammarError(unknown("symbol with a label", name, known))
+        if symbol.numbers and name in cfg.nonterminals:
+            raise GrammarError(f"{name} carries numbers, but it is a nonterminal; only terminals carry numbers")
+        for quantity, amount in symbol.numbers.items():
+            if not _NAME.fullmatch(quantity) or not 0 <= amount < float("inf"):
+                raise GrammarError(f"{name} carries {quantity!r} = {amount}; amounts are named, and numbers from 0")
+
+
+def _check_limits(cfg: CFG) -> None:
+    for name in (*cfg.limits.at_most, *cfg.limits.at_least):
+        if name in cfg.nonterminals:
+            raise GrammarError(f"the limit on {name} cannot be counted: it is a nonterminal, limits count terminals")
+        if name not in cfg.terminals:
+            raise GrammarError(unknown("symbol in a limit", name, cfg.terminals))
+    quantities = {name for symbol in cfg.symbols.values() for name in symbol.numbers}
+    for bound in cfg.limits.sums:
+        if bound.quantity not in quantities:
+            raise GrammarError(unknown("quantity in a limit", bound.quantity, quantities))

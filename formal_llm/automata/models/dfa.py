@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from typing import NamedTuple
 
-from formal_llm.automata.models.cfg import Symbol
 from formal_llm.automata.models.formula import (
     ANY,
     EMPTY,
@@ -36,7 +35,9 @@ from formal_llm.automata.models.formula import (
     or_,
     until,
 )
-from formal_llm.automata.models.pda import PDA, Transition
+from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.symbols import Symbol
+from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import Undecided
 
 #: How many derivatives are made at most: nested complements can have more than could ever be stored.
@@ -71,6 +72,11 @@ def derivative(formula: Formula, state: str) -> Formula:
         case Always((inner,)):
             return formula if derivative(inner, state).nullable else NOTHING
     return EMPTY if formula == ANY else NOTHING
+
+
+def satisfied_by_one(formula: Formula, names: Iterable[str]) -> bool:
+    """Whether any single state satisfies a formula."""
+    return any(derivative(formula, name).nullable for name in names)
 
 
 class DFA(NamedTuple):

@@ -11,10 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from formal_llm.automata.models.membership import Row
+from typing import Any, Protocol
 
 #: In place of the next terminal: whatever terminal comes next.
 ANY = "\0any"
@@ -23,9 +20,21 @@ _UNWIND = 32
 
 #: Symbols from the top down: (row, the stack below); the lowest has None below it and stands for the empty stack.
 #: Typed Any: it is unpacked once a terminal.
-Stack = Any
+ChartStack = Any
 #: The origins of an item: the bits of a number, or ``~origin`` for one origin alone (a bit far up is a long number).
 Origins = int
+
+
+class ChartSymbol(Protocol):
+    """What a chart has to know of a symbol."""
+
+    symbol: str
+    terminal: bool
+    nullable: bool
+
+    def fitting(self, terminal: str | None) -> Sequence[Item]:
+        """The bodies that ``terminal`` can begin, as items; none at the end of the word (None)."""
+        ...
 
 
 class Item:
@@ -36,7 +45,9 @@ class Item:
 
     __slots__ = ("_after", "below", "head", "row")
 
-    def __init__(self, row: Row | None, head: Row | None, after: Item | None = None, below: Stack = None) -> None:
+    def __init__(
+        self, row: ChartSymbol | None, head: ChartSymbol | None, after: Item | None = None, below: ChartStack = None
+    ) -> None:
         #: None at the end of the body (of the stack).
         self.row = row
         self.head = head
@@ -51,7 +62,7 @@ class Item:
         return self._after
 
 
-def ground(stack: Stack) -> Item:
+def ground(stack: ChartStack) -> Item:
     """The item that is ``stack``."""
     row, below = stack
     return Item(None, None, None, stack) if below is None else Item(row, None, None, below)
@@ -123,7 +134,7 @@ def next_column(columns: list[Column], items: Mapping[Item, Origins], terminal: 
     return column
 
 
-def one_stack(columns: list[Column], items: Mapping[Item, Origins]) -> Stack:
+def one_stack(columns: list[Column], items: Mapping[Item, Origins]) -> ChartStack:
     """The stack that a chart comes down to when it holds one item with one way out; None where it does not."""
     parts: list[Item] = []
     while len(items) == 1 and len(parts) < _UNWIND:

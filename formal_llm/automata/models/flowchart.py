@@ -21,62 +21,24 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Literal
 
-from formal_llm.automata.models.cfg import Symbol, selection, spelled_out
-from formal_llm.automata.models.pda import PDA, Transition
-from formal_llm.automata.notation.mermaid_text import BRACKETS, PLACEHOLDER, SHAPES, plain, write_text
+from formal_llm.automata.models.flowchart_checks import find_problem
+from formal_llm.automata.models.flowchart_shapes import PLACEHOLDER, one_line
+from formal_llm.automata.models.flowgraph import FlowEdge, FlowGraph, FlowNode
+from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.symbols import Symbol, selection, spelled_out
+from formal_llm.automata.models.transition import Transition
+from formal_llm.automata.models.written import Written
 from formal_llm.errors import AutomatonError
-from formal_llm.pictures.picture import Drawable, Picture, printable
-
-Kind = Literal["start", "end", "decision", "step", "junction"]
+from formal_llm.pictures.drawable import Drawable
+from formal_llm.pictures.picture import printable
 
 #: The state of the automaton in which a way through the chart ends; no node can have that name.
 END = "end"
-DECISIONS = ("diam", "hex")
-MARKERS = ("stadium", "circle", "dbl-circ", "sm-circ", "fr-circ")
-#: Shapes that Mermaid draws without a text.
-_TEXTLESS = ("sm-circ", "fr-circ", "f-circ", "cross-circ")
-START_WORDS = frozenset(["start", "begin", "beginning", "anfang", "beginn", "début", "inicio", "inizio"])
-END_WORDS = frozenset(["end", "stop", "finish", "finished", "done", "exit", "ende", "fertig", "schluss", "fin", "fine"])
-_BRACKETS_OF = {shape: (opening, closing) for opening, group in BRACKETS.items() for closing, shape in reversed(group)}
-
-
-@dataclass(frozen=True, slots=True)
-class FlowNode:
-    """A node of a flowchart.
-
-    Attributes:
-        id: its name, a word.
-        text: what it says; its name, where nothing was given.
-        shape: its shape, by the short name that Mermaid has for it (``rect``, ``diam``, ``stadium`` ...).
-    """
-
-    id: str
-    text: str = None  # type: ignore[assignment]  # replaced at once
-    shape: str = "rect"
-
-    def __post_init__(self) -> None:
-        default = "" if self.shape in _TEXTLESS else self.id
-        object.__setattr__(self, "text", default if self.text is None else plain(self.text))
-        object.__setattr__(self, "shape", SHAPES.get(self.shape, self.shape))
-
-
-@dataclass(frozen=True, slots=True)
-class FlowEdge:
-    """An arrow of a flowchart; ``text`` is the answer, where it leaves a decision."""
-
-    source: str
-    target: str
-    text: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "text", plain(self.text))
 
 
 @dataclass(frozen=True)
-class Flowchart(Drawable):
+class Flowchart(FlowGraph, Written, Drawable):
     """A flowchart. Two are equal when they are drawn alike.
 
     Args:
@@ -90,14 +52,7 @@ class Flowchart(Drawable):
             decision with an answer missing or given twice, a place from which no end can be reached.
     """
 
-    nodes: tuple[FlowNode, ...]
-    edges: tuple[FlowEdge, ...] = ()
-    direction: str = "TB"
-    title: str = ""
-
     def __post_init__(self) -> None:
-        from formal_llm.automata.models.flowchart_checks import find_problem
-
         object.__setattr__(self, "nodes", tuple(self.nodes))
         object.__setattr__(self, "edges", tuple(self.edges))
         object.__setattr__(self, "title", one_line(printable(self.title)))
@@ -105,95 +60,19 @@ class Flowchart(Drawable):
         if problem is not None:
             raise AutomatonError(problem.message + (f"; {problem.suggestion}" if problem.suggestion else ""))
 
-    # -- reading and writing ------------------------------------------------------------------------------------
-
     @classmethod
     def from_mermaid(cls, text: str, *, file: str | None = None) -> Flowchart:
-        """Read a Mermaid flowchart.
-
-        Raises:
-            NotationError: it cannot be read, or describes no plans; with line, column and a caret.
-        """
-        from formal_llm.automata.models.flowchart_checks import read_flowchart
-
-        return read_flowchart(text, file)
-
-    @classmethod
-    def from_file(cls, path: str | Path) -> Flowchart:
-        """Read a ``.mmd`` file (UTF-8, with or without a byte order mark)."""
-        from formal_llm.automata.models.flowchart_checks import read_flowchart
-        from formal_llm.automata.notation.source import read_file
-        from formal_llm.errors import NotationError
-
-        return read_flowchart(read_file(path, NotationError), str(path))
+        """Read a Mermaid flowchart; the same as :meth:`from_string`."""
+        return cls.from_string(text, file=file)
 
     def to_mermaid(self) -> str:
         """The flowchart in Mermaid; :meth:`from_mermaid` reads an equal one from it."""
-        lines = []
-        if self.title:
-            quoted = self.title.replace("'", "''")
-            lines += ["---", f"title: '{quoted}'", "---"]
-        lines.append(f"flowchart {self.direction}")
-        for node in self.nodes:
-            text = write_text(node.text) if node.text else '" "'
-            if node.shape in _BRACKETS_OF:
-                opening, closing = _BRACKETS_OF[node.shape]
-                lines.append(f"    {node.id}{opening}{text}{closing}")
-            else:
-                lines.append(f"    {node.id}@{{ shape: {node.shape}, label: {text} }}")
-        for edge in self.edges:
-            label = f"|{write_text(edge.text)}|" if edge.text else ""
-            lines.append(f"    {edge.source} -->{label} {edge.target}")
-        return "\n".join(lines) + "\n"
-
-    def __str__(self) -> str:
-        return self.to_mermaid()
+        return str(self)
 
     def __repr__(self) -> str:
         kinds = [self.kind(node.id) for node in self.nodes]
         title = f"{self.title!r}, " if self.title else ""
         return f"<Flowchart: {title}{kinds.count('decision')} decisions, {kinds.count('step')} steps>"
-
-    # -- parts --------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def node(self) -> Mapping[str, FlowNode]:
-        """The nodes, by name."""
-        return {node.id: node for node in self.nodes}
-
-    @cached_property
-    def leaving(self) -> Mapping[str, tuple[FlowEdge, ...]]:
-        """The arrows out of each node."""
-        found: dict[str, list[FlowEdge]] = {node.id: [] for node in self.nodes}
-        for edge in self.edges:
-            found[edge.source].append(edge)
-        return {name: tuple(edges) for name, edges in found.items()}
-
-    @cached_property
-    def starts(self) -> tuple[str, ...]:
-        """The nodes that a plan could begin with; of a chart there is one.
-
-        They are those to which no arrow leads (but from themselves); without any, the markers that say "Start".
-        """
-        entered = {edge.target for edge in self.edges if edge.source != edge.target}
-        first = tuple(node.id for node in self.nodes if node.id not in entered)
-        return first or tuple(n.id for n in self.nodes if n.shape in MARKERS and _says(n, START_WORDS))
-
-    @property
-    def start(self) -> str:
-        """The node that a plan begins with."""
-        return self.starts[0]
-
-    def kind(self, name: str) -> Kind:
-        """What a node means: ``start``, ``end``, ``decision``, ``step``, or ``junction``, where arrows only meet."""
-        node, leaving = self.node[name], self.leaving[name]
-        if node.shape in DECISIONS or len(leaving) > 1:
-            return "decision"
-        if self.starts == (name,) and (node.shape in MARKERS or not node.text or _says(node, START_WORDS)):
-            return "start"
-        if not leaving and (not node.text or _says(node, END_WORDS)):
-            return "end"
-        return "step" if node.text else "junction"
 
     @cached_property
     def placeholders(self) -> tuple[str, ...]:
@@ -305,17 +184,3 @@ class Flowchart(Drawable):
         while names and self.kind(names[0]) in ("start", "junction", "end"):
             names = tuple(edge.target for edge in self.leaving[names[0]])
         return names[0] if names else END
-
-    def _picture(self) -> Picture:
-        from formal_llm.automata.drawing.flowchart import flowchart_picture
-
-        return flowchart_picture(self)
-
-
-def one_line(text: str) -> str:
-    """A text of several lines on one."""
-    return " ".join(text.split())
-
-
-def _says(node: FlowNode, words: frozenset[str]) -> bool:
-    return node.text.casefold().strip(" .!:") in words

@@ -1,18 +1,16 @@
-"""What is wrong with a flowchart that can be read; and reading one, so that the author is shown where it is wrong."""
+"""What is wrong with a flowchart that can be read: it describes no plans."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from formal_llm.automata.models.flowchart import DECISIONS, MARKERS, Flowchart, FlowEdge, FlowNode, one_line
-from formal_llm.automata.notation.mermaid import ID, RESERVED, Drawing, parse
-from formal_llm.automata.notation.mermaid_text import SHAPES
-from formal_llm.automata.notation.source import SourceText
-from formal_llm.errors import AutomatonError, NotationError, did_you_mean
+from formal_llm.automata.models.flowchart_shapes import ID, RESERVED, SHAPES, one_line
+from formal_llm.automata.models.flowgraph import DECISIONS, MARKERS, FlowEdge, FlowGraph
+from formal_llm.errors import did_you_mean
 
 
-class Problem(NamedTuple):
+class ChartProblem(NamedTuple):
     """Something wrong with a chart: what, at which node or arrow, and the way out."""
 
     message: str
@@ -21,61 +19,36 @@ class Problem(NamedTuple):
     suggestion: str | None = None
 
 
-def read_flowchart(text: str, file: str | None = None) -> Flowchart:
-    """See :meth:`Flowchart.from_mermaid`."""
-    source = SourceText.of(text, file, NotationError)
-    drawing = parse(source)
-    nodes = tuple(FlowNode(v.id, v.text, v.shape or "rect") for v in drawing.vertices.values())  # type: ignore[arg-type]
-    edges = tuple(FlowEdge(link.source, link.target, link.text) for link in drawing.links)
-    try:
-        return Flowchart(nodes, edges, drawing.direction, drawing.title)
-    except AutomatonError:
-        _point_at_problem(nodes, edges, drawing, source)
-        raise
-
-
-def _point_at_problem(
-    nodes: tuple[FlowNode, ...], edges: tuple[FlowEdge, ...], drawing: Drawing, source: SourceText
-) -> None:
-    unchecked = object.__new__(Flowchart)
-    unchecked.__dict__.update(nodes=nodes, edges=edges, direction=drawing.direction, title=drawing.title)
-    problem = find_problem(unchecked)
-    if problem is not None:
-        place = drawing.vertices[problem.node].place if problem.node is not None else None
-        place = drawing.links[problem.edge].place if problem.edge is not None else place
-        source.fail(problem.message, place, suggestion=problem.suggestion)
-
-
-def find_problem(chart: Flowchart) -> Problem | None:
+def find_problem(chart: FlowGraph) -> ChartProblem | None:
     """The first thing that keeps a chart from describing plans; None where nothing does."""
     found = _check_parts(chart) or _check_start(chart) or _check_decisions(chart)
     return found or _check_ways(chart)
 
 
-def _check_parts(chart: Flowchart) -> Problem | None:
+def _check_parts(chart: FlowGraph) -> ChartProblem | None:
     if not chart.nodes:
-        return Problem("the flowchart has no nodes", suggestion="write, for instance: A[Do this] --> B[Do that]")
+        return ChartProblem("the flowchart has no nodes", suggestion="write, for instance: A[Do this] --> B[Do that]")
     if len({node.id for node in chart.nodes}) < len(chart.nodes):
-        return Problem("two nodes have the same name")
+        return ChartProblem("two nodes have the same name")
     for node in chart.nodes:
         if not ID.fullmatch(node.id) or node.id in RESERVED:
-            return Problem(f"{node.id!r} cannot be the name of a node; names are single words")
+            return ChartProblem(f"{node.id!r} cannot be the name of a node; names are single words")
         if node.shape not in SHAPES:
             near = did_you_mean(node.shape, SHAPES)
-            return Problem(f"unknown shape {node.shape}", suggestion=f"did you mean {near}?" if near else None)
+            return ChartProblem(f"unknown shape {node.shape}", suggestion=f"did you mean {near}?" if near else None)
     known = {node.id for node in chart.nodes}
     for edge in chart.edges:
         if not known >= {edge.source, edge.target}:
-            return Problem(f"an arrow leads from {edge.source} to {edge.target}: there is no such node")
+            return ChartProblem(f"an arrow leads from {edge.source} to {edge.target}: there is no such node")
     if chart.direction not in ("TB", "BT", "LR", "RL"):
-        return Problem(f"unknown direction {chart.direction!r}; there are TB, BT, LR and RL")
+        return ChartProblem(f"unknown direction {chart.direction!r}; there are TB, BT, LR and RL")
     return None
 
 
-def _check_start(chart: Flowchart) -> Problem | None:
+def _check_start(chart: FlowGraph) -> ChartProblem | None:
     starts = chart.starts
     if not starts:
-        return Problem(
+        return ChartProblem(
             "there is no node to start from: an arrow leads to every node",
             chart.nodes[0].id,
             suggestion=f"draw a start: Start([Start]) --> {chart.nodes[0].id}",
@@ -85,24 +58,24 @@ def _check_start(chart: Flowchart) -> Problem | None:
     marked = [name for name in starts if chart.node[name].shape in MARKERS and chart.leaving[name]]
     others = [name for name in starts if name not in marked]
     if len(marked) == 1:
-        return Problem(
+        return ChartProblem(
             f"no arrow leads to {_named(chart, others[0])}: it cannot be reached from the start {marked[0]}",
             others[0],
             suggestion="draw an arrow to it, or leave it out",
         )
-    return Problem(
+    return ChartProblem(
         f"several starts: no arrow leads to {', '.join(starts[:-1])} or {starts[-1]}",
         starts[1],
         suggestion="a flowchart has one start; draw arrows to the other nodes, or leave them out",
     )
 
 
-def _check_decisions(chart: Flowchart) -> Problem | None:
+def _check_decisions(chart: FlowGraph) -> ChartProblem | None:
     for node in chart.nodes:
         if chart.kind(node.id) != "decision":
             continue
         if not chart.leaving[node.id]:
-            return Problem(
+            return ChartProblem(
                 f"the decision {_named(chart, node.id)} has no answers: no arrow leads out of it",
                 node.id,
                 suggestion=f"draw its answers: {node.id} -->|yes| A, or make it a step: {node.id}[...]",
@@ -114,13 +87,13 @@ def _check_decisions(chart: Flowchart) -> Problem | None:
             said = one_line(edge.text).casefold()
             if not said:
                 why = "" if node.shape in DECISIONS else f"; with several arrows out of it, {node.id} is a decision"
-                return Problem(
+                return ChartProblem(
                     f"an answer of the decision {_named(chart, node.id)} has no text",
                     edge=number,
                     suggestion=f"write: {edge.source} -->|answer| {edge.target}{why}",
                 )
             if said in seen:
-                return Problem(
+                return ChartProblem(
                     f"the decision {_named(chart, node.id)} has two answers {edge.text!r}",
                     edge=number,
                     suggestion=f"the other one leads to {seen[said].target}; give each a text of its own",
@@ -129,7 +102,7 @@ def _check_decisions(chart: Flowchart) -> Problem | None:
     return None
 
 
-def _check_ways(chart: Flowchart) -> Problem | None:
+def _check_ways(chart: FlowGraph) -> ChartProblem | None:
     """Every node lies on a way from the start to an end."""
     follow = {name: [edge.target for edge in edges] for name, edges in chart.leaving.items()}
     before: dict[str, list[str]] = {name: [] for name in follow}
@@ -138,7 +111,7 @@ def _check_ways(chart: Flowchart) -> Problem | None:
     reached = _closure([chart.start], follow)
     for node in chart.nodes:
         if node.id not in reached:
-            return Problem(
+            return ChartProblem(
                 f"{_named(chart, node.id)} cannot be reached from the start {chart.start}",
                 node.id,
                 suggestion="draw an arrow to it, or leave it out",
@@ -146,7 +119,7 @@ def _check_ways(chart: Flowchart) -> Problem | None:
     ending = _closure([name for name, targets in follow.items() if not targets], before)
     for node in chart.nodes:
         if node.id not in ending:
-            return Problem(
+            return ChartProblem(
                 f"no end can be reached from {_named(chart, node.id)}: every way from it goes round in a circle",
                 node.id,
                 suggestion="draw a way out of the circle",
@@ -164,7 +137,7 @@ def _closure(first: Iterable[str], follow: dict[str, list[str]]) -> set[str]:
     return seen
 
 
-def _named(chart: Flowchart, name: str) -> str:
+def _named(chart: FlowGraph, name: str) -> str:
     text = one_line(chart.node[name].text)
     text = text if len(text) <= 40 else f"{text[:39]}…"
     return name if text in (name, "") else f"{name} ({text!r})"

@@ -36,12 +36,12 @@ double negation goes, and units and zeros vanish. With that every formula has on
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from formal_llm.automata.models.cfg import quote
+from formal_llm.automata.models.symbols import quote
 
 #: What a name is written as without quotes.
 _PLAIN = re.compile(r'(?!:)[^\s\x00-\x1f\x7f()"#;]+')
@@ -141,15 +141,6 @@ class Formula:
     def names(self) -> tuple[str, ...]:
         """The states that it names, in order of appearance."""
         return tuple(dict.fromkeys(formula.name for formula in self.walk() if isinstance(formula, Atom)))
-
-    def matches(self, word: Iterable[str]) -> bool:
-        """Whether a sequence over Σ is in L(f), by looking at all its parts; the time is cubic in its length.
-
-        This follows the table above word for word, and so is the measure of all that is compiled.
-        """
-        from formal_llm.automata.models.formula_matching import matches
-
-        return matches(self, tuple(word))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,15 +14,15 @@ from functools import reduce
 
 from formal_llm.automata.models.formula import ANY, Always, And, Atom, Eventually, Formula, Next, Not, Or, Until
 
-Spans = list[int]
+SpanSet = list[int]
 
 
 def matches(formula: Formula, word: Sequence[str]) -> bool:
-    """Whether ``word`` is in the formula."""
-    return bool(spans(formula, word)[0] >> len(word) & 1)
+    """Whether a sequence over Σ is in L(formula), by looking at all its parts; the time is cubic in its length."""
+    return bool(spans(formula, tuple(word))[0] >> len(word) & 1)
 
 
-def spans(formula: Formula, word: Sequence[str]) -> Spans:
+def spans(formula: Formula, word: Sequence[str]) -> SpanSet:
     """The spans of ``word`` that are in the formula."""
     return _Spans(word).of(formula)
 
@@ -36,15 +36,15 @@ class _Spans:
         self.all = [(2 << len(word)) - (1 << start) for start in self.places]
         self.empty = [1 << start for start in self.places]
         self.single = [1 << start + 1 if start < len(word) else 0 for start in self.places]
-        self._known: dict[Formula, Spans] = {}
+        self._known: dict[Formula, SpanSet] = {}
 
-    def of(self, formula: Formula) -> Spans:
+    def of(self, formula: Formula) -> SpanSet:
         found = self._known.get(formula)
         if found is None:
             found = self._known[formula] = self._of(formula, [self.of(part) for part in formula.parts])
         return found
 
-    def _of(self, formula: Formula, parts: list[Spans]) -> Spans:
+    def _of(self, formula: Formula, parts: list[SpanSet]) -> SpanSet:
         match formula:
             case Atom(name=name):
                 return [
@@ -66,18 +66,18 @@ class _Spans:
                 return self._until(_intersected(parts[0], self.single), self.empty, 0, None)
         return self.single if formula == ANY else self.empty
 
-    def _composed(self, one: Spans, other: Spans) -> Spans:
+    def _composed(self, one: SpanSet, other: SpanSet) -> SpanSet:
         """Concatenation: (i, k) with (i, j) in one and (j, k) in the other."""
         return [self._step(row, other) for row in one]
 
-    def _step(self, row: int, other: Spans) -> int:
+    def _step(self, row: int, other: SpanSet) -> int:
         found = 0
         while row:
             found |= other[row.bit_length() - 1]
             row ^= 1 << row.bit_length() - 1
         return found
 
-    def _until(self, body: Spans, end: Spans, least: int, most: int | None) -> Spans:
+    def _until(self, body: SpanSet, end: SpanSet, least: int, most: int | None) -> SpanSet:
         # Repetitions that are not empty fit at most once into each place, and empty ones add nothing: more rounds than
         # there are places find nothing new.
         rounds = len(self.places)
@@ -95,9 +95,9 @@ class _Spans:
         return found
 
 
-def _united(one: Spans, other: Spans) -> Spans:
+def _united(one: SpanSet, other: SpanSet) -> SpanSet:
     return [left | right for left, right in zip(one, other, strict=True)]
 
 
-def _intersected(one: Spans, other: Spans) -> Spans:
+def _intersected(one: SpanSet, other: SpanSet) -> SpanSet:
     return [left & right for left, right in zip(one, other, strict=True)]

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from math import inf, lcm
-from types import MappingProxyType
+
+from formal_llm.automata.models.frozen import FrozenDict
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,11 @@ class Bound:
     most: int | None
     line: str
     terminal: str | None = None
+
+    def holds(self, word: Iterable[str]) -> bool:
+        """Whether a whole word keeps the bound."""
+        total = sum([self.weights.get(name, 0) for name in word])
+        return self.least <= total and (self.most is None or total <= self.most)
 
 
 def _number(value: float) -> int | float:
@@ -92,8 +98,8 @@ class Limits:
                 at_most=_tighter(old.at_most, bound.at_most),
                 at_least=_wider(old.at_least, bound.at_least),
             )
-        object.__setattr__(self, "at_most", MappingProxyType(dict(sorted(most.items()))))
-        object.__setattr__(self, "at_least", MappingProxyType(dict(sorted(least.items()))))
+        object.__setattr__(self, "at_most", FrozenDict(sorted(most.items())))
+        object.__setattr__(self, "at_least", FrozenDict(sorted(least.items())))
         object.__setattr__(self, "sums", tuple(merged[name] for name in sorted(merged) if merged[name].parts()))
 
     def __hash__(self) -> int:

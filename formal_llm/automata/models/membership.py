@@ -2,7 +2,7 @@
 
 While only one production fits the next terminal, the word is read with a stack alone, as an LL(1) parser does (Aho,
 Lam, Sethi and Ullman, section 4.4). What a symbol on top does with a terminal is worked out once, down to the terminal
-itself, and kept in a :class:`Row`; so a terminal costs about one look into a table, however large the grammar.
+itself, and kept in a :class:`PredictRow`; so a terminal costs about one look into a table, however large the grammar.
 
 Where several productions fit, the stack becomes the first item of a chart (:mod:`formal_llm.automata.models.earley`),
 and as soon as one item is left, and one way out of it, it is a stack again.
@@ -10,23 +10,23 @@ and as soon as one item is left, and one way out of it, it is a stack again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from formal_llm.automata.models.cfg import CFG, Production
-from formal_llm.automata.models.closures import closure
-from formal_llm.automata.models.earley import ANY, Column, Item, Origins, Stack, ground, next_column, one_stack
+from formal_llm.automata.models.earley import ANY, ChartStack, Column, Item, Origins, ground, next_column, one_stack
+from formal_llm.automata.models.first_follow import first_sets, follow_sets
+from formal_llm.automata.models.symbols import Production, closure
 
 #: The symbol of the empty stack; no word holds it.
 _BOTTOM = "\0bottom"
 
 
-class Body(NamedTuple):
+class PredictBody(NamedTuple):
     """A production's body: what can begin it (a bit for each terminal), whether it derives ε, its symbols, its item."""
 
     first: int
     nullable: bool
-    rows: tuple[Row, ...]
+    rows: tuple[PredictRow, ...]
     item: Item
 
 
@@ -38,7 +38,7 @@ class _Conflict(Exception):
     """Several productions fit."""
 
 
-class Row(dict[str, "tuple[Row, ...] | None"]):
+class PredictRow(dict[str, "tuple[PredictRow, ...] | None"]):
     """A symbol, and what it does with the next terminal when it is on top of the stack.
 
     The value for a terminal is what stands in its place once the terminal is read (the top last), None where the
@@ -54,12 +54,12 @@ class Row(dict[str, "tuple[Row, ...] | None"]):
         self.terminal = symbol not in grammar.by_head
         self.nullable = symbol in grammar.nullable
         self.follow = grammar.follow.get(symbol, 0)
-        self._bodies: tuple[Body, ...] | None = None
+        self._bodies: tuple[PredictBody, ...] | None = None
         self._fitting: dict[str | None, tuple[Item, ...]] = {None: ()}
         self._stuck: set[str] = set()
 
     @property
-    def bodies(self) -> tuple[Body, ...]:
+    def bodies(self) -> tuple[PredictBody, ...]:
         """The bodies of the symbol's productions."""
         if self._bodies is None:
             self._bodies = tuple(self.grammar.body(self, names) for names in self.grammar.by_head[self.symbol])
@@ -74,7 +74,7 @@ class Row(dict[str, "tuple[Row, ...] | None"]):
             found = self._fitting[terminal] = tuple(body.item for body in self.bodies if body.first & bit)
         return found
 
-    def __missing__(self, terminal: str) -> tuple[Row, ...] | None:
+    def __missing__(self, terminal: str) -> tuple[PredictRow, ...] | None:
         bit = self.grammar.bits.get(terminal, 0)
         if terminal in self._stuck:
             raise _Conflict
@@ -119,57 +119,19 @@ class Recognizer:
             self.by_head.setdefault(production.head, []).append(production.body)
         #: For each terminal its bit.
         self.bits = {name: 1 << number for number, name in enumerate(terminals)}
-        self.first = self._first(useful)
-        self.follow = self._follow(useful)
-        self._rows: dict[str, Row] = {}
+        rules = [(production.head, production.body) for production in useful]
+        self.first = first_sets(rules, self.bits, self.nullable)
+        self.follow = follow_sets(rules, self.bits, self.nullable, self.first)
+        self._rows: dict[str, PredictRow] = {}
 
-    @classmethod
-    def of(cls, cfg: CFG) -> Recognizer:
-        """The recognizer of a grammar: made when it is first asked for, kept with the grammar."""
-        cached: Recognizer | None = cfg.__dict__.get("_recognizer")
-        if cached is None:
-            cached = cfg.__dict__["_recognizer"] = cls(cfg.expanded, cfg.start, cfg.terminals)
-        return cached
-
-    def _first(self, productions: Iterable[Production]) -> dict[str, int]:
-        """For each symbol the terminals that can begin what it derives."""
-        bits = dict(self.bits)
-        begins: dict[str, list[str]] = {}
-        for production in productions:
-            for name in production.body:
-                if name in self.bits:
-                    bits[production.head] = bits.get(production.head, 0) | bits[name]
-                else:
-                    begins.setdefault(name, []).append(production.head)
-                if name not in self.nullable:
-                    break
-        return _spread(bits, begins)
-
-    def _follow(self, productions: Iterable[Production]) -> dict[str, int]:
-        """For each nonterminal the terminals that can come after it."""
-        bits: dict[str, int] = {}
-        ends: dict[str, list[str]] = {}
-        for production in productions:
-            after, open_end = 0, True
-            for name in reversed(production.body):
-                if name not in self.bits:
-                    bits[name] = bits.get(name, 0) | after
-                    if open_end:
-                        ends.setdefault(production.head, []).append(name)
-                if name in self.nullable:
-                    after |= self.first.get(name, 0)
-                else:
-                    after, open_end = self.first.get(name, 0), False
-        return _spread(bits, ends)
-
-    def row(self, symbol: str) -> Row:
+    def row(self, symbol: str) -> PredictRow:
         """The row of a symbol."""
         row = self._rows.get(symbol)
         if row is None:
-            row = self._rows[symbol] = Row(self, symbol)
+            row = self._rows[symbol] = PredictRow(self, symbol)
         return row
 
-    def body(self, head: Row, names: Sequence[str]) -> Body:
+    def body(self, head: PredictRow, names: Sequence[str]) -> PredictBody:
         """A production's body; at its end ``head`` is derived."""
         rows = tuple(map(self.row, names))
         item = Item(None, head)
@@ -178,11 +140,11 @@ class Recognizer:
             item = Item(row, head, item)
             first = self.first.get(row.symbol, 0) | (first if row.nullable else 0)
             nullable = nullable and row.nullable
-        return Body(first, nullable, rows, item)
+        return PredictBody(first, nullable, rows, item)
 
-    def begin(self) -> Stack:
+    def begin(self) -> ChartStack:
         """The stack before anything is read: the start symbol."""
-        return (self.row(self.start), (Row(self, _BOTTOM), None))
+        return (self.row(self.start), (PredictRow(self, _BOTTOM), None))
 
     def accepts(self, word: Sequence[str]) -> bool:
         """Whether the start symbol derives ``word``."""
@@ -212,7 +174,7 @@ class Recognizer:
                 if stack is None:
                     return at == end
 
-    def _by_chart(self, word: Sequence[str], at: int, stack: Stack) -> tuple[int, Stack]:
+    def _by_chart(self, word: Sequence[str], at: int, stack: ChartStack) -> tuple[int, ChartStack]:
         """Read on from ``at`` until one stack is left: (position, stack).
 
         (len(word), None) where the word is accepted before that, (-1, None) where it is rejected.
@@ -230,17 +192,3 @@ class Recognizer:
             if left is not None:
                 return at, left
         return -1, None
-
-
-def _spread(bits: dict[str, int], edges: Mapping[str, Iterable[str]]) -> dict[str, int]:
-    """The least sets that hold ``bits`` and grow along the edges."""
-    todo = [name for name in edges if bits.get(name, 0)]
-    while todo:
-        name = todo.pop()
-        own = bits[name]
-        for target in edges.get(name, ()):
-            old = bits.get(target, 0)
-            if own & ~old:
-                bits[target] = old | own
-                todo.append(target)
-    return bits

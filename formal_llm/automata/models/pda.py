@@ -11,68 +11,29 @@ and matches a terminal with the input. A PDA written by hand is used in just the
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field
-from functools import cached_property
-from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, singledispatch
 
-from formal_llm.automata.models.automaton import EMPTY, Configuration, Intersectable, Stack, State, fingerprint
-from formal_llm.automata.models.cfg import CFG, Production, Symbol, members
-from formal_llm.automata.models.limits import Limits
-from formal_llm.errors import AutomatonError, NotationError
-from formal_llm.pictures.picture import Drawable, Picture
-
-if TYPE_CHECKING:
-    import networkx
+from formal_llm.automata.models.automaton import EMPTY, Configuration, Stack, State, fingerprint
+from formal_llm.automata.models.cfg import CFG
+from formal_llm.automata.models.frozen import ByFields, FrozenDict
+from formal_llm.automata.models.limits import Bound, Limits
+from formal_llm.automata.models.pda_checks import find_problem, states_of
+from formal_llm.automata.models.symbols import Symbol, members
+from formal_llm.automata.models.tabulation import accepts
+from formal_llm.automata.models.transition import Transition, transition_of
+from formal_llm.automata.models.written import Written
+from formal_llm.errors import AutomatonError
+from formal_llm.pictures.drawable import Drawable
 
 #: The states of the automaton of a grammar.
 START, LOOP, ACCEPT = "start", "loop", "accept"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Transition:
-    """(state, read, pop -> target, push).
-
-    Attributes:
-        state: where it starts.
-        read: the terminal it consumes, None for ε.
-        pop: the symbol it takes from the stack, None to take nothing.
-        target: where it leads.
-        push: what it puts on the stack, the first symbol on top.
-        text: what an option that shows this transition says; where empty, it is made from the labels.
-        production: the grammar's production that it expands, if it comes from one.
-        question: what is asked where this can be chosen; where empty, the wording's own words for the next part.
-        decision: whether it only answers its question: the progress of a plan shows it, but it is no step of the plan.
-    """
-
-    state: State
-    read: str | None
-    pop: str | None
-    target: State
-    push: tuple[str, ...] = ()
-    text: str = ""
-    production: Production | None = None
-    question: str = ""
-    decision: bool = False
-
-    def parts(self) -> tuple[object, ...]:
-        """What makes it the transition it is, as a comparable tuple."""
-        return (self.state, self.read, self.pop, self.target, self.push)
-
-    def __eq__(self, other: object) -> bool:
-        return self.parts() == other.parts() if isinstance(other, Transition) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.parts())
-
-    def __str__(self) -> str:
-        return f"({self.state}, {self.read or 'ε'}, {self.pop or 'ε'} -> {self.target}, {' '.join(self.push) or 'ε'})"
+#: What is worked out of the transitions alone, and so is the same under other limits.
+_OF_TRANSITIONS = ("_table", "fingerprint", "is_of_cfg", "stack_symbols", "states")
 
 
 @dataclass(frozen=True, eq=False)
-class PDA(Drawable, Intersectable):
+class PDA(ByFields, Written, Drawable):
     """A pushdown automaton.
 
     Args:
@@ -87,6 +48,7 @@ class PDA(Drawable, Intersectable):
         name: what messages call it, for instance where a constraint is to blame.
         factors: for a product, the automata it was made of: the base first, then the constraints.
         limits: the bounds that belong to it, as those of a grammar do: planning and lookahead keep them.
+        alphabet: terminals that it knows, besides those that its transitions read.
         check: whether to raise for what contradicts itself; automata that are made by a construction are not checked.
 
     Raises:
@@ -104,10 +66,11 @@ class PDA(Drawable, Intersectable):
     name: str = ""
     factors: tuple[PDA, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    alphabet: tuple[str, ...] = ()
 
     def __init__(
         self,
-        transitions: Iterable[Transition | Sequence[Any]],
+        transitions: Iterable[Transition | Sequence[object]],
         *,
         start: State,
         accepting: Iterable[State],
@@ -118,49 +81,25 @@ class PDA(Drawable, Intersectable):
         name: str = "",
         factors: Iterable[PDA] = (),
         limits: Limits | None = None,
+        alphabet: Iterable[str] = (),
         check: bool = True,
     ) -> None:
-        made = tuple(dict.fromkeys(t if isinstance(t, Transition) else _transition(t) for t in transitions))
+        made = tuple(dict.fromkeys(t if isinstance(t, Transition) else transition_of(t) for t in transitions))
         object.__setattr__(self, "transitions", made)
         object.__setattr__(self, "start_state", start)
         object.__setattr__(self, "accepting_states", frozenset(accepting))
         object.__setattr__(self, "start_stack", tuple(stack))
-        object.__setattr__(self, "symbols", MappingProxyType(dict(symbols or {})))
+        object.__setattr__(self, "symbols", FrozenDict(symbols or {}))
         object.__setattr__(self, "classes", frozenset(classes))
         object.__setattr__(self, "cfg", cfg)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "factors", tuple(factors))
         object.__setattr__(self, "limits", limits or Limits())
+        object.__setattr__(self, "alphabet", tuple(alphabet))
         if check:
-            from formal_llm.automata.models.pda_checks import find_problem
-
-            problem = find_problem(self)
+            problem = find_problem(self.transitions, start, self.accepting_states, self.stack_symbols)
             if problem is not None:
                 raise AutomatonError(problem.message)
-
-    @classmethod
-    def from_string(cls, text: str, *, file: str | None = None) -> PDA:
-        """Read the notation of hand-written automata.
-
-        Raises:
-            NotationError: it cannot be read, contradicts itself, or accepts nothing; with line, column and a caret.
-        """
-        from formal_llm.automata.notation.pda import read_pda
-
-        return read_pda(text, file=file)
-
-    @classmethod
-    def from_file(cls, path: str | Path) -> PDA:
-        """Read a ``.pda`` file (UTF-8, with or without a byte order mark)."""
-        from formal_llm.automata.notation.pda import read_pda
-        from formal_llm.automata.notation.source import read_file
-
-        return read_pda(read_file(path, NotationError), file=str(path))
-
-    def __str__(self) -> str:
-        from formal_llm.automata.notation.pda_writing import write_pda
-
-        return write_pda(self)
 
     @classmethod
     def from_cfg(cls, cfg: CFG) -> PDA:
@@ -199,40 +138,70 @@ class PDA(Drawable, Intersectable):
     @cached_property
     def states(self) -> Mapping[State, None]:
         """Q, in order of appearance (an ordered set)."""
-        named = [self.start_state, *(state for t in self.transitions for state in (t.state, t.target))]
-        return MappingProxyType(dict.fromkeys(named))
+        return FrozenDict(states_of(self.transitions, self.start_state))
 
     @cached_property
     def terminals(self) -> Mapping[str, None]:
-        """Σ, in order of appearance (an ordered set); of a product that of its base, forbidden terminals included."""
-        if self.factors:
-            return self.factors[0].terminals
-        return MappingProxyType(dict.fromkeys(t.read for t in self.transitions if t.read is not None))
+        """Σ, in order of appearance (an ordered set); of a product those of all its factors, the base first.
+
+        So a terminal that a constraint forbids, or that only a constraint knows, is a terminal too: limits may name it.
+        """
+        read = (t.read for t in self.transitions if t.read is not None)
+        return FrozenDict(dict.fromkeys((*self.alphabet, *read)))
 
     @cached_property
     def stack_symbols(self) -> Mapping[str, None]:
         """Γ, in order of appearance (an ordered set)."""
         pushed = [*self.start_stack, *(name for t in self.transitions for name in t.push)]
-        return MappingProxyType(dict.fromkeys(pushed))
+        return FrozenDict(dict.fromkeys(pushed))
 
     @property
     def uses_stack(self) -> bool:
         """Whether any transition touches the stack; without one the automaton is finite."""
         return any(t.pop is not None or t.push for t in self.transitions)
 
-    @property
+    @cached_property
     def is_of_cfg(self) -> bool:
-        """Whether this is the automaton of its grammar that :meth:`from_cfg` made, and so has the grammar's words."""
-        return self.cfg is not None and self.cfg.__dict__.get("_pda") is self
+        """Whether this is what :meth:`from_cfg` makes of its grammar, and so has the grammar's words."""
+        if self.cfg is None or self.factors:
+            return False
+        made = PDA.from_cfg(self.cfg)
+        return self is made or (self.start_state == START and self.transitions == made.transitions)
 
     @cached_property
     def without_limits(self) -> PDA:
-        """The same automaton less its limits, for those who keep them themselves."""
-        if not self.limits:
+        """The same automaton less its limits: :meth:`accepts` then asks none."""
+        return self._with(Limits(), self.alphabet) if self.limits else self
+
+    def with_limits(self, limits: Limits, alphabet: Iterable[str] = ()) -> PDA:
+        """The same automaton under these limits and no others.
+
+        Args:
+            limits: the limits.
+            alphabet: more terminals that it then knows.
+        """
+        more = [name for name in alphabet if name not in self.terminals]
+        if limits == self.limits and not more:
             return self
-        bare = copy(self)
-        object.__setattr__(bare, "limits", Limits())
-        return bare
+        bare = self._with(Limits(), (*self.terminals, *more)) if more else self.without_limits
+        if not limits:
+            return bare
+        made = bare._with(limits, bare.alphabet)
+        made.__dict__["without_limits"] = bare
+        return made
+
+    def _with(self, limits: Limits, alphabet: tuple[str, ...]) -> PDA:
+        """A copy with other limits or another alphabet; what was worked out of the transitions is shared."""
+        made = object.__new__(type(self))
+        shared = {name: self.__dict__[name] for name in _OF_TRANSITIONS if name in self.__dict__}
+        made.__dict__.update({**shared, **self.__getstate__(), "limits": limits, "alphabet": alphabet})
+        return made
+
+    @cached_property
+    def bounds(self) -> tuple[Bound, ...]:
+        """The limits over the alphabet, one bound each."""
+        numbers = {name: self.symbols[name].numbers for name in self.terminals if name in self.symbols}
+        return tuple(self.limits.bounds(self.terminals, numbers))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -252,6 +221,26 @@ class PDA(Drawable, Intersectable):
                 table.setdefault((transition.state, top), []).append(transition)
         return {key: tuple(group) for key, group in table.items()}
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PDA):
+            return NotImplemented
+        return self is other or self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.start_state, self.start_stack, self.accepting_states, self.transitions, self.limits))
+
+    def _parts(self) -> tuple[object, ...]:
+        """What makes it equal to another one: all that planning reads of it."""
+        texts = [(t.text, t.production, t.question, t.decision) for t in self.transitions]
+        return (
+            (self.start_state, self.start_stack, self.accepting_states, self.transitions, texts),
+            (self.symbols, self.classes, self.cfg, self.name, self.factors, self.limits, self.alphabet),
+        )
+
     def label(self, name: str) -> str:
         """The text a person reads for a terminal or stack symbol."""
         if self.cfg is not None:
@@ -265,18 +254,11 @@ class PDA(Drawable, Intersectable):
             f"symbols, {len(self.transitions)} transitions>"
         )
 
-    # -- other forms --------------------------------------------------------------------------------------------
+    def __and__(self, other: object) -> PDA:
+        return intersect(self, other)
 
-    def to_networkx(self) -> networkx.MultiDiGraph:
-        """States and transitions as a graph; see :func:`formal_llm.automata.drawing.pda.pda_graph`."""
-        from formal_llm.automata.drawing.pda import pda_graph
-
-        return pda_graph(self)
-
-    def _picture(self) -> Picture:
-        from formal_llm.automata.drawing.pda import pda_picture
-
-        return pda_picture(self)
+    def __rand__(self, other: object) -> PDA:
+        return intersect(other, self)
 
     # -- the Automaton protocol ---------------------------------------------------------------------------------
 
@@ -306,12 +288,17 @@ class PDA(Drawable, Intersectable):
         return configuration.state in self.accepting_states
 
     def accepts(self, word: Iterable[str]) -> bool:
-        """Whether the automaton accepts ``word``; its limits are not asked. Exact, and ends also with ε-cycles."""
+        """Whether some run reads ``word`` and the word keeps the limits. Exact, and ends also with ε-cycles.
+
+        That is what a plan must be. A grammar's own questions (:meth:`CFG.accepts`) are about what it derives, its
+        limits aside; :attr:`without_limits` is the automaton whose questions are so.
+        """
+        word = tuple(word)
+        if not all(bound.holds(word) for bound in self.bounds):
+            return False
         if self.is_of_cfg and self.cfg is not None:
             return self.cfg.accepts(word)
-        from formal_llm.automata.models.tabulation import accepts
-
-        return accepts(self, tuple(word))
+        return accepts(self, word)
 
     # -- what options are made of -------------------------------------------------------------------------------
 
@@ -325,9 +312,7 @@ class PDA(Drawable, Intersectable):
         return configuration.stack.top in self.classes
 
 
-def _transition(parts: Sequence[Any]) -> Transition:
-    if not 4 <= len(parts) <= 6:
-        raise AutomatonError(f"a transition is (state, read, pop, target, push[, text]), not {tuple(parts)!r}")
-    state, read, pop, target, *more = parts
-    push = more[0] if more else ()
-    return Transition(state, read or None, pop or None, target, tuple(push), *more[1:])
+@singledispatch
+def intersect(one: object, other: object) -> PDA:  # noqa: ARG001  # those that are registered use them
+    """``one & other``; told by :mod:`formal_llm.automata.models.product`, which stands above this module."""
+    return NotImplemented  # type: ignore[no-any-return]  # what an operator's method gives

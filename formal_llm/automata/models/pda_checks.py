@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 
 from formal_llm.automata.models.automaton import State
+from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import did_you_mean
 
-if TYPE_CHECKING:
-    from formal_llm.automata.models.pda import PDA, Transition
 
-
-class Problem(NamedTuple):
+class AutomatonProblem(NamedTuple):
     """Something wrong with an automaton: what, and the transition and the name in it that it is about."""
 
     message: str
@@ -20,31 +18,39 @@ class Problem(NamedTuple):
     transition: Transition | None = None
 
 
-def find_problem(pda: PDA) -> Problem | None:
+def states_of(transitions: Iterable[Transition], start: State) -> dict[State, None]:
+    """The states, the start first and then in order of appearance."""
+    return dict.fromkeys([start, *(state for t in transitions for state in (t.state, t.target))])
+
+
+def find_problem(
+    transitions: Sequence[Transition], start: State, accepting: Collection[State], stack_symbols: Collection[str]
+) -> AutomatonProblem | None:
     """The first thing that contradicts itself; None where nothing does."""
-    if not pda.accepting_states:
-        return Problem("no final state: no run can accept; name at least one in accepting=")
-    for state in pda.accepting_states:
-        if state not in pda.states:
-            return Problem(f"final state {state!r} is in no transition" + near(state, pda.states), state)
-    reached = {pda.start_state}
-    while more := {t.target for t in pda.transitions if t.state in reached} - reached:
+    states = states_of(transitions, start)
+    if not accepting:
+        return AutomatonProblem("no final state: no run can accept; name at least one in accepting=")
+    for state in accepting:
+        if state not in states:
+            return AutomatonProblem(f"final state {state!r} is in no transition" + near(state, states), state)
+    reached = {start}
+    while more := {t.target for t in transitions if t.state in reached} - reached:
         reached |= more
-    for transition in pda.transitions:
+    for transition in transitions:
         if (state := transition.state) not in reached:
-            message = f"state {state!r} cannot be reached from {pda.start_state!r}: {transition}"
-            return Problem(message + near(state, reached), state, transition)
-    for transition in pda.transitions:
-        if transition.pop is not None and transition.pop not in pda.stack_symbols:
+            message = f"state {state!r} cannot be reached from {start!r}: {transition}"
+            return AutomatonProblem(message + near(state, reached), state, transition)
+    for transition in transitions:
+        if transition.pop is not None and transition.pop not in stack_symbols:
             message = f"stack symbol {transition.pop!r} is popped but never pushed: {transition}"
-            return Problem(message + near(transition.pop, pda.stack_symbols), transition.pop, transition)
+            return AutomatonProblem(message + near(transition.pop, stack_symbols), transition.pop, transition)
     return None
 
 
-def dead_ends(pda: PDA) -> Iterable[State]:
+def dead_ends(transitions: Sequence[Transition], start: State, accepting: Collection[State]) -> Iterable[State]:
     """States that no transition leaves and that are not final: a run that comes there is lost."""
-    left = {transition.state for transition in pda.transitions}
-    return (state for state in pda.states if state not in left and state not in pda.accepting_states)
+    left = {transition.state for transition in transitions}
+    return (state for state in states_of(transitions, start) if state not in left and state not in accepting)
 
 
 def near(name: object, known: Iterable[object]) -> str:

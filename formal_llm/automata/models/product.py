@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import reduce
-from typing import Any
 
 from formal_llm.automata.models.automaton import State
-from formal_llm.automata.models.cfg import CFG, Symbol
-from formal_llm.automata.models.limited import LimitedAutomaton, split
-from formal_llm.automata.models.limits import Limits
-from formal_llm.automata.models.pda import PDA, Transition
+from formal_llm.automata.models.behaviour import Behaviour
+from formal_llm.automata.models.cfg import CFG
+from formal_llm.automata.models.pda import PDA, intersect
+from formal_llm.automata.models.symbols import Symbol
+from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import AutomatonError
 
 
@@ -84,6 +84,7 @@ def product(pda: PDA, finite: PDA) -> PDA:
         cfg=pda.cfg,
         factors=factors,
         limits=pda.limits & finite.limits,
+        alphabet=dict.fromkeys(name for factor in factors for name in factor.terminals),
         check=False,
     )
 
@@ -103,23 +104,26 @@ def constrained(pda: PDA, constraints: Iterable[PDA]) -> PDA:
     return reduce(product, constraints, pda)
 
 
-def intersection(one: Any, other: Any) -> Any:
+@intersect.register(CFG)
+@intersect.register(PDA)
+@intersect.register(Behaviour)
+def intersection(one: CFG | PDA | Behaviour, other: object) -> PDA:
     """``one & other``: the words that both allow, under the limits of both.
 
-    Each side is a grammar, a :class:`PDA`, one under limits, or a behaviour. The side that needs a stack, as a grammar
-    does, is the base, wherever it stands, and the other side is a constraint on it. A terminal that one side does not
-    know is forbidden by it.
+    Each side is a grammar, a :class:`PDA` or a behaviour. The side that needs a stack, as a grammar does, is the base,
+    wherever it stands, and the other side is a constraint on it. A terminal that one side does not know is forbidden by
+    it.
 
     Returns:
-        A :class:`PDA`, or where there are limits a :class:`LimitedAutomaton` around one. Both can be planned with.
+        A :class:`PDA` with the limits of both; ``NotImplemented`` where ``other`` is none of these.
 
     Raises:
         AutomatonError: both sides need a stack, or a terminal has two numbers for one quantity.
     """
-    left, right = _parts(one), _parts(other)
-    if left is None or right is None:
-        return NotImplemented
-    (base, limits), (constraint, more) = left, right
+    if not isinstance(other, (CFG, PDA, Behaviour)):
+        return NotImplemented  # type: ignore[no-any-return]  # what an operator's method gives
+    base, constraint = _pda_of(one), _pda_of(other)
+    limits = base.limits & constraint.limits
     if constraint.uses_stack and not base.uses_stack:
         base, constraint = constraint, base
     for name, symbol in constraint.symbols.items():
@@ -130,17 +134,12 @@ def intersection(one: Any, other: Any) -> Any:
     # A product is taken apart again, so that messages can name each of the constraints, however they were bracketed.
     factors = [factor.without_limits for factor in constraint.factors]
     if not factors or any(factor.uses_stack for factor in factors):
-        factors = [constraint]
-    both = constrained(base, factors)
-    limits &= more
-    return LimitedAutomaton(both, limits, tuple({**base.terminals, **constraint.terminals})) if limits else both
+        factors = [constraint.without_limits]
+    return constrained(base.without_limits, factors).with_limits(limits)
 
 
-def _parts(source: Any) -> tuple[PDA, Limits] | None:
-    """A source as an automaton without limits, and its limits; None for what is no source."""
-    inner, limits = split(source)
-    if isinstance(inner, CFG):
-        return PDA.from_cfg(inner), limits & inner.limits
-    if not isinstance(inner, PDA):
-        inner = getattr(inner, "pda", None)
-    return (inner.without_limits, limits & inner.limits) if isinstance(inner, PDA) else None
+def _pda_of(source: CFG | PDA | Behaviour) -> PDA:
+    """A source as an automaton with its limits."""
+    if isinstance(source, CFG):
+        return PDA.from_cfg(source).with_limits(source.limits)
+    return source if isinstance(source, PDA) else source.pda

@@ -11,22 +11,50 @@ to know which stack symbols can be completed at all (:mod:`formal_llm.automata.l
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Container
+from typing import NamedTuple, Protocol
 
 from formal_llm.automata.models.automaton import State
-from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.transition import Transition
 
 #: Where the work on one stack symbol begins: (state, symbol on top or None for the empty stack, position).
-Call = tuple[State, str | None, int]
+StackCall = tuple[State, str | None, int]
 Exit = tuple[State, int]
+
+
+class Tabulated(Protocol):
+    """What is tabulated of an automaton: a :class:`~formal_llm.automata.models.pda.PDA` has it."""
+
+    @property
+    def start_state(self) -> State:
+        """q0."""
+        ...
+
+    @property
+    def start_stack(self) -> tuple[str, ...]:
+        """Z0, its top first."""
+        ...
+
+    @property
+    def accepting_states(self) -> frozenset[State]:
+        """F."""
+        ...
+
+    @property
+    def terminals(self) -> Container[str]:
+        """Σ."""
+        ...
+
+    def transitions_at(self, state: State, top: str | None) -> tuple[Transition, ...]:
+        """What can be done in a state with ``top`` on the stack, None for the empty stack."""
+        ...
 
 
 class _Frame(NamedTuple):
     """What is left to pop, top first, on behalf of a call."""
 
     rest: tuple[str | None, ...]
-    caller: Call
+    caller: StackCall
 
 
 class Tabulation:
@@ -37,13 +65,13 @@ class Tabulation:
         advance: the position after reading a terminal at a position, None where it cannot be read there.
     """
 
-    def __init__(self, pda: PDA, advance: Callable[[str, int], int | None]) -> None:
+    def __init__(self, pda: Tabulated, advance: Callable[[str, int], int | None]) -> None:
         self._pda = pda
         self._advance = advance
-        self._exits: dict[Call, dict[Exit, None]] = {}
-        self._waiting: dict[Call, list[_Frame]] = {}
-        self._callers: dict[Call, list[Call]] = {}
-        self._accepting: set[Call] = set()
+        self._exits: dict[StackCall, dict[Exit, None]] = {}
+        self._waiting: dict[StackCall, list[_Frame]] = {}
+        self._callers: dict[StackCall, list[StackCall]] = {}
+        self._accepting: set[StackCall] = set()
         #: Every (state, position) that some run gets to, whatever the stack.
         self.reached: set[Exit] = set()
 
@@ -64,7 +92,7 @@ class Tabulation:
         """Whether some call has several ways out: more than one exit, or an exit and a final state inside."""
         return any(len(found) + (call in self._accepting) > 1 for call, found in self._exits.items())
 
-    def _accept(self, call: Call) -> None:
+    def _accept(self, call: StackCall) -> None:
         todo = [call]
         while todo:
             call = todo.pop()
@@ -72,7 +100,7 @@ class Tabulation:
                 self._accepting.add(call)
                 todo += self._callers[call]
 
-    def _fill(self, call: Call) -> None:
+    def _fill(self, call: StackCall) -> None:
         """Work until nothing new is found. Everything that a call leads to is completed with it."""
         todo: list[tuple[_Frame, State, int]] = []
         seen: set[tuple[_Frame, State, int]] = set()
@@ -84,7 +112,7 @@ class Tabulation:
                 seen.add(item)
                 todo.append(item)
 
-        def begin(call: Call) -> None:
+        def begin(call: StackCall) -> None:
             self._exits[call] = {}
             self._waiting[call] = []
             self._callers[call] = []
@@ -111,7 +139,7 @@ class Tabulation:
                     for waiting in self._waiting[frame.caller]:
                         proceed(waiting, state, position)
                 continue
-            inner: Call = (state, frame.rest[0], position)
+            inner: StackCall = (state, frame.rest[0], position)
             after_inner = _Frame(frame.rest[1:], frame.caller)
             if inner not in self._exits:
                 begin(inner)
@@ -123,7 +151,7 @@ class Tabulation:
                 proceed(after_inner, left, at)
 
 
-def accepts(pda: PDA, word: tuple[str, ...]) -> bool:
+def accepts(pda: Tabulated, word: tuple[str, ...]) -> bool:
     """Whether some run of ``pda`` reads all of ``word`` and ends in a final state."""
     if not all(name in pda.terminals for name in word):
         return False

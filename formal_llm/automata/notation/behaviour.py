@@ -18,10 +18,10 @@ import warnings
 from collections.abc import Iterable, Sequence
 
 from formal_llm.automata.models.behaviour import ENV_INPUT, Behaviour, BehaviourState
-from formal_llm.automata.models.cfg import quote
 from formal_llm.automata.models.formula import written
+from formal_llm.automata.models.symbols import quote
 from formal_llm.automata.notation.formula import FormulaReader
-from formal_llm.automata.notation.s_expressions import Expression, Group, Word, read_expressions
+from formal_llm.automata.notation.s_expressions import Expression, SAtom, SList, read_expressions
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import AutomatonError, GrammarWarning, NotationError, did_you_mean
 
@@ -31,7 +31,7 @@ _SECTIONS = {":states": ":states", ":behavior": ":behavior", ":behaviour": ":beh
 _FLAGS = (f":{ENV_INPUT}",)
 
 
-def read_behaviour(text: str, *, file: str | None = None) -> Behaviour:
+def read_behaviour(text: str, file: str | None = None) -> Behaviour:
     """The behaviour that ``text`` describes; see :meth:`Behaviour.from_string`."""
     source = SourceText.of(text, file, NotationError)
     behaviour = _Reader(source).behaviour(read_expressions(source))
@@ -49,20 +49,20 @@ class _Reader:
         self.source = source
         self.fail = source.fail
 
-    def _sections(self, items: Iterable[Expression]) -> dict[str, Group]:
-        found: dict[str, Group] = {}
+    def _sections(self, items: Iterable[Expression]) -> dict[str, SList]:
+        found: dict[str, SList] = {}
         for item in items:
             head = self._keyword(item, _SECTIONS)
             section = _SECTIONS[head.text]
             if section in found:
                 self.fail(f"a second {section}", head.place)
-            assert isinstance(item, Group)
+            assert isinstance(item, SList)
             found[section] = item
         return found
 
-    def _keyword(self, item: Expression, known: Iterable[str]) -> Word:
+    def _keyword(self, item: Expression, known: Iterable[str]) -> SAtom:
         """The word that a group like ``(:text ...)`` begins with."""
-        head = item.head if isinstance(item, Group) else None
+        head = item.head if isinstance(item, SList) else None
         if head is None:
             self.fail("unexpected here", item.place, expected=[f"({word} ...)" for word in known])
         if head.text not in known:
@@ -74,16 +74,16 @@ class _Reader:
 
     def _state(self, item: Expression) -> tuple[BehaviourState, Place]:
         """``NAME`` or ``(NAME (:text "...") (:flags ...))``."""
-        name, *properties = item.items if isinstance(item, Group) else (item,)
-        if not isinstance(name, Word):
+        name, *properties = item.items if isinstance(item, SList) else (item,)
+        if not isinstance(name, SAtom):
             self.fail("a state begins with its name", name.place, suggestion='write (NAME (:text "..."))')
         if name.text.startswith(":") and not name.quoted:
             self.fail(f"{name.text} stands where a state should", name.place, suggestion='write (NAME (:text "..."))')
-        text: Word | None = None
+        text: SAtom | None = None
         flags: list[str] = []
         for each in properties:
             head = self._keyword(each, (":text", ":flags"))
-            assert isinstance(each, Group)
+            assert isinstance(each, SList)
             values = each.items[1:]
             if head.text == ":text":
                 if text is not None:
@@ -93,17 +93,17 @@ class _Reader:
                 flags += map(self._flag, values)
         return BehaviourState(name.text, text.text if text else "", frozenset(flags)), name.place
 
-    def _text(self, head: Word, values: Sequence[Expression]) -> Word:
-        if len(values) == 1 and isinstance(values[0], Word) and values[0].quoted:
+    def _text(self, head: SAtom, values: Sequence[Expression]) -> SAtom:
+        if len(values) == 1 and isinstance(values[0], SAtom) and values[0].quoted:
             return values[0]
         place = values[0].place if values else head.place
         return self.fail("a text stands in quotes, and there is one", place, suggestion='write (:text "[Thought]")')
 
     def _flag(self, value: Expression) -> str:
-        if not isinstance(value, Word) or value.text not in _FLAGS:
-            near = did_you_mean(value.text, _FLAGS) if isinstance(value, Word) else None
+        if not isinstance(value, SAtom) or value.text not in _FLAGS:
+            near = did_you_mean(value.text, _FLAGS) if isinstance(value, SAtom) else None
             hint = f" (did you mean {near}?)" if near else ""
-            shown = value.text if isinstance(value, Word) else "(...)"
+            shown = value.text if isinstance(value, SAtom) else "(...)"
             self.fail(f"unknown flag: {shown}{hint}", value.place, expected=_FLAGS)
         return value.text.removeprefix(":")
 
@@ -113,10 +113,10 @@ class _Reader:
         if len(expressions) > 1:
             self.fail("a second behaviour; a file holds one", expressions[1].place)
         definition = expressions[0]
-        head = definition.head if isinstance(definition, Group) else None
-        if not isinstance(definition, Group) or head is None or head.text != "define":
+        head = definition.head if isinstance(definition, SList) else None
+        if not isinstance(definition, SList) or head is None or head.text != "define":
             self.fail("a behaviour is a definition", definition.place, suggestion=f"write {_SHAPE}")
-        if len(definition.items) < 2 or not isinstance(definition.items[1], Word):
+        if len(definition.items) < 2 or not isinstance(definition.items[1], SAtom):
             self.fail("the definition has no name", head.place, suggestion=f"write {_SHAPE}")
         sections = self._sections(definition.items[2:])
         for needed in (":states", ":behavior"):

@@ -11,12 +11,13 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn, cast
 
-from formal_llm.automata.models.cfg import CFG, Production, Symbol, members, quote, selection, unquote
+from formal_llm.automata.languages.cfg_warnings import cfg_warnings, empty_reason
+from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
 from formal_llm.automata.models.limits import Limits, SumLimit
-from formal_llm.automata.models.wellformed import EMPTY_WORDS
+from formal_llm.automata.models.symbols import Production, Symbol, members, quote, selection, unquote
 from formal_llm.automata.notation.cfg_syntax import parse
 from formal_llm.automata.notation.source import Place, SourceText
-from formal_llm.errors import GrammarError, GrammarWarning
+from formal_llm.errors import GrammarError, GrammarWarning, unknown
 
 if TYPE_CHECKING:
     from lark import Token, Tree
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _DIGITS = 100
 
 
-def read_grammar(text: str, *, file: str | None = None) -> CFG:
+def read_grammar(text: str, file: str | None = None) -> CFG:
     """The grammar that ``text`` describes; see :meth:`CFG.from_string`."""
     source = SourceText(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), file)
     reader = _Reader(source)
@@ -42,12 +43,10 @@ def check_grammar_text(cfg: CFG, source: SourceText) -> None:
     Raises:
         GrammarError: the language is empty.
     """
-    from formal_llm.automata.languages.cfg_warnings import empty_reason
-
     reason = empty_reason(cfg)
     if reason is not None:
         source.fail(reason.message, source.places.get(reason.symbol), suggestion=reason.suggestion)
-    for warning in cfg.warnings:
+    for warning in cfg_warnings(cfg):
         place = source.places.get(warning.symbol)
         where = f"{source.file or '<string>'}{f':{place.line}:{place.column}' if place else ''}"
         warnings.warn(f"{where}: {warning.message}", GrammarWarning, stacklevel=4)
@@ -203,7 +202,7 @@ class _Reader:
             name for p in self.productions for symbol in p.body for name in members(symbol) or (symbol,)
         } - heads
         if self.start is not None and str(self.start) not in heads:
-            self.fail(CFG.unknown("start symbol", self.start, heads), self.start, suggestion="it needs a rule")
+            self.fail(unknown("start symbol", self.start, heads), self.start, suggestion="it needs a rule")
         for symbol, name in self.chosen:
             if str(name) in heads:
                 self.fail(f"{symbol} holds the nonterminal {name}; a selection is made of terminals", name)
@@ -212,13 +211,13 @@ class _Reader:
                 self.fail(f"{name} is a nonterminal; limits count terminals", name)
             known = terminals if what == "limit" else heads | terminals
             if str(name) not in known:
-                self.fail(CFG.unknown(f"symbol{' in a limit' if what == 'limit' else ''}", name, known), name)
+                self.fail(unknown(f"symbol{' in a limit' if what == 'limit' else ''}", name, known), name)
             if str(name) in heads and self.symbols.get(str(name), Symbol()).numbers:
                 self.fail(f"{name} is a nonterminal; only terminals carry numbers", name)
         carried = {quantity for symbol in self.symbols.values() for quantity in symbol.numbers}
         for quantity in self.quantities:
             if str(quantity) not in carried:
-                self.fail(CFG.unknown("quantity", quantity, carried), quantity, suggestion="no terminal carries it")
+                self.fail(unknown("quantity", quantity, carried), quantity, suggestion="no terminal carries it")
         limits = Limits(self.at_most, self.at_least, self.default, tuple(self.sums))
         try:
             return CFG(self.productions, str(self.start or ""), self.symbols, limits)

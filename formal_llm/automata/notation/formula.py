@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Protocol, runtime_checkable
 
-from formal_llm.automata.models.cfg import Symbol
-from formal_llm.automata.models.dfa import MAX_STATES, derivative, finite_pda, minimal_dfa
+from formal_llm.automata.models.dfa import MAX_STATES, finite_pda, minimal_dfa, satisfied_by_one
 from formal_llm.automata.models.formula import (
     ANY,
     EMPTY,
@@ -30,9 +29,24 @@ from formal_llm.automata.models.formula import (
     until,
 )
 from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.notation.s_expressions import Expression, Group, Word, read_expressions
+from formal_llm.automata.models.symbols import Symbol
+from formal_llm.automata.notation.s_expressions import Expression, SAtom, SList, read_expressions
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import GrammarWarning, NotationError, did_you_mean
+
+
+@runtime_checkable
+class HasTerminals(Protocol):
+    """What knows its terminals: a grammar, an automaton, a behaviour."""
+
+    @property
+    def terminals(self) -> Iterable[str]:
+        """The terminals, in order."""
+        ...
+
+
+#: What a formula is about: the names there are, or what has them.
+Alphabet = HasTerminals | Iterable[str]
 
 #: The operators: what makes the formula, the least and the most number of parts.
 _OPERATORS: Mapping[str, tuple[Callable[..., Formula], int, int | None]] = {
@@ -49,7 +63,7 @@ _CONSTANTS = {"any": ANY, "empty": EMPTY}
 _UNTIL = re.compile(r"until_([0-9]{1,6})(?:_([0-9]{1,6}|\*))?")
 
 
-def read_formula(text: str, alphabet: Any) -> Formula:
+def read_formula(text: str, alphabet: Alphabet) -> Formula:
     """The formula that ``text`` writes.
 
     Args:
@@ -62,7 +76,9 @@ def read_formula(text: str, alphabet: Any) -> Formula:
     return _read(SourceText.of(text, None, NotationError), _terminals(alphabet))[0]
 
 
-def constraint(text: str | Formula, alphabet: Any, *, name: str | None = None, max_states: int = MAX_STATES) -> PDA:
+def constraint(
+    text: str | Formula, alphabet: Alphabet, *, name: str | None = None, max_states: int = MAX_STATES
+) -> PDA:
     """A formula over terminals as a constraint: the smallest finite automaton for it.
 
     Args:
@@ -90,10 +106,10 @@ def constraint(text: str | Formula, alphabet: Any, *, name: str | None = None, m
     return finite_pda(dfa, name=" ".join(str(text).split()) if name is None else name, symbols=symbols)
 
 
-def _terminals(alphabet: Any) -> tuple[str, ...]:
+def _terminals(alphabet: Alphabet) -> tuple[str, ...]:
     if isinstance(alphabet, str):
         raise TypeError("the alphabet is a grammar, an automaton, or a sequence of names; not one text")
-    return tuple(getattr(alphabet, "terminals", alphabet))
+    return tuple(alphabet.terminals if isinstance(alphabet, HasTerminals) else alphabet)
 
 
 def _read(source: SourceText, terminals: Iterable[str]) -> tuple[Formula, Place]:
@@ -113,11 +129,6 @@ def _trouble(formula: Formula, names: Iterable[str]) -> bool:
     return bool(set(formula.names) - set(names)) or any(
         not satisfied_by_one(part.parts[0], names) for part in formula.walk() if isinstance(part, Always)
     )
-
-
-def satisfied_by_one(formula: Formula, names: Iterable[str]) -> bool:
-    """Whether any single state satisfies a formula."""
-    return any(derivative(formula, name).nullable for name in names)
 
 
 class FormulaReader:
@@ -143,7 +154,7 @@ class FormulaReader:
         Raises:
             NotationError: an unknown name or operator, a wrong number of parts, an ``always`` that nothing satisfies.
         """
-        if isinstance(expression, Word):
+        if isinstance(expression, SAtom):
             return self._atom(expression)
         head = expression.head
         if head is None:
@@ -167,7 +178,7 @@ class FormulaReader:
         self._check(head, expression, formula)
         return formula
 
-    def _atom(self, word: Word) -> Formula:
+    def _atom(self, word: SAtom) -> Formula:
         if not word.quoted and word.text in _CONSTANTS:
             if word.text in self._known:
                 self._warn(
@@ -189,7 +200,7 @@ class FormulaReader:
             )
         return Atom(name=word.text)
 
-    def _operator(self, head: Word) -> tuple[Callable[..., Formula], int, int | None]:
+    def _operator(self, head: SAtom) -> tuple[Callable[..., Formula], int, int | None]:
         bounded = _UNTIL.fullmatch(head.text)
         if bounded is not None:
             first, second = bounded.groups()
@@ -219,7 +230,7 @@ class FormulaReader:
             suggestion=suggestion,
         )
 
-    def _check(self, head: Word, group: Group, formula: Formula) -> None:
+    def _check(self, head: SAtom, group: SList, formula: Formula) -> None:
         if isinstance(formula, Always) and head.text == "always":
             if not satisfied_by_one(formula.parts[0], self.names):
                 self.source.fail(

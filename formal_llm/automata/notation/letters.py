@@ -6,8 +6,8 @@ import re
 import unicodedata
 from typing import NoReturn
 
-from formal_llm.automata.models.cfg import CFG, Production
-from formal_llm.automata.models.wellformed import EMPTY_WORDS
+from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
+from formal_llm.automata.models.symbols import Production
 from formal_llm.automata.notation.cfg import check_grammar_text
 from formal_llm.automata.notation.cfg_syntax import ARROW
 from formal_llm.automata.notation.source import Place, SourceText

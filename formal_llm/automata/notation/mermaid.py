@@ -12,17 +12,13 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn
 
+from formal_llm.automata.models.flowchart_shapes import ID, RESERVED, plain
 from formal_llm.automata.notation.mermaid_nodes import QUOTED, SPACE, NodeScanner
-from formal_llm.automata.notation.mermaid_text import BRACKETS, plain, read_text
+from formal_llm.automata.notation.mermaid_text import BRACKETS, read_text
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import did_you_mean
 
 DIRECTIONS = {"TD": "TB", "TB": "TB", "BT": "BT", "LR": "LR", "RL": "RL", ">": "LR", "<": "RL", "^": "BT", "v": "TB"}
-#: A node's name: a word; some signs may stand inside it.
-ID = re.compile(r"\w(?:\w|[-./'+:](?=\w))*")
-#: Words that Mermaid does not take for names.
-RESERVED = ("end", "subgraph", "graph", "flowchart", "direction", "style", "linkStyle", "classDef", "class", "click")
-
 _BLANKS = re.compile(r"[ \t\f]*")
 _GAP = re.compile(r"(?:\s|;|%%\{.*?\}%%|%%[^\n]*)*", re.DOTALL)
 _REST = re.compile(r'(?:"[^"\n]*"|[^;\n])*')

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
-from formal_llm.automata.notation.mermaid_text import BRACKETS, PLACEHOLDER, REFUSED_SHAPES, SHAPES, read_text
+from formal_llm.automata.models.flowchart_shapes import PLACEHOLDER, SHAPES
+from formal_llm.automata.notation.mermaid_text import BRACKETS, REFUSED_SHAPES, read_text
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import did_you_mean
 

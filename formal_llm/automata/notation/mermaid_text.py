@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from html import unescape
 
+from formal_llm.automata.models.flowchart_shapes import plain
+
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _TAG = re.compile(r"</?(?:b|i|u|s|em|strong|small|big|sub|sup|span|code|font|center|p|div)\b[^<>]*>", re.IGNORECASE)
 _ICON = re.compile(r"\bfa[a-z]?:fa-[\w-]+")
@@ -18,9 +20,6 @@ _WRITTEN = re.compile(r'["#<>&`]|[^\S ]|[\x00-\x1f\x7f-\x9f\ud800-\udfff]')
 #: What Mermaid would read as a list, at the beginning of a line, and an icon.
 _LIST = re.compile(r"^(\d+)\.(?= )|^([-+*])(?= )")
 _ICON_COLON = re.compile(r":(?=fa-)")
-
-#: A place in a text that a task fills in.
-PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 #: The shapes that have brackets: their name and the bracket that closes them, by the bracket that opens them.
 BRACKETS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -37,35 +36,11 @@ BRACKETS: dict[str, tuple[tuple[str, str], ...]] = {
     "{": (("}", "diam"),),
     ">": (("]", "odd"),),
 }
-#: The shapes of ``id@{ shape: name }``: groups of names for one shape, the first of which is the one used here.
-_NAMES = """
-rect proc process rectangle | rounded event | stadium pill terminal | fr-rect framed-rectangle subproc subprocess
-subroutine | cyl cylinder database db | circle circ | odd | diam decision diamond question | hex hexagon prepare |
-lean-r in-out lean-right | lean-l lean-left out-in | trap-b priority trapezoid trapezoid-bottom |
-trap-t inv-trapezoid manual trapezoid-top | dbl-circ double-circle | sm-circ small-circle start |
-fr-circ framed-circle stop | f-circ filled-circle junction | cross-circ crossed-circle summary |
-notch-rect card notched-rectangle | bang | cloud | hourglass collate | bolt com-link lightning-bolt | delay
-half-rounded-rectangle | h-cyl das horizontal-cylinder | lin-cyl disk lined-cylinder | curv-trap curved-trapezoid
-display | div-rect div-proc divided-process divided-rectangle | doc document | tri extract triangle | win-pane
-internal-storage window-pane | lin-doc lined-document | lin-rect lin-proc lined-process lined-rectangle shaded-process |
-notch-pent loop-limit notched-pentagon | flip-tri flipped-triangle manual-file | sl-rect manual-input sloped-rectangle |
-docs documents st-doc stacked-document | st-rect processes procs stacked-rectangle | flag paper-tape |
-bow-rect bow-tie-rectangle stored-data | tag-doc tagged-document | tag-rect tag-proc tagged-process tagged-rectangle |
-text
-"""
-#: Every name of a shape, with the name of that shape used here.
-SHAPES = {name: group.split()[0] for group in _NAMES.split("|") for name in group.split()}
 #: Shapes that mean something which a chart of decisions does not have.
 REFUSED_SHAPES = {
     **dict.fromkeys(("fork", "join"), "branches that run at the same time are not covered"),
     **dict.fromkeys(("brace", "brace-l", "brace-r", "braces", "comment"), "comments are not covered; write %% comment"),
 }
-
-
-def plain(text: str) -> str:
-    """A text as it is compared: every line without blanks around it and with single blanks in it."""
-    lines = [" ".join(line.split()) for line in text.split("\n")]
-    return "\n".join(lines).strip("\n")
 
 
 def read_text(written: str, *, markdown: bool = False) -> str:

@@ -12,20 +12,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NoReturn
 
+from formal_llm.automata.languages.why_empty import why_empty
+from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import State
-from formal_llm.automata.models.cfg import CFG, Symbol
 from formal_llm.automata.models.limits import Limits, SumLimit
-from formal_llm.automata.models.pda import PDA, Transition
+from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.pda_checks import dead_ends, find_problem, near
-from formal_llm.automata.notation.pda_lines import ANY, DIRECTIVES, Line, Token, statements, unquoted
+from formal_llm.automata.models.symbols import Symbol
+from formal_llm.automata.models.transition import Transition
+from formal_llm.automata.notation.pda_lines import ANY, DIRECTIVES, PdaLine, PdaToken, statements, unquoted
 from formal_llm.automata.notation.source import SourceText
-from formal_llm.errors import GrammarWarning, NotationError, did_you_mean
+from formal_llm.errors import GrammarWarning, NotationError, did_you_mean, unknown
 
 _NUMBER = re.compile(r"([^\s=]+)=(\d+(?:\.\d+)?)")
 _ASKING = ("ask", "decide")
 
 
-def read_pda(text: str, *, file: str | None = None) -> PDA:
+def read_pda(text: str, file: str | None = None) -> PDA:
     """The automaton that ``text`` describes; see :meth:`PDA.from_string`."""
     source = SourceText.of(text, file, NotationError)
     reader = _Reader(source)
@@ -40,24 +43,26 @@ class _Reader:
     def __init__(self, source: SourceText) -> None:
         self.source = source
         #: Each transition with the places of its state and of what it pops; ``*`` is not replaced yet.
-        self.transitions: list[tuple[Transition, Token, Token]] = []
-        self.start: Token | None = None
-        self.accepting: list[Token] = []
+        self.transitions: list[tuple[Transition, PdaToken, PdaToken]] = []
+        self.start: PdaToken | None = None
+        self.accepting: list[PdaToken] = []
         self.stack: list[str] = []
         self.name = ""
         self.symbols: dict[str, Symbol] = {}
-        self.labelled: list[Token] = []
-        self.limited: list[Token] = []
-        self.quantities: list[Token] = []
+        self.labelled: list[PdaToken] = []
+        self.limited: list[PdaToken] = []
+        self.quantities: list[PdaToken] = []
         self.at_most: dict[str, int | None] = {}
         self.at_least: dict[str, int] = {}
         self.sums: list[SumLimit] = []
-        self.asked: dict[str, tuple[Token, str, bool]] = {}
+        self.asked: dict[str, tuple[PdaToken, str, bool]] = {}
 
-    def fail(self, problem: str, at: Token, *, suggestion: str | None = None, expected: Sequence[str] = ()) -> NoReturn:
+    def fail(
+        self, problem: str, at: PdaToken, *, suggestion: str | None = None, expected: Sequence[str] = ()
+    ) -> NoReturn:
         self.source.fail(problem, at.place, suggestion=suggestion, expected=expected)
 
-    def read(self, line: Line) -> None:
+    def read(self, line: PdaLine) -> None:
         first = line.tokens[0]
         if first.kind == "directive":
             if first.text not in DIRECTIVES:
@@ -72,7 +77,7 @@ class _Reader:
 
     # -- lines --------------------------------------------------------------------------------------------------
 
-    def _transition(self, line: Line) -> None:
+    def _transition(self, line: PdaLine) -> None:
         arrows = [place for place, token in enumerate(line.tokens) if token.kind == "arrow"]
         if len(arrows) != 1:
             at = line.tokens[arrows[1]] if arrows else line.end
@@ -117,9 +122,9 @@ class _Reader:
         )
         self.transitions.append((made, state, pop))
 
-    def _fields(self, tokens: Sequence[Token], end: Token) -> list[list[Token]]:
+    def _fields(self, tokens: Sequence[PdaToken], end: PdaToken) -> list[list[PdaToken]]:
         """Tokens, parted by commas."""
-        fields: list[list[Token]] = [[]]
+        fields: list[list[PdaToken]] = [[]]
         for token in [*tokens, end]:
             if token is end or token.kind == "comma":
                 if not fields[-1]:
@@ -131,7 +136,7 @@ class _Reader:
                 self.fail(f"unexpected {token.text!r}", token, expected=("a name", "ε", "','"))
         return fields[:-1]
 
-    def _texts(self, tokens: list[Token]) -> tuple[list[Token], tuple[str, str, bool]]:
+    def _texts(self, tokens: list[PdaToken]) -> tuple[list[PdaToken], tuple[str, str, bool]]:
         """What stands behind the arrow, less the text and the question at its end."""
         text = question = ""
         decision = False
@@ -142,7 +147,7 @@ class _Reader:
             text = unquoted(tokens.pop())
         return tokens, (text, question, decision)
 
-    def _label(self, line: Line) -> None:
+    def _label(self, line: PdaLine) -> None:
         name, *rest = line.tokens
         if name.kind != "name" or not rest or (rest[0].kind != "string" and not _NUMBER.fullmatch(rest[0].text)):
             self.fail("this is neither a transition nor a label", rest[0] if name.kind == "name" and rest else name,
@@ -167,7 +172,7 @@ class _Reader:
 
     # -- directives ---------------------------------------------------------------------------------------------
 
-    def _names(self, directive: Token, tokens: Sequence[Token], example: str) -> list[Token]:
+    def _names(self, directive: PdaToken, tokens: Sequence[PdaToken], example: str) -> list[PdaToken]:
         names = [token for token in tokens if token.kind != "comma"]
         for token in names:
             if token.kind != "name" or token.is_empty:
@@ -176,24 +181,24 @@ class _Reader:
             self.fail(f"{directive.text} names nothing", directive, suggestion=f"write: {directive.text} {example}")
         return names
 
-    def _start(self, directive: Token, tokens: Sequence[Token]) -> None:
+    def _start(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
         names = self._names(directive, tokens, "STATE")
         if self.start is not None or len(names) > 1:
             self.fail("a second initial state; there is one", names[-1])
         self.start = names[0]
 
-    def _accept(self, directive: Token, tokens: Sequence[Token]) -> None:
+    def _accept(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
         self.accepting += self._names(directive, tokens, "STATE ...")
 
-    def _stack(self, directive: Token, tokens: Sequence[Token]) -> None:
+    def _stack(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
         self.stack += [token.text for token in self._names(directive, tokens, "SYMBOL ...")]
 
-    def _name(self, directive: Token, tokens: Sequence[Token]) -> None:
+    def _name(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
         if len(tokens) != 1 or tokens[0].kind != "string":
             self.fail("%name is followed by a text", directive, suggestion='write: %name "working hours"')
         self.name = unquoted(tokens[0])
 
-    def _ask(self, directive: Token, tokens: Sequence[Token]) -> None:
+    def _ask(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
         if [token.kind for token in tokens] != ["name", "string"]:
             self.fail(f"{directive.text} is followed by a state and a question", directive,
                       suggestion=f'write: {directive.text} STATE "Which one?"')  # fmt: skip
@@ -204,7 +209,7 @@ class _Reader:
 
     _decide = _ask
 
-    def _limit(self, directive: Token, tokens: Sequence[Token]) -> None:
+    def _limit(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
         words = [token for token in tokens if token.kind != "comma"]
         if len(words) == 3 and words[1].kind == "compare":
             quantity, compare, value = words
@@ -251,7 +256,7 @@ class _Reader:
             check=False,
         )
         self._check_names(pda)
-        problem = find_problem(pda)
+        problem = find_problem(pda.transitions, pda.start_state, pda.accepting_states, pda.stack_symbols)
         if problem is not None:
             named = [*origin.get(problem.transition, ()), *self.accepting, *([self.start] if self.start else [])]
             at = next((token for token in named if token.text == problem.name), named[0])
@@ -259,12 +264,12 @@ class _Reader:
         self._check_runs(pda)
         return pda
 
-    def _made(self) -> tuple[list[Transition], dict[Transition | None, tuple[Token, Token]]]:
+    def _made(self) -> tuple[list[Transition], dict[Transition | None, tuple[PdaToken, PdaToken]]]:
         """The transitions with their questions, those on any symbol of the stack written out; and where they stand."""
         named = [name for made, *_ in self.transitions for name in (*made.push, made.pop) if name not in (None, ANY)]
         stack = [str(name) for name in dict.fromkeys([*self.stack, *named])]
         made: list[Transition] = []
-        origin: dict[Transition | None, tuple[Token, Token]] = {}
+        origin: dict[Transition | None, tuple[PdaToken, PdaToken]] = {}
         for transition, state, pop in self.transitions:
             if not transition.question and transition.state in self.asked:
                 _, question, decision = self.asked[transition.state]
@@ -284,29 +289,26 @@ class _Reader:
     def _check_names(self, pda: PDA) -> None:
         for token in self.labelled:
             if token.text not in pda.terminals:
-                self.fail(CFG.unknown("terminal", token.text, pda.terminals), token)
+                self.fail(unknown("terminal", token.text, pda.terminals), token)
         for token in self.limited:
             if token.text not in pda.terminals:
-                self.fail(CFG.unknown("terminal in a limit", token.text, pda.terminals), token)
+                self.fail(unknown("terminal in a limit", token.text, pda.terminals), token)
         carried = {quantity for symbol in self.symbols.values() for quantity in symbol.numbers}
         for token in self.quantities:
             if token.text not in carried:
-                self.fail(CFG.unknown("quantity", token.text, carried), token, suggestion="no terminal carries it")
+                self.fail(unknown("quantity", token.text, carried), token, suggestion="no terminal carries it")
         for state, (token, *_) in self.asked.items():
             if state not in pda.states:
                 self.fail(f"unknown state {state}" + near(state, pda.states), token)
 
     def _check_runs(self, pda: PDA) -> None:
         """An error where nothing is accepted, a warning where some runs are lost."""
-        from formal_llm.automata.languages.why_empty import why_empty
-        from formal_llm.automata.lookahead.lookahead import Lookahead
-
         lookahead = Lookahead(pda)
         if lookahead.completable().value == "no":
-            reason = why_empty(lookahead.automaton).reason if pda.limits else "what is popped never lies there"
+            reason = why_empty(pda).reason if pda.limits else "what is popped never lies there"
             self.source.fail(f"no run accepts: {reason}", self.accepting[0].place,
                              suggestion="follow the transitions from the initial state to a final one")  # fmt: skip
-        for state in dead_ends(pda):
+        for state in dead_ends(pda.transitions, pda.start_state, pda.accepting_states):
             message = f"no transition leaves the state {state}, and it is not final{near(state, _others(pda, state))}"
             warnings.warn(f"{self.source.file or '<string>'}: {message}", GrammarWarning, stacklevel=4)
 

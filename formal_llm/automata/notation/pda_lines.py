@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple, NoReturn
 
-from formal_llm.automata.models.cfg import quote
+from formal_llm.automata.models.symbols import quote
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import did_you_mean
 
@@ -46,7 +46,7 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
 _Value = int | str
 
 
-class Token(NamedTuple):
+class PdaToken(NamedTuple):
     """A piece of a line. Of a name in quotes the text is what they hold, of a string what is written."""
 
     kind: str
@@ -64,14 +64,14 @@ class Token(NamedTuple):
         return self.kind == "name" and not self.quoted and self.text in words
 
 
-class Line(NamedTuple):
+class PdaLine(NamedTuple):
     """The tokens of a statement, and where it ends."""
 
-    tokens: tuple[Token, ...]
-    end: Token
+    tokens: tuple[PdaToken, ...]
+    end: PdaToken
 
 
-def statements(source: SourceText) -> Iterator[Line]:
+def statements(source: SourceText) -> Iterator[PdaLine]:
     """The statements of a file, with every family written out.
 
     Raises:
@@ -93,11 +93,11 @@ def statements(source: SourceText) -> Iterator[Line]:
                 source.fail(f"this line stands for more than {MOST:,} lines", name.place)
         for chosen in product(*(values for _, values in clauses)):
             named = {name.text: value for (name, _), value in zip(clauses, chosen, strict=True)}
-            yield Line(tuple(_filled(source, token, named) for token in tokens[:at]), end)
+            yield PdaLine(tuple(_filled(source, token, named) for token in tokens[:at]), end)
 
 
-def _tokens(source: SourceText, text: str, number: int) -> tuple[list[Token], Token]:
-    tokens: list[Token] = []
+def _tokens(source: SourceText, text: str, number: int) -> tuple[list[PdaToken], PdaToken]:
+    tokens: list[PdaToken] = []
     at = end = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
@@ -110,12 +110,12 @@ def _tokens(source: SourceText, text: str, number: int) -> tuple[list[Token], To
             continue
         end = at
         if kind == "quoted":
-            tokens.append(Token("name", _unescaped(match[0][1:-1]), place, quoted=True))
+            tokens.append(PdaToken("name", _unescaped(match[0][1:-1]), place, quoted=True))
         elif match[0] == "%empty":
-            tokens.append(Token("name", "ε", place))
+            tokens.append(PdaToken("name", "ε", place))
         else:
-            tokens.append(Token(kind, match[0], place))
-    return tokens, Token("end", "the end of the line", Place(number, end + 1))
+            tokens.append(PdaToken(kind, match[0], place))
+    return tokens, PdaToken("end", "the end of the line", Place(number, end + 1))
 
 
 def _unreadable(source: SourceText, text: str, place: Place) -> NoReturn:
@@ -136,11 +136,13 @@ def _unreadable(source: SourceText, text: str, place: Place) -> NoReturn:
 # -- families ---------------------------------------------------------------------------------------------------------
 
 
-def _begins_clause(tokens: Sequence[Token]) -> bool:
+def _begins_clause(tokens: Sequence[PdaToken]) -> bool:
     return len(tokens) > 2 and tokens[0].is_word("for") and tokens[1].kind == "name" and tokens[2].is_word("in")
 
 
-def _clauses(source: SourceText, tokens: Sequence[Token], end: Token) -> Iterator[tuple[Token, Sequence[_Value]]]:
+def _clauses(
+    source: SourceText, tokens: Sequence[PdaToken], end: PdaToken
+) -> Iterator[tuple[PdaToken, Sequence[_Value]]]:
     """``for NAME in 1..3`` or ``for NAME in a, b``, several times."""
     known: set[str] = set()
     while tokens:
@@ -161,7 +163,7 @@ def _clauses(source: SourceText, tokens: Sequence[Token], end: Token) -> Iterato
         tokens = rest[size:]
 
 
-def _values(source: SourceText, token: Token) -> Sequence[_Value]:
+def _values(source: SourceText, token: PdaToken) -> Sequence[_Value]:
     found = _RANGE.fullmatch(token.text)
     if found is None or token.quoted:
         if not token.quoted and ".." in token.text:
@@ -175,7 +177,7 @@ def _values(source: SourceText, token: Token) -> Sequence[_Value]:
     return range(low, high + 1)
 
 
-def _filled(source: SourceText, token: Token, values: Mapping[str, _Value]) -> Token:
+def _filled(source: SourceText, token: PdaToken, values: Mapping[str, _Value]) -> PdaToken:
     """A token with what stands in braces replaced; a text may have other braces, which are for the task to fill."""
     if token.quoted or "{" not in token.text or token.kind not in ("name", "string"):
         return token
@@ -230,7 +232,7 @@ def _whole(value: _Value) -> int:
 # -- names and texts --------------------------------------------------------------------------------------------------
 
 
-def unquoted(token: Token) -> str:
+def unquoted(token: PdaToken) -> str:
     """What a string says."""
     return _unescaped(token.text[1:-1])
 

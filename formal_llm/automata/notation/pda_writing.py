@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from formal_llm.automata.models.automaton import State
-from formal_llm.automata.models.cfg import Symbol
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.notation.pda_lines import quoted_name, quoted_text
 
 

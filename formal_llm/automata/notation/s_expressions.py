@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from formal_llm.automata.models.cfg import unquote
+from formal_llm.automata.models.symbols import unquote
 from formal_llm.automata.notation.source import Place, SourceText
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _DEPTH = 100
 
 
-class Word(NamedTuple):
+class SAtom(NamedTuple):
     """A name, or a text in quotes, and where it stands."""
 
     text: str
@@ -27,20 +27,20 @@ class Word(NamedTuple):
     quoted: bool = False
 
 
-class Group(NamedTuple):
+class SList(NamedTuple):
     """What stands between two parentheses, and where they open."""
 
     items: tuple[Expression, ...]
     place: Place
 
     @property
-    def head(self) -> Word | None:
+    def head(self) -> SAtom | None:
         """The name that it begins with, if it begins with one."""
         first = self.items[0] if self.items else None
-        return first if isinstance(first, Word) and not first.quoted else None
+        return first if isinstance(first, SAtom) and not first.quoted else None
 
 
-Expression = Word | Group
+Expression = SAtom | SList
 
 
 @cache
@@ -82,12 +82,12 @@ def read_expressions(source: SourceText) -> tuple[Expression, ...]:
 def _read(tree: Tree[Token] | Token, source: SourceText, depth: int) -> Expression:
     if isinstance(tree, str):
         quoted = tree.type == "STRING"
-        return Word(unquote(tree) if quoted else str(tree), _place(tree), quoted)
+        return SAtom(unquote(tree) if quoted else str(tree), _place(tree), quoted)
     opening, *items = tree.children
     place = _place(cast("Token", opening))
     if depth >= _DEPTH:
         source.fail(f"parentheses more than {_DEPTH} deep", place)
-    return Group(tuple(_read(item, source, depth + 1) for item in items), place)
+    return SList(tuple(_read(item, source, depth + 1) for item in items), place)
 
 
 def _place(token: Token) -> Place:

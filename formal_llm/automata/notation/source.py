@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from formal_llm.errors import GrammarError, NotationError
@@ -61,29 +60,3 @@ class SourceText:
             expected=expected,
             suggestion=suggestion,
         ) from None
-
-
-def read_file(path: str | Path, error: type[NotationError] = GrammarError) -> str:
-    """The text of an authored file.
-
-    Raises:
-        NotationError: the file is missing, a folder, or not UTF-8 text; the message says which.
-    """
-    name = str(path)
-    try:
-        data = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise error("there is no such file", file=name) from None
-    except OSError as trouble:
-        raise error(f"the file cannot be read: {trouble.strerror}", file=name) from None
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as trouble:
-        raise error(
-            f"this is not a text file in UTF-8 (byte {trouble.start} cannot be read)",
-            file=name,
-            suggestion="save it as UTF-8 text",
-        ) from None
-    if "\0" in text:
-        raise error(f"this is not a text file (zero byte at {text.index(chr(0))})", file=name)
-    return text

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from formal_llm.automata import PDA, Configuration, Lookahead, Transition
 from formal_llm.automata.languages.prefixes import Prefixes
 from formal_llm.automata.languages.why_empty import RuleSet
-from formal_llm.automata.models.limited import LimitedAutomaton, split
 from formal_llm.automata.models.product import constrained
 from formal_llm.errors import AutomatonError
 from formal_llm.planning.checking.verify import Verifier
@@ -45,13 +44,13 @@ class Reasons:
     """
 
     def __init__(self, table: ChoiceTable) -> None:
-        inner, self._limits = split(table.automaton)
-        if not isinstance(inner, PDA):
+        pda = table.lookahead.pda
+        if pda is None:
             raise AutomatonError("reasons are known for grammars and pushdown automata, not for other automata")
-        self._pda: PDA = inner
+        self._pda = pda
         self._table = table
         self._max_states = table.lookahead.max_states
-        self._verifier = Verifier(table.automaton, max_states=self._max_states)
+        self._verifier = Verifier(pda, max_states=self._max_states)
         self._rules = self._verifier.rules
         self._free = ChoiceTable(Lookahead(self._rules.base, max_states=self._max_states), look=False)
 
@@ -88,7 +87,7 @@ class Reasons:
 
     def _base_of(self, configuration: Any) -> Configuration | None:
         """Where the automaton without rules stands; None where that is not told by where the product stands."""
-        state, stack = configuration.inner if isinstance(self._table.automaton, LimitedAutomaton) else configuration
+        state, stack = self._table.lookahead.uncounted(configuration)
         if any(constraint.uses_stack for constraint in self._rules.constraints):
             return None
         return Configuration(self._base_state(state), stack)
@@ -110,7 +109,7 @@ class Reasons:
         if several:
             state, stacks = here.state, list(self._with_member(here, choice.reads[0]))
         elif choice.moves:
-            after = self._free.after(here, choice)
+            after = self._free.lookahead.uncounted(self._free.after(here, choice))
             word = (*word, *(move.read for move in choice.moves if move.read is not None))
             state, stacks = after.state, [tuple(after.stack)]
         else:
@@ -119,8 +118,7 @@ class Reasons:
         if broken:
             return f"because of {'; '.join(map(self._rules.shown, broken))}"
         begun = constrained(_begun(self._rules.base, word, state, stacks), self._rules.constraints)
-        whole = LimitedAutomaton(begun, self._limits, tuple(self._table.automaton.terminals)) if self._limits else begun
-        rules = RuleSet(whole, self._max_states)
+        rules = RuleSet(begun.with_limits(self._pda.limits, self._pda.terminals), self._max_states)
         if rules.verdict(frozenset()) == "yes":
             return "it led to a dead end"
         clash = rules.clash()
@@ -128,7 +126,7 @@ class Reasons:
 
     def _with_member(self, here: Configuration, member: str) -> Iterator[Word]:
         """The stacks after a selection of which one member at least is chosen."""
-        members = self._rules.base.selection(here)
+        members = self._rules.base.selection(here) or ()
         below = tuple(here.stack)[1:]
         others = [name for name in members if name != member]
         sizes = range(len(others) + 1) if len(others) < _MEMBERS else (0, len(others))
@@ -182,10 +180,9 @@ class Reasons:
         if choice.reads or not choice.moves:
             return False
         after = self._table.after(walk.configuration, choice)
-        state, stack = after.inner if isinstance(self._table.automaton, LimitedAutomaton) else after
-        begun = _begun(self._pda, walk.word, state, [tuple(stack)])
-        whole = LimitedAutomaton(begun, self._limits, tuple(self._table.automaton.terminals)) if self._limits else begun
-        return Prefixes(Lookahead(whole, max_states=self._max_states)).viable((*walk.word, name)) is True
+        state, stack = self._table.lookahead.uncounted(after)
+        begun = _begun(self._pda, walk.word, state, [tuple(stack)]).with_limits(self._pda.limits, self._pda.terminals)
+        return Prefixes(Lookahead(begun, max_states=self._max_states)).viable((*walk.word, name)) is True
 
 
 def _begun(pda: PDA, word: Word, state: Any, stacks: Iterable[Word]) -> PDA:

@@ -16,7 +16,6 @@ from formal_llm.automata.languages.nearest import Nearest, nearest
 from formal_llm.automata.languages.prefixes import Prefixes
 from formal_llm.automata.languages.why_empty import RuleSet, why_empty
 from formal_llm.automata.lookahead.flow import INFINITE
-from formal_llm.automata.models.limited import LimitedAutomaton
 from formal_llm.errors import did_you_mean
 from formal_llm.planning.plans.plan import Plan
 
@@ -113,7 +112,7 @@ class Verifier:
         self._prefixes = Prefixes(self.lookahead)
         self._pda = self._prefixes.pda
         self._decisions = {t.read: f"{t.question} {t.text}" for t in self._pda.transitions if t.decision and t.text}
-        self.rules = RuleSet(self.automaton, max_states)
+        self.rules = RuleSet(self._pda, max_states)
         self._under: dict[frozenset[int], Prefixes] = {frozenset(): self._prefixes}
         self._alone: dict[int, Prefixes] = {}
 
@@ -145,7 +144,7 @@ class Verifier:
         if position is None:
             reason = "where it goes wrong was not decided within the budget of states"
         elif longest < 0:
-            why = why_empty(self.automaton, max_states=self._max_states)
+            why = why_empty(self.lookahead.source, max_states=self._max_states)
             limits, constraints = why.limits, why.constraints
             reason = f"no plan is valid: {why.reason}"
         else:
@@ -193,11 +192,9 @@ class Verifier:
     def broken(self, word: Word, *, ends: bool) -> list[int]:
         """The rules that each by itself, whatever the grammar says, forbid a word, or where it goes on, to begin so."""
         broken = [number for number in range(len(self.rules.constraints)) if self._breaks(number, word, ends)]
-        if isinstance(self.automaton, LimitedAutomaton):
-            bounds = self.automaton.counters.bounds
-            limits = [bounds.index(bound) for bound in self.automaton.broken(word) if ends or bound.most is not None]
-            broken += [len(self.rules.constraints) + number for number in limits]
-        return broken
+        limits = [n for n, bound in enumerate(self.lookahead.bounds) if not bound.holds(word)]
+        kept = [n for n in limits if ends or self.lookahead.bounds[n].most is not None]
+        return broken + [len(self.rules.constraints) + number for number in kept]
 
     def _breaks(self, number: int, prefix: Word, ends: bool) -> bool:
         """Whether a constraint by itself, whatever the grammar says, rules out that a word begins so, or is that."""

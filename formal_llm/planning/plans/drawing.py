@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from formal_llm.automata.models.cfg import members
+from formal_llm.automata.models.symbols import members
 from formal_llm.pictures.captions import shorten
 from formal_llm.pictures.picture import Arrow, Box, Picture, printable
 from formal_llm.planning.plans.plan import Plan, Step, Usage

@@ -8,17 +8,15 @@ flowchart are the words that the steps may stand for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from formal_llm.automata import PDA, Lookahead, Transition
-from formal_llm.automata.models.limited import LimitedAutomaton, split
 from formal_llm.automata.models.product import product
 from formal_llm.errors import Undecided
 
 Word = tuple[str, ...]
 
 
-def fill_decisions(steps: Sequence[tuple[str, ...]], automaton: Any) -> Word:
+def fill_decisions(steps: Sequence[tuple[str, ...]], pda: PDA) -> Word:
     """A shortest word of an automaton that has these steps, and between them decisions.
 
     Where there is none, a word that has decisions filled in as far as some word begins with the steps; the other steps
@@ -26,9 +24,9 @@ def fill_decisions(steps: Sequence[tuple[str, ...]], automaton: Any) -> Word:
 
     Args:
         steps: for each step the terminals that it may be.
-        automaton: a pushdown automaton whose transitions say which of them are decisions, under limits or not.
+        pda: the automaton; its transitions say which of them are decisions.
     """
-    found = _shortest(automaton, steps, ends=True)
+    found = _shortest(pda, steps, ends=True)
     if found is not None:
         return found
     low, high = 0, len(steps) + 1
@@ -36,7 +34,7 @@ def fill_decisions(steps: Sequence[tuple[str, ...]], automaton: Any) -> Word:
     # Each beginning of the steps that can be gone on with has only beginnings with which that is so: halving.
     while high - low > 1:
         middle = (low + high) // 2
-        word = _shortest(automaton, steps[:middle], ends=False)
+        word = _shortest(pda, steps[:middle], ends=False)
         if word is None:
             high = middle
         else:
@@ -44,13 +42,11 @@ def fill_decisions(steps: Sequence[tuple[str, ...]], automaton: Any) -> Word:
     return (*begun, *(names[0] for names in steps[low:]))
 
 
-def _shortest(automaton: Any, steps: Sequence[tuple[str, ...]], *, ends: bool) -> Word | None:
+def _shortest(pda: PDA, steps: Sequence[tuple[str, ...]], *, ends: bool) -> Word | None:
     """A shortest word that has the steps; it may go on after them unless it ``ends`` there. None for no such word."""
-    pda, limits = split(automaton)
     both = product(pda, _chain(steps, _decisions(pda), () if ends else pda.terminals))
-    lookahead = Lookahead(LimitedAutomaton(both, limits, tuple(automaton.terminals)) if limits else both)
     try:
-        return lookahead.shortest_word()
+        return Lookahead(both).shortest_word()
     except Undecided:
         return None
 

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from formal_llm.automata import CFG, Production
-from formal_llm.automata.models.cfg import members
+from formal_llm.automata.models.symbols import members
 from formal_llm.errors import NotationError, Undecided
 from formal_llm.planning.plans.lines_earley import Body, LineChart, Part, Ways, alive
 from formal_llm.planning.plans.plan import Order

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from formal_llm.automata import CFG, PDA, Lookahead, Transition
-from formal_llm.automata.lookahead.flow import INFINITE
-from formal_llm.automata.lookahead.lookahead import as_automaton
-from formal_llm.automata.models.behaviour import Behaviour
-from formal_llm.automata.models.cfg import members
-from formal_llm.automata.models.flowchart import Flowchart, FlowEdge
-from formal_llm.automata.models.limited import split
+from formal_llm.automata.drawing.cfg import cfg_picture
+from formal_llm.automata.drawing.flowchart import flowchart_picture
+from formal_llm.automata.drawing.pda import pda_picture
+from formal_llm.automata.lookahead.limited import as_automaton
+from formal_llm.automata.models.flowchart import Flowchart
+from formal_llm.automata.models.flowgraph import FlowEdge
 from formal_llm.automata.models.product import product
+from formal_llm.automata.models.symbols import members
 from formal_llm.errors import AutomatonError, FormalLLMError
-from formal_llm.pictures.picture import Drawable, Picture
+from formal_llm.pictures.drawable import Drawable
+from formal_llm.pictures.picture import Picture
 from formal_llm.planning.plans.plan import Order, Step, read_steps
 from formal_llm.planning.plans.tree import Node, build_tree, only_terminal
 
@@ -54,18 +56,14 @@ class Overlay(Drawable):
     def __repr__(self) -> str:
         return f"<Overlay: {' '.join(self.word)}>"
 
-    def _picture(self) -> Picture:
+    @property
+    def picture(self) -> Picture:
+        """The picture of the rules with the plan marked."""
         if isinstance(self.rules, CFG):
-            from formal_llm.automata.drawing.cfg import cfg_picture
-
             return cfg_picture(self.rules, used=self._used())
         if isinstance(self.rules, Flowchart):
-            from formal_llm.automata.drawing.flowchart import flowchart_picture
-
             nodes, arrows = self._followed(self.rules)
             return flowchart_picture(self.rules, nodes=nodes, arrows=arrows)
-        from formal_llm.automata.drawing.pda import pda_picture
-
         walked: dict[Transition, Numbers] = {}
         for move, number in zip(self.moves, self._leads_to(), strict=True):
             walked[move] = _more(walked.get(move, ()), number)
@@ -173,7 +171,7 @@ def _more(numbers: Numbers, number: int | None) -> Numbers:
 def _pda(rules: Any) -> PDA:
     if isinstance(rules, Flowchart):
         return rules.pda()
-    inner, _ = split(as_automaton(rules.pda if isinstance(rules, Behaviour) else rules))
+    inner = as_automaton(rules)
     if not isinstance(inner, PDA):
         raise AutomatonError("a plan is drawn over a grammar, a flowchart, a behaviour or a pushdown automaton")
     return inner.without_limits
@@ -189,10 +187,10 @@ def _run(pda: PDA, word: Sequence[str]) -> tuple[Transition, ...]:
     lookahead = Lookahead(both)
     here = both.start()
     moves: list[Transition] = []
-    left = lookahead.steps(here)
+    left = lookahead.completable().steps or 0
     while not both.accepting(here):
-        found = [(lookahead.steps(both.step(here, move)), place) for place, move in enumerate(both.moves(here))]
-        able = [(steps if steps >= 0 else left, place) for steps, place in found if steps < INFINITE]
+        found = [(lookahead.completable(both.step(here, move)), n) for n, move in enumerate(both.moves(here))]
+        able = [(left if verdict.steps is None else verdict.steps, n) for verdict, n in found if verdict.possible]
         if not able:
             raise AutomatonError(
                 f"this is no plan of these rules, so it is not drawn; verify it to see why: {' '.join(word) or 'ε'}"

@@ -9,13 +9,12 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from formal_llm.automata.models.cfg import members
+from formal_llm.automata.models.symbols import members
 from formal_llm.llms.question import TokenUsage
-from formal_llm.pictures.picture import Drawable, Picture
+from formal_llm.pictures.drawable import Drawable
 from formal_llm.planning.plans.tree import Call, Node, is_nested, only_terminal, read_call
 
 if TYPE_CHECKING:
-    import networkx
     from rich.console import RenderableType
 
     from formal_llm.planning.plans.overlay import Overlay
@@ -226,12 +225,6 @@ class Plan(Drawable):
         except (KeyError, TypeError, IndexError) as error:
             raise ValueError(f"this is no plan: {error!r}") from error
 
-    def to_networkx(self) -> networkx.DiGraph:
-        """The calls, or the derivation tree where there are none, as a graph."""
-        from formal_llm.planning.plans.drawing import plan_graph
-
-        return plan_graph(self)
-
     def over(self, rules: Any) -> Overlay:
         """The plan drawn over the rules that it follows: a picture of the rules with what the plan uses marked.
 
@@ -245,11 +238,6 @@ class Plan(Drawable):
         from formal_llm.planning.plans.overlay import Overlay
 
         return Overlay(self.word, rules, order=self.order)
-
-    def _picture(self) -> Picture:
-        from formal_llm.planning.plans.drawing import plan_picture
-
-        return plan_picture(self)
 
     def __rich__(self) -> RenderableType:
         from formal_llm.planning.plans.drawing import plan_rich

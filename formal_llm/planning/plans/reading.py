@@ -17,13 +17,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from formal_llm.automata import CFG, PDA, Transition
-from formal_llm.automata.lookahead.lookahead import as_automaton
-from formal_llm.automata.models.limited import split
-from formal_llm.errors import FormalLLMError, NotationError
+from formal_llm.automata.lookahead.limited import as_automaton
+from formal_llm.errors import FormalLLMError, NotationError, unknown
 from formal_llm.planning.plans.filling import fill_decisions
 from formal_llm.planning.plans.lines import STOPS, Line, folded, own_terminals, read_back, tells
 from formal_llm.planning.plans.plan import Order, Plan
@@ -76,9 +75,9 @@ class _Reader:
         self._automaton = automaton = as_automaton(source)
         self._order = order
         self._names: dict[str, list[str]] = {}
-        self._terminals = automaton.terminals
+        self._terminals: Mapping[str, None] = getattr(automaton, "terminals", {})
         self._labels: dict[str, None] = {}
-        inner, _ = split(automaton)
+        inner = automaton
         #: A grammar whose productions have texts.
         self._telling = (
             inner.cfg if isinstance(inner, PDA) and inner.cfg and any(p.text for p in inner.cfg.productions) else None
@@ -133,6 +132,7 @@ class _Reader:
             steps.reverse()
         places = [step.names for step in steps if step.names]
         if self._decides and len(lines) == len(steps):
+            assert isinstance(self._automaton, PDA)
             return fill_decisions(places, self._automaton)
         return tuple(names[0] for names in places)
 
@@ -186,7 +186,7 @@ class _Reader:
         names = self._find(text)
         if names is None:
             bare = re.sub(r"(?i)^use\s+", "", text.strip())
-            problem = CFG.unknown("step", bare, self._labels)
+            problem = unknown("step", bare, self._labels)
             raise NotationError(problem, file="<plan>", line=line, source_line=source_line or None)
         return names
 

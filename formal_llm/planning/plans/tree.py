@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from formal_llm.automata.models.cfg import members
+from formal_llm.automata.models.symbols import members
 
 
 @dataclass(slots=True, eq=False)

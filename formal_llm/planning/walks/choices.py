@@ -11,30 +11,23 @@ signature, so plans that come by the same place, in the same or another walk, fi
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
-from formal_llm.automata import CFG, Limits
+from formal_llm.automata.lookahead.branches import Branch, Branches, Leap
 from formal_llm.automata.lookahead.flow import INFINITE
-from formal_llm.automata.lookahead.lookahead import Lookahead, as_automaton
-from formal_llm.automata.lookahead.search import Completion
-from formal_llm.automata.lookahead.stacks import Profile
-from formal_llm.automata.models.automaton import EMPTY, Configuration, Stack, State
-from formal_llm.automata.models.limited import Counters, LimitedAutomaton, LimitedConfiguration, split
+from formal_llm.automata.lookahead.limited import as_automaton, depth
+from formal_llm.automata.lookahead.lookahead import Lookahead
+from formal_llm.automata.models.automaton import EMPTY, Automaton, Configuration, Stack, State
+from formal_llm.automata.models.cfg import CFG
+from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import constrained
+from formal_llm.automata.models.rules import Source
 from formal_llm.errors import AutomatonError
 
 _CACHE = 200_000
-
-
-class Jump(NamedTuple):
-    """All moves of a choice at once, for a pushdown automaton under limits: where to, what is pushed, what is taken."""
-
-    target: State
-    pushed: tuple[str, ...]
-    need: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,13 +38,13 @@ class Choice:
         index: its place among all choices of the configuration, also those that were left out; from 0.
         moves: the moves.
         reads: the terminals that the moves read; of a member of a selection, the member.
-        jump: the moves in one, where that is possible.
+        leap: the moves in one, where that is possible.
     """
 
     index: int
     moves: tuple[Any, ...]
     reads: tuple[str, ...] = ()
-    jump: Jump | None = None
+    leap: Leap | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -71,33 +64,22 @@ class Fork:
     shown: Any = field(default=None, repr=False)
 
 
-class _Row(NamedTuple):
-    """A choice at a (state, stack top), and what is the same wherever that top lies."""
-
-    choice: Choice
-    need: int  # as the counters pack it: exact for each terminal
-    promised: int
-    take: int  # as the resources pack it: interchangeable terminals together
-    added: Profile
-
-
 class _Template:
     """The choices at a (state, stack top), whatever lies below."""
 
-    __slots__ = ("forks", "guard", "rows", "total", "version")
+    __slots__ = ("branches", "choices", "forks")
 
-    def __init__(self, rows: list[_Row], total: int, version: int) -> None:
-        self.rows = rows
-        self.total = total
-        self.version = version
+    def __init__(self, choices: tuple[Choice, ...], branches: Branches) -> None:
+        self.choices = tuple(replace(c, leap=leap) for c, leap in zip(choices, branches.leaps, strict=True))
+        self.branches = branches
         self.forks: dict[int, Fork] = {}
 
-    def fork(self, kept: int) -> Fork:
-        """The fork of the rows whose bits are set; always the same object for the same rows."""
-        fork = self.forks.get(kept)
+    def fork(self, able: int) -> Fork:
+        """The fork of the choices whose bits are set; always the same object for the same ones."""
+        fork = self.forks.get(able)
         if fork is None:
-            choices = tuple(row.choice for number, row in enumerate(self.rows) if kept >> number & 1)
-            fork = self.forks[kept] = Fork(choices, self.total)
+            choices = tuple(choice for number, choice in enumerate(self.choices) if able >> number & 1)
+            fork = self.forks[able] = Fork(choices, len(self.choices))
         return fork
 
 
@@ -113,9 +95,6 @@ class ChoiceTable:
         self.lookahead = lookahead
         self.automaton = lookahead.automaton
         self.look = look
-        inner, _ = split(self.automaton)
-        self._pda: PDA | None = inner if isinstance(inner, PDA) else None
-        self._counters: Counters | None = getattr(self.automaton, "counters", None)
         self._rules: str | None = None
         self._templates: dict[tuple[State, str | None], _Template] = {}
         #: (the choices, moves that finish a plan after any of them but for what lies deeper), by signature.
@@ -124,7 +103,7 @@ class ChoiceTable:
     @classmethod
     def of(
         cls,
-        source: CFG | Any,
+        source: Source,
         *,
         goal: str | None = None,
         limits: Limits | None = None,
@@ -155,28 +134,26 @@ class ChoiceTable:
             source = source.with_start(goal)
         automaton = as_automaton(source, limits)
         if constraints:
-            inner, own = split(automaton)
-            if not isinstance(inner, PDA):
+            if not isinstance(automaton, PDA):
                 raise AutomatonError("constraints need a grammar or a PDA to be combined with")
-            combined = constrained(inner, constraints)
-            own &= combined.limits
-            combined = combined.without_limits
-            automaton = LimitedAutomaton(combined, own, tuple(automaton.terminals)) if own else combined
+            automaton = constrained(automaton, constraints)
         return cls(Lookahead(automaton, max_states=max_states, solver=solver), look=lookahead == "on")
 
     def rules(self) -> str:
         """The rules as text: the grammar or the automaton in its notation with all limits, then each constraint."""
         if self._rules is None:
-            inner, own = split(self.automaton)
-            base, *constraints = getattr(inner, "factors", ()) or (inner,)
-            cfg = getattr(base, "cfg", None)
-            written = [str(cfg.with_limits(own))] if cfg is not None else [str(base), *own.lines()]
+            pda, limits = self.lookahead.pda, self.lookahead.limits
+            base, *constraints = (pda.factors or (pda,)) if pda is not None else (self.lookahead.source,)
+            if isinstance(base, PDA) and base.cfg is not None:
+                written = [str(base.cfg.with_limits(limits))]
+            else:
+                written = [str(base.without_limits if isinstance(base, PDA) else base), *limits.lines()]
             for number, constraint in enumerate(constraints, 1):
                 written.append(f"# and: {constraint.name or f'constraint {number}'}")
             self._rules = "\n".join(line.strip("\n") for line in written)
         return self._rules
 
-    def at(self, configuration: Any, steps: float) -> Fork:
+    def at(self, configuration: Hashable, steps: float) -> Fork:
         """The choices of ``configuration`` when ``steps`` more moves may be made."""
         signature, deeper = self.lookahead.signature(configuration)
         found = self._forks.get(signature)
@@ -189,7 +166,7 @@ class ChoiceTable:
             return fork
         # Near the end of the step budget the number of moves decides: asked anew, not remembered.
         if fork.several:
-            members = self._members(configuration, self.automaton.selection(configuration), steps)
+            members = self._members(configuration, self.lookahead.selection(configuration) or (), steps)
             return Fork(tuple(choice for choice, _ in members), fork.total, several=True)
         near = tuple(choice for choice in fork.choices if self._within(configuration, choice, steps))
         return Fork(near, fork.total, fork.several)
@@ -201,39 +178,39 @@ class ChoiceTable:
         """Whether a plan may be finished within ``steps`` moves; without lookahead anything may."""
         if not self.look:
             return True
-        found = self.lookahead.steps(configuration)
-        if 0 <= found <= steps or found == INFINITE or steps == INFINITE:
-            return found < INFINITE
-        return steps >= 0 and self.lookahead.completable(configuration, steps=int(steps)).possible
+        bound = None if steps == INFINITE else int(steps)
+        return steps >= 0 and self.lookahead.completable(configuration, steps=bound).possible
 
-    def after(self, configuration: Any, choice: Choice) -> Any:
+    def after(self, configuration: Hashable, choice: Choice) -> Hashable:
         """The configuration after a choice."""
-        if choice.jump is None:
-            for move in choice.moves:
-                configuration = self.automaton.step(configuration, move)
-            return configuration
-        target, pushed, need = choice.jump
-        if self._counters is None:
-            return Configuration(target, configuration.stack.rest.push(pushed))
-        (_, stack), remaining, needed = configuration
-        if needed:
-            for name in choice.reads:
-                needed = self._counters.pay(name, needed)
-        return LimitedConfiguration(Configuration(target, stack.rest.push(pushed)), remaining - need, needed)
+        if choice.leap is not None:
+            return self.lookahead.leap(configuration, choice.leap)
+        for move in choice.moves:
+            configuration = self.automaton.step(configuration, move)
+        return configuration
 
-    def _make(self, configuration: Any, deeper: float) -> tuple[Fork, float]:
-        selection = getattr(self.automaton, "selection", None)
-        chosen = selection(configuration) if selection is not None else None
+    def _make(self, configuration: Hashable, deeper: float) -> tuple[Fork, float]:
+        chosen = self.lookahead.selection(configuration)
         if chosen is not None and len(chosen) > 1:
             members = list(self._members(configuration, chosen, INFINITE))
             return self._filtered(members, len(chosen), deeper, several=True)
-        completion = self.lookahead.completion
-        if completion is None or completion.grammar.open or not self.look:
-            found = list(self._candidates(self.automaton, configuration))
+        top = self.lookahead.top(configuration) if self.look else None
+        if top is None:
+            found = list(self._candidates(self.automaton, configuration, self.lookahead.at_class))
             return self._filtered(found, len(found), deeper)
-        if self._counters is None:
-            return self._from_template(completion, configuration, 0, 0)
-        return self._from_template(completion, *configuration)
+        template = self._templates.get(top)
+        while template is None or template.branches.stale:
+            template = self._templates[top] = self._make_template(top)
+        able, reach = self.lookahead.able(template.branches, configuration)
+        return template.fork(able), reach
+
+    def _make_template(self, top: tuple[State, str | None]) -> _Template:
+        pda = self.lookahead.pda
+        assert pda is not None
+        start = Configuration(top[0], EMPTY if top[1] is None else Stack(top[1], EMPTY))
+        found = list(self._candidates(pda, start, pda.at_class))
+        branches = [Branch(len(choice.moves), choice.reads, after) for choice, after in found]
+        return _Template(tuple(choice for choice, _ in found), self.lookahead.branches(top, branches))
 
     def _filtered(
         self, found: list[tuple[Choice, Any]], total: int, deeper: float, several: bool = False
@@ -242,76 +219,19 @@ class ChoiceTable:
             return Fork(tuple(choice for choice, _ in found), total, several), 0.0
         kept, reach = [], 0.0
         for choice, after in found:
-            steps = self.lookahead.steps(after)
-            if steps < INFINITE:
+            verdict = self.lookahead.completable(after)
+            if verdict.possible:
                 kept.append(choice)
+                steps = -1 if verdict.steps is None else verdict.steps
                 reach = max(reach, len(choice.moves) + steps - deeper)
         return Fork(tuple(kept), total, several), reach
 
-    # -- choices by the top of the stack ------------------------------------------------------------------------
-
-    def _from_template(
-        self, completion: Completion, configuration: Configuration, remaining: int, needed: int
-    ) -> tuple[Fork, float]:
-        """The choices at a stack top, filtered by what is below it and what is left: no stack is built for that."""
-        state, stack = configuration
-        template = self._templates.get((state, stack.top))
-        if template is None or template.version != completion.profiles.version:
-            template = self._templates[state, stack.top] = self._make_template(completion, state, stack.top)
-        below = completion.profiles.below(state, stack)
-        if below is None or below.least_steps == INFINITE:
-            return template.fork(0), 0.0
-        counters, guard = completion.counters, completion.counters.guard
-        still_needed = needed
-        pending, spine, reach, kept = below.pending, below.spine, 0.0, 0
-        remaining -= below.promised
-        if needed and below.paid:
-            needed = counters.less(needed, below.paid)
-        left = completion.profiles.resources.of(remaining)
-        for number, (choice, need, promised, take, added) in enumerate(template.rows):
-            if not choice.moves:  # to stop here: what could be done instead does not count
-                kept |= (not still_needed) << number
-                continue
-            if (remaining - need) & guard != guard or (remaining - need - promised) & guard != guard:
-                continue
-            due = needed
-            if due:
-                for name in choice.reads:
-                    due = counters.pay(name, due)
-                due = counters.less(due, added.paid)
-            steps = 0.0
-            if pending or added.pending or due or spine is not None:
-                steps = completion.finish(pending + added.pending, spine, left - take, due)
-                if steps == INFINITE:
-                    continue
-            kept |= 1 << number
-            reach = max(reach, len(choice.moves) + steps + added.free_steps)
-        return template.fork(kept), reach
-
-    def _make_template(self, completion: Completion, state: State, top: str | None) -> _Template:
-        assert self._pda is not None
-        start = Configuration(state, EMPTY if top is None else Stack(top, EMPTY))
-        rows, total = [], 0
-        for choice, after in self._candidates(self._pda, start):
-            total += 1
-            pushed = tuple(after.stack)
-            # On an empty stack nothing lies below: what comes after the choice is all that is left to do.
-            profiles = completion.profiles
-            added = profiles.delta(after.state, pushed) if top is not None else profiles.profile(*after)
-            need = sum(completion.counters.need.get(name, 0) for name in choice.reads)
-            if added.least_steps < INFINITE:
-                if choice.moves and top is not None:
-                    choice = replace(choice, jump=Jump(after.state, pushed, need))
-                resources = completion.profiles.resources
-                take = resources.need(need) + resources.need(added.promised)
-                rows.append(_Row(choice, need, added.promised, take, added))
-        return _Template(rows, total, completion.profiles.version)
-
     @staticmethod
-    def _candidates(automaton: Any, configuration: Any) -> Iterator[tuple[Choice, Any]]:
+    def _candidates(
+        automaton: Automaton[Any, Any], configuration: Any, at_class: Callable[[Any], bool]
+    ) -> Iterator[tuple[Choice, Any]]:
         """The choices of a configuration that are single options, with what they lead to."""
-        at_class = getattr(automaton, "at_class", None)
-        base = _depth(configuration) - 1
+        base = depth(configuration) - 1
         number = 0
         if automaton.accepting(configuration):
             yield Choice(0, ()), configuration
@@ -319,11 +239,11 @@ class ChoiceTable:
         for move in automaton.moves(configuration):
             after = automaton.step(configuration, move)
             paths: list[tuple[tuple[Any, ...], Any]] = [((move,), after)]
-            if move.read is None and at_class is not None and at_class(after) and _depth(after) > base:
+            if move.read is None and at_class(after) and depth(after) > base:
                 paths = [((move, member), automaton.step(after, member)) for member in automaton.moves(after)]
             for moves, end in paths:
                 # A terminal that the option has put on the stack, and that must come now, belongs to the option.
-                if moves[-1].read is None and _depth(end) > base and not automaton.accepting(end):
+                if moves[-1].read is None and depth(end) > base and not automaton.accepting(end):
                     following = automaton.moves(end)
                     if len(following) == 1 and following[0].read is not None:
                         moves, end = (*moves, following[0]), automaton.step(end, following[0])
@@ -342,7 +262,7 @@ class ChoiceTable:
             if found is not None:
                 yield Choice(index, found[0], (name,)), found[1]
 
-    def subset(self, configuration: Any, names: frozenset[str], steps: float) -> Choice | None:
+    def subset(self, configuration: Hashable, names: frozenset[str], steps: float) -> Choice | None:
         """The choice of just these members of a selection; None where the rules do not allow them together.
 
         Args:
@@ -350,13 +270,13 @@ class ChoiceTable:
             names: the members to choose.
             steps: how many more moves may be made.
         """
-        members = self.automaton.selection(configuration)
+        members = self.lookahead.selection(configuration) or ()
         found = self._select(configuration, members, names, names, steps)
         return None if found is None else Choice(-1, found[0], tuple(name for name in members if name in names))
 
-    def some_subset(self, configuration: Any, must: frozenset[str], may: frozenset[str], steps: float) -> bool:
+    def some_subset(self, configuration: Hashable, must: frozenset[str], may: frozenset[str], steps: float) -> bool:
         """Whether a choice is allowed of all of ``must`` and some of ``may``; arguments as of :meth:`subset`."""
-        members = self.automaton.selection(configuration)
+        members = self.lookahead.selection(configuration) or ()
         return self._select(configuration, members, must, may, steps) is not None
 
     def _select(
@@ -384,9 +304,3 @@ class ChoiceTable:
                 elif name not in must:
                     todo.append(((*moves, move), after, place + 1))
         return None
-
-
-def _depth(configuration: Any) -> int:
-    """How deep the stack is; 1 for an automaton without one, so that all it does counts as its own."""
-    inner = getattr(configuration, "inner", configuration)
-    return inner.stack.depth if isinstance(inner, Configuration) else 1

@@ -25,9 +25,7 @@ from typing import Any
 from formal_llm.automata import Limits
 from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.lookahead.flow import INFINITE
-from formal_llm.automata.models.limited import split
-from formal_llm.automata.models.pda import PDA
-from formal_llm.errors import BudgetExceeded, NoValidPlan, SnapshotError, WalkError
+from formal_llm.errors import BudgetExceeded, NoValidPlan, SnapshotError, Undecided, WalkError
 from formal_llm.llms.question import Answer, Prices, Question, TokenUsage
 from formal_llm.planning.plans.plan import Plan, Usage
 from formal_llm.planning.plans.tree import Node, build_tree
@@ -90,7 +88,7 @@ class Walk:
         self._stopped = False
         self._capped = False
         self._meter = Meter(prices)
-        if self._table.lookahead.steps(self._now) == INFINITE:
+        if not self._table.lookahead.completable(self._now).possible:
             raise self._no_plan()
         with suppress(BudgetExceeded):  # raised again when the question is looked at
             self._settle()
@@ -215,8 +213,8 @@ class Walk:
         return self._meter.usage(kept=sum(entry.asked for entry in self._journal))
 
     def _start_symbol(self) -> str | None:
-        inner, _ = split(self._table.automaton)
-        return inner.cfg.start if isinstance(inner, PDA) and inner.cfg is not None else None
+        pda = self._table.lookahead.pda
+        return pda.cfg.start if pda is not None and pda.cfg is not None else None
 
     def _tree(self, moves: Sequence[Any]) -> Node:
         return build_tree(moves, self._table.automaton.label, self._start_symbol())
@@ -333,8 +331,10 @@ class Walk:
         if not self._journal:
             if self._capped and self.budget.steps is not None:
                 self._capped = self._dead = False
-                least = self._table.lookahead.cheapest(self._now, by_length=False)
-                needed = int(len(self._moves) + least) if 0 <= least < INFINITE else None
+                needed = None
+                with suppress(Undecided):
+                    least = self._table.lookahead.fewest_moves(self._now)
+                    needed = None if least is None else len(self._moves) + least
                 raise BudgetExceeded("steps", self.budget.steps, self.partial, needed)
             raise self._no_plan()
         if self.budget.backtracks is not None and self._meter.backtracks >= self.budget.backtracks:
@@ -410,7 +410,7 @@ class Walk:
     def _no_plan(self) -> NoValidPlan:
         if self._journal or self._meter.questions or self._meter.backtracks or self._dead:
             return NoValidPlan("every branch was tried or ruled out")
-        why = why_empty(self._table.automaton, max_states=self._table.lookahead.max_states)
+        why = why_empty(self._table.lookahead.source, max_states=self._table.lookahead.max_states)
         return NoValidPlan(
             why.reason, symbols=why.symbols, limits=why.limits, constraints=why.constraints, remedy=why.remedy
         )

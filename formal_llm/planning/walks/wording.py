@@ -14,7 +14,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from formal_llm.automata.models.cfg import CFG, members
+from formal_llm.automata.models.cfg import CFG
+from formal_llm.automata.models.symbols import members
 from formal_llm.errors import NotationError, did_you_mean
 from formal_llm.llms.question import Message
 from formal_llm.planning.plans.plan import Order, read_steps

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 from PIL import Image
 
 from formal_llm.automata import CFG, Limits
+from formal_llm.automata.languages.derivations import derivations
 from formal_llm.errors import Cancelled, CheckpointError, ExecutionError, ResourceNotFound, ToolError
 from formal_llm.packs.openagi.data.samples import Sample, TaskData, Value, read_data
 from formal_llm.packs.openagi.scores.scores import SSIM, BERTScore, Score
@@ -330,7 +331,7 @@ def plan_of(cfg: CFG, word: Sequence[str], task: str = "") -> Plan:
     Raises:
         ValueError: it is no word of the grammar.
     """
-    found = cfg.derivations(word, 1).found
+    found = derivations(cfg, word, 1).found
     if not found:
         raise ValueError(f"this is no word of the grammar: {' '.join(word) or 'the empty word'}")
     root = Node(cfg.start, cfg.label(cfg.start))

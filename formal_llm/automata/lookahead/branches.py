@@ -1,0 +1,122 @@
+"""What can be done at a stack top, judged at once wherever that top lies.
+
+Some moves in a row from a (state, stack top) do the same whatever lies below: they read the same terminals, lead to the
+same state and put the same symbols in the place of the top. So what they ask for is worked out once. Which of them can
+be finished at a configuration is then only a matter of what lies below the top and of what is left, and no stack is
+built to find out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from formal_llm.automata.lookahead.flow import INFINITE
+from formal_llm.automata.lookahead.search import CompletionSearch
+from formal_llm.automata.lookahead.stacks import Demand
+from formal_llm.automata.models.automaton import Configuration, State
+
+
+class Branch(NamedTuple):
+    """Moves in a row: how many (none: to stop here), what they read, where they lead when only the top is there."""
+
+    moves: int
+    reads: tuple[str, ...]
+    after: Configuration
+
+
+class Leap(NamedTuple):
+    """The moves of a branch in one: where they lead, what is put in the place of the top, what is read and taken."""
+
+    target: State
+    pushed: tuple[str, ...]
+    reads: tuple[str, ...]
+    need: int
+
+
+class _Row(NamedTuple):
+    """A branch that may be finished somewhere, and what it asks for."""
+
+    number: int
+    moves: int
+    reads: tuple[str, ...]
+    need: int  # as the counters pack it: exact for each terminal
+    promised: int
+    take: int  # as the resources pack it: interchangeable terminals together
+    added: Demand
+
+
+class Branches:
+    """The branches at a (state, stack top).
+
+    Args:
+        search: the search of the automaton; no stack symbol of it can be done with in more than one way.
+        state: the state.
+        top: the symbol on top, None for the empty stack.
+        branches: what can be done there.
+
+    Attributes:
+        leaps: for each branch its moves in one; None where that is not possible, or the branch leads nowhere.
+    """
+
+    def __init__(self, search: CompletionSearch, state: State, top: str | None, branches: Iterable[Branch]) -> None:
+        self._search = search
+        self._state = state
+        self._version = search.demands.version
+        self._rows: list[_Row] = []
+        self.leaps: list[Leap | None] = []
+        demands, resources = search.demands, search.demands.resources
+        for number, (moves, reads, after) in enumerate(branches):
+            pushed = tuple(after.stack)
+            # On an empty stack nothing lies below: what comes after the moves is all that is left to do.
+            added = demands.delta(after.state, pushed) if top is not None else demands.of(*after)
+            need = sum(search.counters.need.get(name, 0) for name in reads)
+            alive = added.least_steps < INFINITE
+            if alive:
+                take = resources.need(need) + resources.need(added.promised)
+                self._rows.append(_Row(number, moves, reads, need, added.promised, take, added))
+            leaps = alive and moves and top is not None
+            self.leaps.append(Leap(after.state, pushed, reads, need) if leaps else None)
+
+    @property
+    def stale(self) -> bool:
+        """Whether more is known of the automaton by now, so that they must be made anew."""
+        return self._version != self._search.demands.version
+
+    def able(self, configuration: Configuration, remaining: int, needed: int) -> tuple[int, float]:
+        """Which branches a plan may be finished after, when so much is left of the bounds.
+
+        Returns:
+            A number with a bit for each such branch, and the moves that finish a plan after any of them (its own
+            included), but for what is sure to come below the top.
+        """
+        search = self._search
+        below = search.demands.below(self._state, configuration.stack)
+        if below is None or below.least_steps == INFINITE:
+            return 0, 0.0
+        counters, guard = search.counters, search.counters.guard
+        still_needed = needed
+        pending, unresolved, reach, able = below.pending, below.unresolved, 0.0, 0
+        remaining -= below.promised
+        if needed and below.paid:
+            needed = counters.less(needed, below.paid)
+        left = search.demands.resources.of(remaining)
+        for number, moves, reads, need, promised, take, added in self._rows:
+            if not moves:  # to stop here: what could be done instead does not count
+                able |= (not still_needed) << number
+                continue
+            if (remaining - need) & guard != guard or (remaining - need - promised) & guard != guard:
+                continue
+            due = needed
+            if due:
+                for name in reads:
+                    due = counters.pay(name, due)
+                due = counters.less(due, added.paid)
+            steps = 0.0
+            if pending or added.pending or due or unresolved is not None:
+                steps = search.finish(pending + added.pending, unresolved, left - take, due)
+                if steps == INFINITE:
+                    continue
+            able |= 1 << number
+            reach = max(reach, moves + steps + added.free_steps)
+        return able, reach

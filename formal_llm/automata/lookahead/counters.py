@@ -1,0 +1,94 @@
+"""Counters: what is left of every bound, all bounds in two whole numbers.
+
+Each bound has a field of bits: upper bounds in ``remaining``, each field under a guard bit, and lower bounds still to
+be met in ``needed``. Subtracting a packed need and looking at the guard bits compares all fields at once, whatever
+their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from formal_llm.automata.models.limits import Bound
+
+
+class Counters:
+    """Bounds, packed.
+
+    Args:
+        bounds: the bounds to keep.
+
+    Attributes:
+        guard: the guard bits of ``remaining``.
+        remaining, needed: the packed values before anything is read (guard bits set).
+        need: for each terminal in an upper bound, what it takes from ``remaining``.
+        dues: for each terminal in a lower bound, the (shift, mask, weight) of the fields of ``needed`` that it lowers.
+    """
+
+    def __init__(self, bounds: Sequence[Bound]) -> None:
+        self.bounds = tuple(bounds)
+        self.guard = self.remaining = self.needed = 0
+        self.need: dict[str, int] = {}
+        self.dues: dict[str, tuple[tuple[int, int, int], ...]] = {}
+        #: For each bound its field, as (shift, mask), in ``remaining`` for upper and in ``needed`` for lower bounds.
+        self.fields: list[tuple[int, int]] = []
+        shift = low_shift = 0
+        for bound in self.bounds:
+            if bound.most is not None:
+                width = (bound.most + 1).bit_length()
+                self.fields.append((shift, (1 << width) - 1))
+                self.remaining |= bound.most << shift
+                for name, weight in bound.weights.items():
+                    # A weight above the bound can never be paid; cutting it keeps it within the field.
+                    self.need[name] = self.need.get(name, 0) + (min(weight, bound.most + 1) << shift)
+                shift += width
+                self.guard |= 1 << shift
+                shift += 1
+            else:
+                width = bound.least.bit_length()
+                mask = (1 << width) - 1
+                self.fields.append((low_shift, mask))
+                self.needed |= bound.least << low_shift
+                for name, weight in bound.weights.items():
+                    self.dues[name] = (*self.dues.get(name, ()), (low_shift, mask, weight))
+                low_shift += width
+        self.remaining |= self.guard
+
+    def affords(self, terminal: str, remaining: int) -> bool:
+        """Whether the upper bounds allow one more use of ``terminal``."""
+        return (remaining - self.need.get(terminal, 0)) & self.guard == self.guard
+
+    def pay(self, terminal: str, needed: int) -> int:
+        """``needed`` after one use of ``terminal``; a bound that is met stays met."""
+        for shift, mask, weight in self.dues.get(terminal, ()):
+            needed -= min(needed >> shift & mask, weight) << shift
+        return needed
+
+    def earn(self, terminal: str, paid: int) -> int:
+        """``paid``, packed as ``needed`` is, after one use of ``terminal`` that is still to come."""
+        for shift, mask, weight in self.dues.get(terminal, ()):
+            due, so_far = self.needed >> shift & mask, paid >> shift & mask
+            paid += (min(due, so_far + weight) - so_far) << shift
+        return paid
+
+    def less(self, needed: int, paid: int) -> int:
+        """What is needed when ``paid`` is sure to come."""
+        for (shift, mask), bound in zip(self.fields, self.bounds, strict=True):
+            if bound.most is None:
+                needed -= min(needed >> shift & mask, paid >> shift & mask) << shift
+        return needed
+
+    def due(self, needed: int) -> Iterator[tuple[Bound, int, int]]:
+        """The lower bounds that need something: (the bound, the place of its field in ``needed``, what it needs)."""
+        for (shift, mask), bound in zip(self.fields, self.bounds, strict=True):
+            if bound.most is None and (amount := needed >> shift & mask):
+                yield bound, shift, amount
+
+    def reads(self, needed: int) -> int:
+        """A lower bound of the terminals that have to be read before nothing is needed."""
+        each = (-(-amount // max(bound.weights.values(), default=1)) for bound, _, amount in self.due(needed))
+        return max(each, default=0)
+
+    def units(self, needed: int) -> int:
+        """The sum of all that is needed."""
+        return sum(amount for _, _, amount in self.due(needed))

@@ -1,0 +1,220 @@
+"""An automaton under limits, with counters around it: what a walk runs on.
+
+Rules carry their limits as a value (``CFG.limits``, ``PDA.limits``). Only here do they become something that counts:
+the configuration of the automaton inside is joined by what is left of every bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, Protocol, cast, runtime_checkable
+
+from formal_llm.automata.lookahead.counters import Counters
+from formal_llm.automata.models.automaton import Automaton, Configuration, M, fingerprint
+from formal_llm.automata.models.behaviour import Behaviour
+from formal_llm.automata.models.cfg import CFG
+from formal_llm.automata.models.flowchart import Flowchart
+from formal_llm.automata.models.limits import Bound, Limits
+from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.rules import Source, automaton_of
+from formal_llm.automata.models.symbols import Symbol
+from formal_llm.errors import AutomatonError, unknown
+
+#: A source as an automaton: rules are a PDA.
+SourceAutomaton = PDA | Automaton[Any, Any]
+
+
+class DescribedAutomaton(Automaton[Any, Any], Protocol):
+    """An automaton that also says what people read of it, as a PDA does."""
+
+    @property
+    def terminals(self) -> Mapping[str, None]:
+        """The alphabet, in order."""
+        ...
+
+    @property
+    def symbols(self) -> Mapping[str, Symbol]:
+        """What is known of terminals: labels, descriptions, numbers."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """A short name that equal automata share."""
+        ...
+
+    def label(self, name: str, /) -> str:
+        """The text a person reads for a terminal."""
+        ...
+
+    def accepts(self, word: Iterable[str], /) -> bool:
+        """Whether the word is one of its words, within its limits."""
+        ...
+
+
+@runtime_checkable
+class HasSelections(Protocol):
+    """What an automaton may tell besides: where a subset is chosen."""
+
+    def selection(self, configuration: Hashable, /) -> tuple[str, ...] | None:
+        """The terminals of which a non-empty subset is chosen next; None where the next choice is another one."""
+        ...
+
+
+@runtime_checkable
+class HasClasses(Protocol):
+    """What an automaton may tell besides: where one terminal of a class is chosen."""
+
+    def at_class(self, configuration: Hashable, /) -> bool:
+        """Whether the next choice is one terminal of a class (see :attr:`CFG.classes`)."""
+        ...
+
+
+class LimitedConfiguration(NamedTuple):
+    """A configuration, what is left of the upper bounds and what the lower bounds still need (both packed)."""
+
+    inner: Any
+    remaining: int
+    needed: int
+
+
+def depth(configuration: Hashable) -> int:
+    """How deep the stack is, with or without counters; 1 for a configuration of no pushdown automaton."""
+    inner = configuration.inner if isinstance(configuration, LimitedConfiguration) else configuration
+    return inner.stack.depth if isinstance(inner, Configuration) else 1
+
+
+class LimitedAutomaton(Generic[M]):
+    """An automaton whose words must also keep limits: it counts as it runs.
+
+    Args:
+        source: an automaton that tells its ``terminals``; the limits of a PDA are among ``limits``.
+        limits: the limits.
+
+    Raises:
+        AutomatonError: the automaton does not tell its terminals.
+    """
+
+    def __init__(self, source: PDA | Automaton[Any, M], limits: Limits) -> None:
+        told = getattr(source, "terminals", None)
+        if told is None:
+            raise AutomatonError("limits are about terminals, and this automaton does not tell its own: .terminals")
+        self.source = cast("DescribedAutomaton", source)
+        self.limits = limits
+        #: What runs inside.
+        self.automaton = cast("DescribedAutomaton", source.without_limits if isinstance(source, PDA) else source)
+        self._selecting = self.automaton if isinstance(self.automaton, HasSelections) else None
+        self._classing = self.automaton if isinstance(self.automaton, HasClasses) else None
+        self.terminals: Mapping[str, None] = dict.fromkeys(told)
+        self.counters = Counters(source.bounds if isinstance(source, PDA) else self._bounds())
+
+    def _bounds(self) -> list[Bound]:
+        numbers = {name: self.symbols[name].numbers for name in self.terminals if name in self.symbols}
+        return self.limits.bounds(self.terminals, numbers)
+
+    def __repr__(self) -> str:
+        return f"<LimitedAutomaton: {self.automaton!r} with {len(self.counters.bounds)} bounds>"
+
+    # -- what the automaton inside tells ------------------------------------------------------------------------
+
+    @property
+    def symbols(self) -> Mapping[str, Symbol]:
+        """What is known of terminals; nothing where the automaton inside does not tell."""
+        symbols: Mapping[str, Symbol] = getattr(self.source, "symbols", {})
+        return symbols
+
+    def label(self, name: str) -> str:
+        """As of the automaton inside."""
+        return self.source.label(name)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short name that equal automata share."""
+        return fingerprint([self.automaton.fingerprint, *(bound.line for bound in self.counters.bounds)])
+
+    def selection(self, configuration: LimitedConfiguration) -> tuple[str, ...] | None:
+        """As of the automaton inside; None where it does not tell."""
+        return None if self._selecting is None else self._selecting.selection(configuration.inner)
+
+    def at_class(self, configuration: LimitedConfiguration) -> bool:
+        """As of the automaton inside; False where it does not tell."""
+        return self._classing is not None and self._classing.at_class(configuration.inner)
+
+    # -- the Automaton protocol ---------------------------------------------------------------------------------
+
+    def start(self) -> LimitedConfiguration:
+        """The initial configuration with full counters."""
+        return LimitedConfiguration(self.automaton.start(), self.counters.remaining, self.counters.needed)
+
+    def moves(self, configuration: LimitedConfiguration) -> list[M]:
+        """The moves that the upper bounds allow."""
+        inner, remaining, _ = configuration
+        guard, need = self.counters.guard, self.counters.need
+        return [
+            move
+            for move in self.automaton.moves(inner)
+            if move.read is None or (remaining - need.get(move.read, 0)) & guard == guard
+        ]
+
+    def step(self, configuration: LimitedConfiguration, move: M) -> LimitedConfiguration:
+        """The configuration after a move, its terminal counted."""
+        inner, remaining, needed = configuration
+        read = move.read
+        if read is not None:
+            remaining -= self.counters.need.get(read, 0)
+            if needed:
+                needed = self.counters.pay(read, needed)
+        return LimitedConfiguration(self.automaton.step(inner, move), remaining, needed)
+
+    def accepting(self, configuration: LimitedConfiguration) -> bool:
+        """Whether the automaton inside accepts and no lower bound is open."""
+        return not configuration.needed and self.automaton.accepting(configuration.inner)
+
+    def accepts(self, word: Iterable[str]) -> bool:
+        """Whether the word is in the language and keeps the limits."""
+        word = tuple(word)
+        return all(bound.holds(word) for bound in self.counters.bounds) and self.automaton.accepts(word)
+
+
+def as_automaton(source: Source, limits: Limits | None = None) -> SourceAutomaton:
+    """A source as an automaton: rules as their :class:`PDA`, which carries their limits; one of one's own as it is.
+
+    Args:
+        source: rules, or an automaton.
+        limits: more limits. An automaton of one's own comes back with counters around it then.
+
+    Raises:
+        AutomatonError: a limit names a terminal that there is not, a flowchart has places to be filled in.
+        TypeError: it is no source.
+    """
+    automaton, own = _parts(source)
+    both = own & limits if limits else own
+    if isinstance(automaton, PDA):
+        for name in (*both.at_most, *both.at_least):
+            if name not in automaton.terminals:
+                raise AutomatonError(unknown("terminal in a limit", name, automaton.terminals))
+        return automaton.with_limits(both)
+    return LimitedAutomaton(automaton, both) if both else automaton
+
+
+def _parts(source: object) -> tuple[SourceAutomaton, Limits]:
+    """A source as an automaton, and its limits."""
+    if isinstance(source, Flowchart | Behaviour):
+        source = automaton_of(source)
+    if isinstance(source, CFG):
+        return PDA.from_cfg(source), source.limits
+    if isinstance(source, PDA):
+        return source, source.limits
+    if isinstance(source, LimitedAutomaton):
+        return source.source, source.limits
+    if isinstance(source, Automaton):
+        return source, Limits()
+    written = "; CFG.from_string reads the text of one" if isinstance(source, str) else ""
+    raise TypeError(f"rules are a grammar, an automaton, a flowchart or a behaviour, not {source!r}{written}")
+
+
+def with_counters(automaton: SourceAutomaton) -> DescribedAutomaton:
+    """What a walk runs on: the automaton with counters around it where it has limits, else itself."""
+    if isinstance(automaton, PDA) and automaton.limits:
+        return LimitedAutomaton(automaton, automaton.limits)
+    return cast("DescribedAutomaton", automaton)

@@ -1,0 +1,159 @@
+"""Symbols, productions, selections: what grammars and automata are made of.
+
+A body may hold a *selection* ``some(a, b, c)``: any non-empty subset of the terminals, in that order. It is sugar for
+unambiguous right-linear productions, which :func:`spelled_out` gives.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from formal_llm.automata.models.frozen import FrozenDict
+
+_SUBSET = re.compile(r"(some|any)\((.*)\)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)")
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """What is known of a symbol beside its name.
+
+    Attributes:
+        label: the text that a person reads for it; empty where none was given.
+        description: a sentence more, empty where none was given.
+        numbers: amounts that a terminal carries (minutes, money).
+    """
+
+    label: str = ""
+    description: str = ""
+    numbers: Mapping[str, int | float] = FrozenDict()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "numbers", FrozenDict(self.numbers))
+
+
+@dataclass(frozen=True, slots=True)
+class Production:
+    """A production ``head -> body``; an empty body is ε. ``text`` is the wording of the step it stands for."""
+
+    head: str
+    body: tuple[str, ...]
+    text: str | None = None
+
+    def __str__(self) -> str:
+        words = [self.head, "->", *(self.body or ("ε",))]
+        if self.text is not None:
+            words.append(quote(self.text))
+        return " ".join(words)
+
+
+def quote(text: str) -> str:
+    """``text`` as the notation's string literal."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    return f'"{escaped}"'
+
+
+def unquote(literal: str) -> str:
+    """The text of a string literal of the notation."""
+    return _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), literal[1:-1])
+
+
+def selection(*terminals: str) -> str:
+    """The body symbol for any non-empty subset of ``terminals``, kept in this order."""
+    return f"some({', '.join(terminals)})"
+
+
+def members(symbol: str) -> tuple[str, ...] | None:
+    """The terminals of a selection symbol, None for any other symbol."""
+    match = _SUBSET.fullmatch(symbol) if symbol.endswith(")") else None
+    return tuple(match[2].split(", ")) if match else None
+
+
+def spelled_out(selections: Iterable[str]) -> list[Production]:
+    """Productions that give selection symbols ``some(...)`` their meaning."""
+    productions: list[Production] = []
+    seen: set[str] = set()
+    todo = list(selections)
+    while todo:
+        symbol = todo.pop()
+        if symbol not in seen:
+            seen.add(symbol)
+            added = _subset_productions(symbol)
+            productions += added
+            todo += [name for p in added for name in p.body if members(name) is not None]
+    return productions
+
+
+def _subset_productions(symbol: str) -> list[Production]:
+    """``some(a, b)`` takes the first member or leaves it; ``any(...)``, what follows a taken one, may stay empty."""
+    kind, names = symbol[: symbol.index("(")], members(symbol) or ()
+    first, rest = names[0], ", ".join(names[1:])
+    if not rest:
+        return [Production(symbol, (first,)), *([Production(symbol, ())] if kind == "any" else [])]
+    return [Production(symbol, (first, f"any({rest})")), Production(symbol, (f"{kind}({rest})",))]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """Something to tell the author of a grammar.
+
+    Attributes:
+        kind: ``"empty"``, ``"unproductive"``, ``"unreachable"`` or ``"typo"``.
+        symbol: the symbol it is about.
+        message: what is wrong, in one sentence.
+        suggestion: the way out, where there is one to name.
+    """
+
+    kind: str
+    symbol: str
+    message: str
+    suggestion: str | None = None
+
+    def __str__(self) -> str:
+        return self.message
+
+
+# -- fixed points -----------------------------------------------------------------------------------------------------
+# Both sets are least fixed points, found in time linear in the size of the grammar (Hopcroft, Motwani and Ullman,
+# section 7.4.3).
+
+
+def closure(productions: Sequence[Production], good: Container[str]) -> frozenset[str]:
+    """The heads of productions all of whose body is good, then of those whose body is good by that, and so on."""
+    waiting: dict[str, list[int]] = {}
+    missing: list[int] = []
+    ready: list[str] = []
+    for index, production in enumerate(productions):
+        bad = [name for name in production.body if name not in good]
+        missing.append(len(bad))
+        for name in bad:
+            waiting.setdefault(name, []).append(index)
+        if not bad:
+            ready.append(production.head)
+    found: set[str] = set()
+    while ready:
+        head = ready.pop()
+        if head in found:
+            continue
+        found.add(head)
+        for index in waiting.get(head, ()):
+            missing[index] -= 1
+            if missing[index] == 0:
+                ready.append(productions[index].head)
+    return frozenset(found)
+
+
+def reach(by_head: Mapping[str, Sequence[Production]], start: str) -> frozenset[str]:
+    """The symbols that occur in some string derived from ``start``."""
+    found = {start}
+    todo = [start]
+    while todo:
+        for production in by_head.get(todo.pop(), ()):
+            for name in production.body:
+                if name not in found:
+                    found.add(name)
+                    todo.append(name)
+    return frozenset(found)

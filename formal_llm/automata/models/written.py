@@ -1,0 +1,111 @@
+"""Notations: how ``from_string``, ``from_file`` and ``str()`` come to a class that knows nothing of its notation.
+
+The readers and writers stand above the values that they read and write. So they are kept in a table by class, as a
+printer keeps its methods, and :mod:`formal_llm.automata` fills it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar
+
+from formal_llm.errors import NotationError
+
+T = TypeVar("T")
+W = TypeVar("W", bound="Written")
+
+
+@dataclass(frozen=True, slots=True)
+class Notation(Generic[T]):
+    """How values of one class are written.
+
+    Attributes:
+        read: makes a value of a text; the second argument names the file it is from, None for a string.
+        write: the text of a value, from which ``read`` makes an equal one.
+        error: what is raised for a file that cannot be read.
+        others: readers of other notations for the same values, by name.
+    """
+
+    read: Callable[[str, str | None], T]
+    write: Callable[[T], str]
+    error: type[NotationError] = NotationError
+    others: Mapping[str, Callable[..., T]] = field(default_factory=dict)
+
+
+_NOTATIONS: dict[type, Notation[Any]] = {}
+
+
+def register(kind: type[T], notation: Notation[T]) -> None:
+    """Say how values of a class, and of those derived from it, are written."""
+    _NOTATIONS[kind] = notation
+
+
+def notation_of(kind: type[T]) -> Notation[T]:
+    """How values of a class are written.
+
+    Raises:
+        TypeError: no notation is known.
+    """
+    for base in kind.__mro__:
+        if base in _NOTATIONS:
+            return _NOTATIONS[base]
+    raise TypeError(f"{kind.__name__} has no notation")
+
+
+class Written:
+    """What has a notation: gives a class the methods that read and write it."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_string(cls, text: str, *, file: str | None = None) -> Self:
+        """Read the notation.
+
+        Warns with :class:`~formal_llm.errors.GrammarWarning` for each thing that looks like a mistake but is legal.
+
+        Args:
+            text: what is written.
+            file: what messages call the place it is from.
+
+        Raises:
+            NotationError: it cannot be read, or says nothing that makes sense; with line, column, a caret and what was
+                expected there. Of grammars it is a ``GrammarError``.
+        """
+        return notation_of(cls).read(text, file)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Self:
+        """Read a file (UTF-8, with or without a byte order mark); see :meth:`from_string`."""
+        notation = notation_of(cls)
+        return notation.read(read_text(path, notation.error), str(path))
+
+    def __str__(self) -> str:
+        return notation_of(type(self)).write(self)
+
+
+def read_text(path: str | Path, error: type[NotationError] = NotationError) -> str:
+    """The text of an authored file.
+
+    Raises:
+        NotationError: the file is missing, a folder, or not UTF-8 text; the message says which.
+    """
+    name = str(path)
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise error("there is no such file", file=name) from None
+    except OSError as trouble:
+        raise error(f"the file cannot be read: {trouble.strerror}", file=name) from None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as trouble:
+        raise error(
+            f"this is not a text file in UTF-8 (byte {trouble.start} cannot be read)",
+            file=name,
+            suggestion="save it as UTF-8 text",
+        ) from None
+    if "\0" in text:
+        raise error(f"this is not a text file (zero byte at {text.index(chr(0))})", file=name)
+    return text

@@ -1,0 +1,51 @@
+"""Flowcharts in Mermaid: read so that the author is shown where a chart is wrong, and written."""
+
+from __future__ import annotations
+
+from formal_llm.automata.models.flowchart import Flowchart
+from formal_llm.automata.models.flowchart_checks import find_problem
+from formal_llm.automata.models.flowgraph import FlowEdge, FlowGraph, FlowNode
+from formal_llm.automata.notation.mermaid import parse
+from formal_llm.automata.notation.mermaid_text import BRACKETS, write_text
+from formal_llm.automata.notation.source import SourceText
+from formal_llm.errors import NotationError
+
+_BRACKETS_OF = {shape: (opening, closing) for opening, group in BRACKETS.items() for closing, shape in reversed(group)}
+
+
+def read_flowchart(text: str, file: str | None = None) -> Flowchart:
+    """The flowchart that ``text`` draws.
+
+    Raises:
+        NotationError: it cannot be read, or describes no plans; with line, column and a caret.
+    """
+    source = SourceText.of(text, file, NotationError)
+    drawing = parse(source)
+    nodes = tuple(FlowNode(v.id, v.text, v.shape or "rect") for v in drawing.vertices.values())  # type: ignore[arg-type]
+    edges = tuple(FlowEdge(link.source, link.target, link.text) for link in drawing.links)
+    problem = find_problem(FlowGraph(nodes, edges, drawing.direction, drawing.title))
+    if problem is not None:
+        place = drawing.vertices[problem.node].place if problem.node is not None else None
+        place = drawing.links[problem.edge].place if problem.edge is not None else place
+        source.fail(problem.message, place, suggestion=problem.suggestion)
+    return Flowchart(nodes, edges, drawing.direction, drawing.title)
+
+
+def write_flowchart(chart: Flowchart) -> str:
+    """A flowchart in Mermaid; :func:`read_flowchart` reads an equal one from it."""
+    lines = []
+    if chart.title:
+        quoted = chart.title.replace("'", "''")
+        lines += ["---", f"title: '{quoted}'", "---"]
+    lines.append(f"flowchart {chart.direction}")
+    for node in chart.nodes:
+        text = write_text(node.text) if node.text else '" "'
+        if node.shape in _BRACKETS_OF:
+            opening, closing = _BRACKETS_OF[node.shape]
+            lines.append(f"    {node.id}{opening}{text}{closing}")
+        else:
+            lines.append(f"    {node.id}@{{ shape: {node.shape}, label: {text} }}")
+    for edge in chart.edges:
+        label = f"|{write_text(edge.text)}|" if edge.text else ""
+        lines.append(f"    {edge.source} -->{label} {edge.target}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,83 @@
+"""Every exception that formal_llm raises on purpose.
+
+::
+
+    FormalLLMError
+    ├── NotationError (ValueError)       a text does not follow its notation: file, line, column, caret
+    │   └── GrammarError                 a grammar cannot be read or makes no sense
+    ├── AutomatonError (ValueError)      an automaton written in code contradicts itself
+    ├── Undecided                        a question about an automaton was not decided within its budget
+    ├── InfiniteLanguage                 there are infinitely many plans; a bound on their length is needed
+    ├── ResourceNotFound (LookupError)   no grammar, task pack or file of that name
+    ├── PlanningError
+    │   ├── NoValidPlan                  nothing follows all the rules: grammar, constraints, limits
+    │   ├── BudgetExceeded               a walk used up its questions, steps or backtracks; it can go on
+    │   ├── WalkError                    a walk was asked for what it cannot do now
+    │   ├── ResultsError                 a results file is in use, damaged, or another run's
+    │   ├── NoPlanWorked                 plans were made and run, and each met a tool that failed: which tools
+    │   ├── TooManyPlans                 a task has more plans than shall be listed
+    │   └── SnapshotError (ValueError)   a snapshot is damaged or belongs to another automaton
+    ├── ExecutionError                   base of what can go wrong when a plan is executed
+    │   ├── ToolkitError (ValueError)    tools contradict each other or the grammar; told before anything runs
+    │   ├── InputError (ValueError)      an input is missing, too large, damaged, outside its folder, of another kind
+    │   ├── ToolError                    a tool failed, hung, used too much memory, or returned the wrong kind
+    │   ├── CheckpointError              the model of a tool cannot be had or does not fit: tool, checkpoint, way out
+    │   └── Cancelled                    an execution was cancelled
+    ├── RewardError (ValueError)         a reward is no finite number, or its cache cannot be used: task, word, file
+    ├── TrainingError                    training cannot begin or go on: settings, checkpoint, a figure that is none
+    └── LLMError
+        ├── UnknownProvider (ValueError) a provider string that names no provider
+        ├── MissingKey                   a hosted model without its key
+        ├── MissingDependency (ImportError)  an optional library is not installed
+        ├── InvalidAnswer                no legal answer within the retries; carries the transcript
+        ├── ProviderError                the provider failed or refused
+        ├── ModelError                   a local model cannot be loaded or used: what and why
+        ├── AnswerFileError              a cache or a transcript of answers cannot be used: file, line
+        └── NotRecorded (LookupError)    a transcript has no answer, or none left, to a question
+
+``GrammarWarning`` is the one warning: a grammar that works but probably says something else than its author meant.
+
+An exception carries its facts as attributes; its text is for a person.
+"""
+
+from formal_llm.errors.base import FormalLLMError, ResourceNotFound, did_you_mean, unknown
+from formal_llm.errors.execution import Cancelled, CheckpointError, ExecutionError, InputError, ToolError, ToolkitError
+from formal_llm.errors.llms import (
+    AnswerFileError,
+    InvalidAnswer,
+    LLMError,
+    MissingDependency,
+    MissingKey,
+    ModelError,
+    NotRecorded,
+    ProviderError,
+    UnknownProvider,
+)
+from formal_llm.errors.notation import (
+    AutomatonError,
+    GrammarError,
+    GrammarWarning,
+    InfiniteLanguage,
+    NotationError,
+    Undecided,
+)
+from formal_llm.errors.planning import (
+    BudgetExceeded,
+    NoPlanWorked,
+    NoValidPlan,
+    PlanningError,
+    ResultsError,
+    SnapshotError,
+    TooManyPlans,
+    WalkError,
+)
+from formal_llm.errors.training import RewardError, TrainingError
+
+__all__ = [
+    "AnswerFileError", "AutomatonError", "BudgetExceeded", "Cancelled", "CheckpointError", "ExecutionError",
+    "FormalLLMError", "GrammarError", "GrammarWarning", "InfiniteLanguage", "InputError", "InvalidAnswer",
+    "LLMError", "MissingDependency", "MissingKey", "ModelError", "NoPlanWorked", "NoValidPlan", "NotRecorded",
+    "NotationError", "PlanningError", "ProviderError", "ResourceNotFound", "ResultsError", "RewardError",
+    "SnapshotError", "TooManyPlans", "ToolError", "ToolkitError", "TrainingError", "Undecided", "UnknownProvider",
+    "WalkError", "did_you_mean", "unknown",
+]  # fmt: skip

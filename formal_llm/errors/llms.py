@@ -1,0 +1,136 @@
+"""What can go wrong with the one who answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from formal_llm.errors.base import FormalLLMError, did_you_mean
+
+
+class AskedQuestion(Protocol):
+    """A question to an LLM: a ``formal_llm.Question``."""
+
+    @property
+    def prompt(self) -> str:
+        """Its text."""
+        ...
+
+    @property
+    def walk(self) -> str:
+        """The walk that asks it."""
+        ...
+
+
+class LLMError(FormalLLMError):
+    """Base of what can go wrong with the one who answers."""
+
+
+class UnknownProvider(LLMError, ValueError):
+    """A provider string that names no provider.
+
+    Attributes:
+        name: the string.
+        known: the forms that are understood.
+    """
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        self.name = name
+        self.known = tuple(known)
+        near = did_you_mean(name.split(":")[0], [form.split(":")[0] for form in known])
+        hint = f" Did you mean {near!r}?" if near else ""
+        super().__init__(f"{name!r} names no LLM.{hint} Understood: {', '.join(known)}.")
+
+
+class MissingKey(LLMError):
+    """A hosted model was asked for and its key is not set.
+
+    Attributes:
+        variable: the environment variable that holds the key.
+    """
+
+    def __init__(self, provider: str, variable: str) -> None:
+        self.provider = provider
+        self.variable = variable
+        super().__init__(
+            f"{provider} needs a key: set the environment variable {variable}. "
+            f"To plan offline without one, use the llm 'builtin'."
+        )
+
+
+class MissingDependency(LLMError, ImportError):
+    """An optional library is not installed; the message says which extra brings it."""
+
+
+class InvalidAnswer(LLMError):
+    """No legal answer came within the retries.
+
+    Attributes:
+        problem: what was wrong with the last one.
+        transcript: one pair (prompt, what was answered) for each try.
+        usage: what the tries cost (a ``TokenUsage``), where it is known.
+    """
+
+    def __init__(self, problem: str, transcript: Sequence[tuple[str, str]] = (), usage: object = None) -> None:
+        self.problem = problem
+        self.transcript = tuple(transcript)
+        self.usage: Any = usage
+        tries = f" after {len(self.transcript)} tries" if len(self.transcript) > 1 else ""
+        super().__init__(f"no valid answer{tries}: {problem}")
+
+
+class ModelError(LLMError):
+    """A local model that cannot be loaded or used; the message says what is wrong with it and what to do."""
+
+
+class ProviderError(LLMError):
+    """The provider failed: no connection, an error status, a refusal.
+
+    Attributes:
+        cause: the exception of the provider's SDK, if there was one.
+    """
+
+    def __init__(self, message: str, cause: BaseException | None = None) -> None:
+        self.cause = cause
+        super().__init__(message)
+
+
+class AnswerFileError(LLMError):
+    """A file of answers, a cache or a transcript, cannot be used: damaged, of something else, not to be written to.
+
+    Attributes:
+        file: the file.
+        problem: what is wrong with it, and what to do.
+        line: the line, counted from 1, in a text file.
+    """
+
+    def __init__(self, file: str, problem: str, line: int | None = None) -> None:
+        self.file = file
+        self.problem = problem
+        self.line = line
+        place = file if line is None else f"{file}:{line}"
+        super().__init__(f"{place}: {problem}")
+
+
+class NotRecorded(LLMError, LookupError):
+    """A transcript has no answer to a question, or all that it has are used.
+
+    Attributes:
+        file: the transcript.
+        question: the ``Question`` that was asked.
+        recorded: how often it is in the transcript.
+    """
+
+    def __init__(self, file: str, question: AskedQuestion, recorded: int) -> None:
+        self.file = file
+        self.question: Any = question
+        self.recorded = recorded
+        asked = " ".join(question.prompt.split())
+        shown = asked if len(asked) <= 400 else f"{asked[:200]} ... {asked[-200:]}"
+        of = f" of walk {question.walk!r}" if question.walk else ""
+        if recorded:
+            times = "once" if recorded == 1 else f"{recorded} times"
+            what = f"this question{of} was recorded {times} and asked more often (a new ReplayLLM begins anew)"
+        else:
+            what = f"this question{of} was not recorded; rules, wording and task must be those of the recording"
+        super().__init__(f"{file}: {what}: {shown!r}")

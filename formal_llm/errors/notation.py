@@ -1,0 +1,79 @@
+"""What can be wrong with rules: their text, what they say together, what can be found out about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from formal_llm.errors.base import FormalLLMError
+
+
+class GrammarWarning(UserWarning):
+    """A grammar, formula or behaviour that can be used, but probably says something else than its author meant."""
+
+
+class NotationError(FormalLLMError, ValueError):
+    """A text that does not follow its notation.
+
+    Attributes:
+        problem: what is wrong, in one sentence.
+        file: the name of the source, or None for a string.
+        line, column: the place, counted from 1; None where the trouble is no single place.
+        source_line: the text of that line.
+        expected: what could have stood there.
+        suggestion: the nearest known name, or another way out.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        source_line: str | None = None,
+        expected: Sequence[str] = (),
+        suggestion: str | None = None,
+    ) -> None:
+        self.problem = problem
+        self.file = file
+        self.line = line
+        self.column = column
+        self.source_line = source_line
+        self.expected = tuple(expected)
+        self.suggestion = suggestion
+        super().__init__(problem)
+
+    def __str__(self) -> str:
+        place = [self.file or "<string>"]
+        if self.line is not None:
+            place.append(str(self.line))
+            if self.column is not None:
+                place.append(str(self.column))
+        lines = [f"{':'.join(place)}: {self.problem}"]
+        if self.source_line is not None:
+            number = "" if self.line is None else str(self.line)
+            # Tabs are shown as one blank each, so that the caret stands under its character.
+            lines.append(f"  {number} | {self.source_line.expandtabs(1)}")
+            if self.column is not None:
+                lines.append(f"  {' ' * len(number)} | {' ' * (self.column - 1)}^")
+        if self.expected:
+            lines.append(f"  expected: {', '.join(self.expected)}")
+        if self.suggestion:
+            lines.append(f"  {self.suggestion}")
+        return "\n".join(lines)
+
+
+class GrammarError(NotationError):
+    """A grammar that cannot be read, or that describes no language."""
+
+
+class AutomatonError(FormalLLMError, ValueError):
+    """An automaton written in code that contradicts itself (unknown state, symbol never pushed, ...)."""
+
+
+class Undecided(FormalLLMError):
+    """A question about an automaton was not decided within its budget of states."""
+
+
+class InfiniteLanguage(FormalLLMError):
+    """There are infinitely many of what was to be counted; give a bound on the length (``max_length``)."""
