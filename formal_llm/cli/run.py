@@ -8,18 +8,15 @@ from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from formal_llm.cli.console import EXIT_CODES_HELP, command, err, print_text
 from formal_llm.cli.plan import answerer
 from formal_llm.errors import FormalLLMError, InputError, ResourceNotFound
-from formal_llm.planning import Task, TaskPack
-
-if TYPE_CHECKING:
-    from formal_llm.planning import Plan
-    from formal_llm.tools import Executor, Result, Toolkit
+from formal_llm.planning import Plan, Task, TaskPack
+from formal_llm.tools import Executor, Result, Toolkit, kind_named, read_input, save_report
 
 HELP = f"""Plan a task, carry the plan out, and write a report with what every step made.
 
@@ -55,8 +52,6 @@ def run(
     names, inputs = read_inputs(pack, input_)
     wanted = read_task(pack, task, names)
     make_folder(to)
-    from formal_llm.tools import Executor, save_report
-
     with answerer(llm, None, None) as who:
         solution = pack.planner(who).solve(wanted, inputs, _Interruptible(Executor(tools)), replans=replans)
     for failure in solution.failures:
@@ -158,7 +153,7 @@ def make_folder(path: Path) -> None:
         raise InputError(f"--out: the folder {path} cannot be made: {error.strerror}") from error
 
 
-def read_inputs(pack: TaskPack, pairs: list[str]) -> tuple[list[str], dict[str, Any]]:
+def read_inputs(pack: TaskPack, pairs: list[str]) -> tuple[list[str], dict[str, object]]:
     """The names of the pack's inputs that ``--input NAME=FILE`` gives, and the values by terminal.
 
     Several files for one input go to its places in the plan in their order, as a tuple.
@@ -168,11 +163,8 @@ def read_inputs(pack: TaskPack, pairs: list[str]) -> tuple[list[str], dict[str, 
         ResourceNotFound: the pack has no such input.
         InputError: a file cannot be read.
     """
-    from formal_llm.tools.inputs import read_input
-    from formal_llm.tools.kinds import kind_named
-
     known, kinds = pack.data.get("inputs", {}), pack.data.get("kinds", {})
-    values: dict[str, tuple[Any, ...]] = {}
+    values: dict[str, tuple[object, ...]] = {}
     for pair in pairs:
         name, equals, file = pair.partition("=")
         if not equals or not file:
