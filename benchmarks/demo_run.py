@@ -15,7 +15,7 @@ from rich.table import Table
 from benchmarks.restoration import TRIALS, scaled
 from formal_llm import TaskPack
 from formal_llm.packs.openagi.data.sources import pictures
-from formal_llm.packs.openagi.scores.scores import PSNR, SSIM
+from formal_llm.packs.openagi.scores.images import PSNR, SSIM
 from formal_llm.packs.openagi.toolkits import classical
 from formal_llm.tools import save_report
 

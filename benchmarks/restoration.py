@@ -16,7 +16,7 @@ from rich.table import Table
 from formal_llm.packs.openagi.classical.toolkit import CLASSICAL
 from formal_llm.packs.openagi.data.degradation import Degradation
 from formal_llm.packs.openagi.data.sources import pictures
-from formal_llm.packs.openagi.scores.scores import PSNR, SSIM
+from formal_llm.packs.openagi.scores.images import PSNR, SSIM
 
 #: For each tool: what is done to a picture first.
 TRIALS = {

@@ -20,8 +20,10 @@ from formal_llm import TaskPack
 from formal_llm.automata import Lookahead
 from formal_llm.packs.openagi.data.making import make_data
 from formal_llm.packs.openagi.data.samples import read_data
-from formal_llm.packs.openagi.scores.judging import PlanJudge, Scores
-from formal_llm.packs.openagi.scores.scores import SSIM, ChrF
+from formal_llm.packs.openagi.scores.choice import Scores
+from formal_llm.packs.openagi.scores.images import SSIM
+from formal_llm.packs.openagi.scores.judging import PlanJudge
+from formal_llm.packs.openagi.scores.text import ChrF
 from formal_llm.packs.openagi.toolkits import classical
 from formal_llm.tools import Executor
 

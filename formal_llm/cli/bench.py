@@ -34,9 +34,11 @@ from formal_llm.tools import Executor
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from formal_llm.packs.openagi.benchmark.benchmark import Benchmark, Skipped, Step
+    from formal_llm.packs.openagi.benchmark.records import ScoredPlan
+    from formal_llm.packs.openagi.benchmark.run import Benchmark, RunProgress, Skipped
     from formal_llm.packs.openagi.data.samples import TaskData
-    from formal_llm.packs.openagi.scores.judging import Scores
+    from formal_llm.packs.openagi.scores.choice import Scores
+    from formal_llm.packs.openagi.scores.score import Score
 
 HELP = f"""Compare LLMs and ways of planning on the tasks of a pack: how many plans are valid, and what they are worth.
 
@@ -126,9 +128,9 @@ def bench(
     pack = TaskPack.load(source)
     numbers = read_numbers(tasks, pack)
     try:
-        from formal_llm.packs.openagi.benchmark.benchmark import Benchmark
         from formal_llm.packs.openagi.benchmark.methods import why_not
         from formal_llm.packs.openagi.benchmark.records import Records
+        from formal_llm.packs.openagi.benchmark.run import Benchmark
         from formal_llm.packs.openagi.scores.judging import PlanJudge
     except ImportError as error:
         raise MissingDependency(
@@ -212,14 +214,15 @@ def read_scores(options: ScoreOptions) -> Scores:
         ResourceNotFound, CheckpointError: there is no such checkpoint, or it cannot be had.
         FormalLLMError: the options contradict each other.
     """
-    from formal_llm.packs.openagi.scores.judging import Scores
+    from formal_llm.packs.openagi.scores.choice import Scores
+    from formal_llm.packs.openagi.scores.images import SSIM
     from formal_llm.packs.openagi.scores.neural import CLIPScore, ViTSimilarity
-    from formal_llm.packs.openagi.scores.scores import SSIM, BERTScore, ChrF
+    from formal_llm.packs.openagi.scores.text import BERTScore, ChrF
 
     if options.bert is not None and options.text is not TextScore.bertscore:
         raise FormalLLMError("--bert is for --text-score bertscore")
     if options.text is TextScore.chrf:
-        texts: Any = ChrF()
+        texts: Score = ChrF()
     elif options.bert is not None:
         texts = BERTScore(options.bert, options.device)
     else:
@@ -227,7 +230,7 @@ def read_scores(options: ScoreOptions) -> Scores:
             texts = Scores.offline().texts
         except MissingDependency as error:
             raise MissingDependency(f"{error}; or compare texts with --text-score chrf") from None
-    images: Any = SSIM()
+    images: Score = SSIM()
     if options.vit is not None:
         images = ViTSimilarity(options.vit, options.device, local_files_only=_only_here(options.vit))
     made = Scores(texts, images)
@@ -255,7 +258,7 @@ class _Bars:
         self._bars = bars
         self._known: dict[str, Any] = {}
 
-    def __call__(self, step: Step) -> None:
+    def __call__(self, step: RunProgress) -> None:
         if step.phase not in self._known:
             self._known[step.phase] = self._bars.add_task("", said=step.phase)
         said = f"{step.phase} {step.said}"[:60].ljust(60)
@@ -263,13 +266,13 @@ class _Bars:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[Step], None]]:
+def _progress() -> Iterator[Callable[[RunProgress], None]]:
     with progress_bars() as bars:
         yield _Bars(bars)
 
 
 def _tell(
-    run: Benchmark, rows: list[dict[str, Any]], skipped: list[Skipped], folder: Path, form: Form, published: bool
+    run: Benchmark, rows: list[ScoredPlan], skipped: list[Skipped], folder: Path, form: Form, published: bool
 ) -> None:
     """Write the table of the tasks and repeats of this run in all forms, and print it in one."""
     from formal_llm.packs.openagi.benchmark import tables
@@ -323,7 +326,7 @@ def _tell(
     err().print(f"on record in {folder}: plans.jsonl, scores.jsonl, results.jsonl, table.md, table.json", markup=False)
 
 
-def _write_results(folder: Path, rows: list[dict[str, Any]]) -> None:
+def _write_results(folder: Path, rows: list[ScoredPlan]) -> None:
     """Write everything on record, plans and scores joined, a line for each plan."""
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     (folder / "results.jsonl").write_text(lines, encoding="utf-8")

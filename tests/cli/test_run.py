@@ -14,7 +14,7 @@ from PIL import Image
 
 from formal_llm.packs.openagi.data.degradation import Degradation
 from formal_llm.packs.openagi.data.sources import pictures
-from formal_llm.packs.openagi.scores.scores import SSIM
+from formal_llm.packs.openagi.scores.images import SSIM
 from tests.cli.inside import runner
 
 run = runner("run")

@@ -4,9 +4,9 @@
 - :mod:`~formal_llm.packs.openagi.experts.toolkit`: the fifteen tools as neural models.
 - :mod:`~formal_llm.packs.openagi.data.making`, :mod:`~formal_llm.packs.openagi.data.samples`:
   making and reading task data.
-- :mod:`~formal_llm.packs.openagi.scores.scores`: how near an output is to what was expected;
-  :mod:`~formal_llm.packs.openagi.scores.neural`: those that need a model.
+- :mod:`~formal_llm.packs.openagi.scores.images`, :mod:`~formal_llm.packs.openagi.scores.text`: how near an output is to
+  what was expected; :mod:`~formal_llm.packs.openagi.scores.neural`: those that look at pictures with a model.
 - :mod:`~formal_llm.packs.openagi.scores.judging`: what a plan is worth on task data;
   :mod:`~formal_llm.packs.openagi.references`: which tools a task's sentence calls for.
-- :mod:`~formal_llm.packs.openagi.benchmark.benchmark`: models and methods side by side.
+- :mod:`~formal_llm.packs.openagi.benchmark.run`: models and methods side by side.
 """

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from pathlib import Path
 
-from formal_llm.packs.openagi.data.samples import TaskData
+from formal_llm.packs.openagi.data.samples import data_identity
 from formal_llm.packs.openagi.scores.judging import PlanJudge
 from formal_llm.planning import Plan, Task
 from formal_llm.rltf.rewards import Judged, Reward
@@ -30,14 +28,3 @@ def data_reward(judge: PlanJudge) -> Reward:
         return Judged(judged.value, failed, judged.passing)
 
     return Reward(worth, name=name)
-
-
-def data_identity(data: Mapping[int, TaskData]) -> str:
-    """A hash of task data: of the names and the content of all files."""
-    said = hashlib.sha256()
-    for number, task in sorted(data.items()):
-        for file in sorted(path for path in Path(task.folder).rglob("*") if path.is_file()):
-            with file.open("rb") as opened:
-                content = hashlib.file_digest(opened, "sha256").hexdigest()
-            said.update(f"{number} {file.relative_to(task.folder).as_posix()} {content}\0".encode())
-    return said.hexdigest()[:16]

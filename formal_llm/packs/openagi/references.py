@@ -23,7 +23,7 @@ from formal_llm.rltf.rewards import ReferenceTools, register
 
 
 @dataclass(frozen=True)
-class References:
+class ToolReferences:
     """What the words of a sentence call for.
 
     Attributes:
@@ -38,8 +38,8 @@ class References:
     version: str
 
     @classmethod
-    def from_mapping(cls, data: Mapping[str, Any], *, file: str | None = None) -> References:
-        """References from the tables of a TOML file.
+    def from_mapping(cls, data: Mapping[str, Any], *, file: str | None = None) -> ToolReferences:
+        """ToolReferences from the tables of a TOML file.
 
         Raises:
             NotationError: a table is missing, or does not have the form described in ``references.toml``.
@@ -67,14 +67,14 @@ class References:
 
 
 @cache
-def references() -> References:
+def references() -> ToolReferences:
     """The references of the OpenAGI pack.
 
     Raises:
         NotationError: the file cannot be read.
     """
     file = authored.find("tasks", "openagi") / "references.toml"
-    return References.from_mapping(read_toml(file), file=str(file))
+    return ToolReferences.from_mapping(read_toml(file), file=str(file))
 
 
 def tools_called_for(task: Task) -> set[str]:

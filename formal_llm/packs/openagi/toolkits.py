@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from formal_llm.packs.openagi.classical.toolkit import CLASSICAL, DESCRIPTIONS
+from formal_llm.packs.openagi.experts.loading import hub_answers
+from formal_llm.packs.openagi.experts.toolkit import experts
 from formal_llm.tools import Toolkit, tool
 
 
@@ -13,13 +15,6 @@ def classical() -> Toolkit:
     """The tools that work without downloaded weights (:mod:`formal_llm.packs.openagi.classical.toolkit`)."""
     made = [tool(name, description=DESCRIPTIONS[name])(function) for name, function in CLASSICAL.items()]
     return Toolkit(made)
-
-
-def experts() -> Toolkit:
-    """The models of the hub (:func:`formal_llm.packs.openagi.experts.toolkit.experts`), as the settings say."""
-    from formal_llm.packs.openagi.experts.toolkit import experts as made
-
-    return made()
 
 
 def experts_at_hand() -> Toolkit:
@@ -31,12 +26,9 @@ def experts_at_hand() -> Toolkit:
     Raises:
         ToolkitError, ResourceNotFound, CheckpointError, MissingDependency: as for the experts.
     """
-    from formal_llm.packs.openagi.experts.loading import hub_answers
-    from formal_llm.packs.openagi.experts.toolkit import experts as made
-
-    tools = made()
+    tools = experts()
     everything = all(expert.source.here() for expert in tools.experts.values())
-    return tools if everything or hub_answers() else made(offline=True)
+    return tools if everything or hub_answers() else experts(offline=True)
 
 
 #: What makes each toolkit, and what makes it for a person at the terminal.

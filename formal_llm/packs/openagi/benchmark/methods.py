@@ -5,28 +5,25 @@
   list of tools, and nothing sees to it that they fit together: the paper's baseline of forced names without automaton.
 - ``formal``: the planner, which asks only for what can still become a valid plan.
 
-A method makes an :class:`Attempt` for each :class:`Job`; whether it is valid is verified afterwards, and alike for all.
+A method makes an attempt for each plan that is asked for; whether it is valid is verified afterwards, alike for all.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal
 
 from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.generation import Generated, Messages, TextLLM
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Question
+from formal_llm.packs.openagi.benchmark.attempts import Assignment, Attempt, PlanKey
+from formal_llm.packs.openagi.benchmark.conditions import Method
 from formal_llm.packs.openagi.benchmark.forced import force
 from formal_llm.packs.openagi.benchmark.reading import ToolText, read_steps
-from formal_llm.packs.openagi.benchmark.setting import Attempt, Job, Setting
-from formal_llm.packs.openagi.benchmark.threads import Note, many_for, threaded
 from formal_llm.planning.drivers.batch import Outcome
-
-Method: TypeAlias = Literal["zero", "few", "constrained", "formal"]
-METHODS: tuple[Method, ...] = get_args(Method)
 
 
 def why_not(method: Method, llm: LLM) -> str:
@@ -36,23 +33,14 @@ def why_not(method: Method, llm: LLM) -> str:
     return ""
 
 
-def make(method: Method, llm: LLM, jobs: Sequence[Job], setting: Setting, note: Note, concurrency: int | None) -> None:
-    """Make an attempt for each job.
-
-    Args:
-        method: the method.
-        llm: who answers.
-        jobs: the jobs.
-        setting: what all methods share.
-        note: called in this thread with what became of each job, as it comes; what it raises ends the run.
-        concurrency: how many jobs are under way at most; as suits the LLM where left out.
-    """
+def make(method: Method, assigned: Assignment) -> None:
+    """Make an attempt for each key."""
     if method == "formal":
-        _formal(llm, jobs, setting, note, concurrency)
+        _formal(assigned)
     elif method == "constrained":
-        force(llm, jobs, setting, note, concurrency)
+        force(assigned)
     else:
-        _written(method, llm, jobs, setting, note, concurrency)
+        _written(method, assigned)
 
 
 # -- free text ---------------------------------------------------------------------------------------------------------
@@ -101,32 +89,36 @@ def writer(llm: LLM, tools: Sequence[ToolText]) -> TextLLM | None:
     return ChanceWriter(inner, tools) if isinstance(inner, RandomLLM) else None
 
 
-def _written(
-    method: Literal["zero", "few"], llm: LLM, jobs: Sequence[Job], setting: Setting, note: Note, concurrency: int | None
-) -> None:
-    who = writer(llm, setting.tools)
+def _written(method: Literal["zero", "few"], assigned: Assignment) -> None:
+    conditions = assigned.conditions
+    who = writer(assigned.llm, conditions.tools)
     if who is None:
         raise TypeError("this LLM writes no free text")
 
-    def write(job: Job) -> Generated:
-        prompt = setting.prompt(method, job.task)
-        return who.generate(prompt, max_tokens=setting.max_tokens, stop=("Problem:",), temperature=setting.temperature)
+    def write(key: PlanKey) -> Generated:
+        return who.generate(
+            conditions.prompt(method, key.task),
+            max_tokens=conditions.max_tokens,
+            stop=("Problem:",),
+            temperature=conditions.temperature,
+        )
 
-    for job, written in threaded(write, jobs, many_for(llm, concurrency)):
+    for key, written in assigned.each(write):
         if isinstance(written, Exception):
-            note(job, written)
+            assigned.note(key, written)
             continue
         steps = read_steps(written.text)
         # Matched here, in one thread: an encoder is not for many.
-        chain = [name for name in setting.matcher.match(steps) if name is not None]
-        note(job, Attempt(setting.word(chain), tuple(steps), 1, written.usage, written.text))
+        chain = [name for name in conditions.matcher.match(steps) if name is not None]
+        assigned.note(key, Attempt(conditions.word(chain), tuple(steps), 1, written.usage, written.text))
 
 
 # -- ours --------------------------------------------------------------------------------------------------------------
 
 
-def _formal(llm: LLM, jobs: Sequence[Job], setting: Setting, note: Note, concurrency: int | None) -> None:
-    planner = setting.pack.planner(llm, tries=setting.tries)
+def _formal(assigned: Assignment) -> None:
+    conditions = assigned.conditions
+    planner = conditions.pack.planner(assigned.llm, tries=conditions.tries)
 
     def on_outcome(outcome: Outcome) -> None:
         used = outcome.usage
@@ -138,6 +130,7 @@ def _formal(llm: LLM, jobs: Sequence[Job], setting: Setting, note: Note, concurr
         else:
             assert outcome.error is not None
             made = outcome.error
-        note(jobs[outcome.index], made)
+        assigned.note(assigned.jobs[outcome.index], made)
 
-    planner.plan_all([setting.tasks[job.task] for job in jobs], concurrency=concurrency, on_outcome=on_outcome)
+    tasks = [conditions.tasks[key.task] for key in assigned.jobs]
+    planner.plan_all(tasks, concurrency=assigned.concurrency, on_outcome=on_outcome)

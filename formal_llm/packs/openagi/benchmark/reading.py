@@ -10,11 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
 
 from formal_llm.automata import CFG
 from formal_llm.llms.builtin import stems
+from formal_llm.llms.local.minilm import find_minilm
+from formal_llm.packs.openagi.scores.encoder import Encoder
 from formal_llm.planning import TaskPack
+
+if TYPE_CHECKING:
+    import torch
 
 _STEP = re.compile(r"\b(?:step|setp)\s*\d+\s*[:.)\-]", re.IGNORECASE)
 _ITEM = re.compile(r"^\s*(?:\d+\s*[:.)]|[-*•])\s+", re.MULTILINE)
@@ -96,8 +102,6 @@ class Matcher(Protocol):
 def matcher_for(tools: Sequence[ToolText]) -> Matcher:
     """A matcher by sentence similarity where MiniLM is installed, else one by words."""
     try:
-        from formal_llm.packs.openagi.scores.minilm import find_minilm
-
         find_minilm()
         import transformers  # noqa: F401  # looked for before the first step comes
     except ImportError:
@@ -120,14 +124,12 @@ class SentenceMatcher:
     def __init__(self, tools: Sequence[ToolText], threshold: float = 0.6, encoder: str | None = None) -> None:
         self._tools = tuple(tools)
         self._threshold = threshold
-        self._encoder = encoder
-        self._loaded: tuple[Any, Any] | None = None
-        self._known: Any = None
+        self._encoder = Encoder(encoder)
 
     @property
     def identity(self) -> dict[str, object]:
         """What its answers depend on, as JSON data."""
-        return {"matcher": "sentences", "threshold": self._threshold, "encoder": self._encoder or "MiniLM"}
+        return {"matcher": "sentences", "threshold": self._threshold, "encoder": self._encoder.folder or "MiniLM"}
 
     def match(self, steps: Sequence[str]) -> list[str | None]:
         """For each step the name of the tool that it means; None where it means none.
@@ -138,30 +140,16 @@ class SentenceMatcher:
         found = [_labelled(step, self._tools) for step in steps]
         open_ = [place for place, name in enumerate(found) if name is None and steps[place].strip()]
         if open_:
-            if self._known is None:
-                texts = [text for tool in self._tools for text in (tool.label, tool.description)]
-                self._known = self._embedded(texts)
-            likeness = self._embedded([steps[place] for place in open_]) @ self._known.T
+            likeness = self._encoder.texts([steps[place] for place in open_]) @ self._known.T
             for place, row in zip(open_, likeness.reshape(len(open_), -1, 2).amax(dim=-1), strict=True):
                 if float(row.max()) >= self._threshold:
                     found[place] = self._tools[int(row.argmax())].name
         return found
 
-    def _embedded(self, texts: Sequence[str]) -> Any:
-        """One vector of length 1 for each text."""
-        if self._loaded is None:
-            from formal_llm.packs.openagi.scores.minilm import load_encoder
-
-            self._loaded = load_encoder(self._encoder)
-        tokenizer, model = self._loaded
-        import torch
-
-        longest = min(int(tokenizer.model_max_length), int(model.config.max_position_embeddings))
-        tokens = tokenizer(list(texts), return_tensors="pt", padding=True, truncation=True, max_length=longest)
-        with torch.inference_mode():
-            states = model(**tokens).last_hidden_state
-        seen = tokens["attention_mask"].unsqueeze(-1)
-        return torch.nn.functional.normalize((states * seen).sum(dim=1) / seen.sum(dim=1), dim=-1)
+    @cached_property
+    def _known(self) -> torch.Tensor:
+        """A vector for the label and one for the description of each tool, one after the other."""
+        return self._encoder.texts([text for tool in self._tools for text in (tool.label, tool.description)])
 
 
 class LexicalMatcher:

@@ -15,13 +15,16 @@ A line is written at once and whole; what is left of a half-written one is taken
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, TypedDict, TypeVar
 
 from formal_llm.errors import ResultsError
+from formal_llm.packs.openagi.benchmark.attempts import PlanKey
+from formal_llm.packs.openagi.benchmark.conditions import Method
 from formal_llm.packs.openagi.scores.judging import Judgement
 from formal_llm.planning.drivers.json_lines import open_alone, write_line
 from formal_llm.tools import Result
@@ -31,15 +34,6 @@ _BUSY = "another benchmark is writing here; wait for it, or give another folder"
 _PLANS, _SCORES, _SETTING = "plans.jsonl", "scores.jsonl", "setting.json"
 
 
-class PlanKey(NamedTuple):
-    """Which plan a line is about."""
-
-    llm: str
-    method: str
-    task: int
-    repeat: int
-
-
 class ScoreKey(NamedTuple):
     """Which plan of which task a score is about."""
 
@@ -47,7 +41,46 @@ class ScoreKey(NamedTuple):
     word: tuple[str, ...]
 
 
-class Records:
+class PlanRecord(TypedDict):
+    """The line of a plan: its key, the group of its task, what was made, whether it is valid, what it cost."""
+
+    llm: str
+    method: Method
+    task: int
+    repeat: int
+    group: str
+    word: list[str]
+    steps: list[str]
+    valid: bool
+    reason: str
+    text: str
+    questions: int
+    usage: dict[str, int]
+
+
+class ScoredPlan(PlanRecord):
+    """A plan with its score: 0 for an invalid one, None where a plan is not judged yet."""
+
+    value: float | None
+    score: str
+
+
+class ScoreRecord(TypedDict):
+    """The line of a score; for each sample its value, what went wrong, and the steps with the keys of their values."""
+
+    task: int
+    word: list[str]
+    value: float
+    score: str
+    reason: str
+    samples: list[dict[str, object]]
+
+
+Key = TypeVar("Key")
+Record = TypeVar("Record")
+
+
+class Records(AbstractContextManager["Records"]):
     """The records of a benchmark. Nobody else writes to its folder in the meantime.
 
     Args:
@@ -62,25 +95,16 @@ class Records:
         ResultsError: the folder belongs to another setting, is in use, or a line in it cannot be read; says which.
     """
 
-    def __init__(self, folder: str | Path, setting: Mapping[str, Any]) -> None:
+    def __init__(self, folder: str | Path, setting: Mapping[str, object]) -> None:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self._check_setting(json.loads(json.dumps({"format": _FORMAT, **setting}, default=str)))
-        self._plans = open_alone(self.folder / _PLANS, busy=_BUSY)
-        try:
-            self._scores = open_alone(self.folder / _SCORES, busy=_BUSY)
-        except BaseException:
-            self._plans.close()
-            raise
-        try:
-            self.plans = {_plan_key(row): row for row in _rows(self._plans, self.folder / _PLANS, _plan_key)}
-            self.scores = {_score_key(row): row for row in _rows(self._scores, self.folder / _SCORES, _score_key)}
-        except BaseException:
-            self.close()
-            raise
-
-    def __enter__(self) -> Self:
-        return self
+        with ExitStack() as opened:
+            self._plans = opened.enter_context(open_alone(self.folder / _PLANS, busy=_BUSY))
+            self._scores = opened.enter_context(open_alone(self.folder / _SCORES, busy=_BUSY))
+            self.plans: dict[PlanKey, PlanRecord] = _read(self._plans, self.folder / _PLANS, _plan_key)
+            self.scores: dict[ScoreKey, ScoreRecord] = _read(self._scores, self.folder / _SCORES, _score_key)
+            self._opened = opened.pop_all()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -89,18 +113,16 @@ class Records:
 
     def close(self) -> None:
         """Close the files and let others have them."""
-        self._plans.close()
-        self._scores.close()
+        self._opened.close()
 
-    def add_plan(self, key: PlanKey, **facts: Any) -> None:
+    def add_plan(self, plan: PlanRecord) -> None:
         """Write the line of a plan."""
-        row = {**key._asdict(), **facts}
-        write_line(self._plans, self.folder / _PLANS, row, "a line")
-        self.plans[key] = row
+        write_line(self._plans, self.folder / _PLANS, plan, "a line")
+        self.plans[_plan_key(plan)] = plan
 
     def add_score(self, key: ScoreKey, judged: Judgement) -> None:
         """Write the line of a score, and the values of the plan's steps that are not there yet."""
-        row = {
+        made: ScoreRecord = {
             "task": key.task,
             "word": list(key.word),
             "value": judged.value,
@@ -111,39 +133,35 @@ class Records:
                 for value, error, result in zip(judged.scores, judged.errors, judged.results, strict=False)
             ],
         }
-        write_line(self._scores, self.folder / _SCORES, row, "a line")
-        self.scores[key] = row
+        write_line(self._scores, self.folder / _SCORES, made, "a line")
+        self.scores[key] = made
 
-    def joined(self) -> list[dict[str, Any]]:
-        """The plans with their scores: invalid ones have 0, and None stands where a plan is not judged yet."""
-        rows = []
+    def joined(self) -> list[ScoredPlan]:
+        """The plans with their scores."""
+        joined: list[ScoredPlan] = []
         for key, plan in self.plans.items():
             scored = self.scores.get(ScoreKey(key.task, tuple(plan["word"])))
             value = 0.0 if not plan["valid"] else None if scored is None else scored["value"]
-            rows.append({**plan, "value": value, "score": scored["score"] if scored and plan["valid"] else ""})
-        return rows
+            joined.append({**plan, "value": value, "score": scored["score"] if scored and plan["valid"] else ""})
+        return joined
 
-    def _steps(self, result: Result) -> list[dict[str, Any]]:
+    def _steps(self, result: Result) -> list[dict[str, str]]:
         steps = []
         for step in result.steps:
-            told: dict[str, Any] = {"name": step.name, "state": step.state}
+            told = {"name": step.name, "state": step.state}
             if step.value is not None:
                 told |= {"kind": step.value.kind.name, "key": step.value.key}
                 file = self.folder / "values" / f"{step.value.key}{step.value.kind.ending}"
                 if not file.exists():
                     file.parent.mkdir(exist_ok=True)
-                    beside = file.with_suffix(".new")
-                    beside.write_bytes(step.value.dump())
-                    beside.replace(file)
+                    _write_whole(file, step.value.dump())
             steps.append(told)
         return steps
 
-    def _check_setting(self, setting: Mapping[str, Any]) -> None:
+    def _check_setting(self, setting: Mapping[str, object]) -> None:
         file = self.folder / _SETTING
         if not file.exists():
-            beside = file.with_suffix(".new")
-            beside.write_text(json.dumps(setting, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-            beside.replace(file)
+            _write_whole(file, (json.dumps(setting, indent=1, ensure_ascii=False) + "\n").encode())
             return
         try:
             there = json.loads(file.read_text(encoding="utf-8"))
@@ -158,31 +176,37 @@ class Records:
         )
 
 
-def _plan_key(row: Mapping[str, Any]) -> PlanKey:
-    return PlanKey(row["llm"], row["method"], row["task"], row["repeat"])
+def _plan_key(plan: PlanRecord) -> PlanKey:
+    return PlanKey(plan["llm"], plan["method"], plan["task"], plan["repeat"])
 
 
-def _score_key(row: Mapping[str, Any]) -> ScoreKey:
-    return ScoreKey(row["task"], tuple(row["word"]))
+def _score_key(scored: ScoreRecord) -> ScoreKey:
+    return ScoreKey(scored["task"], tuple(scored["word"]))
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-def _rows(file: FileIO, path: Path, key: Any) -> Iterable[dict[str, Any]]:
-    """The lines of a file; a half-written last one is taken off."""
+def _write_whole(file: Path, content: bytes) -> None:
+    """Write a file that is there whole or not at all."""
+    beside = file.with_suffix(".new")
+    beside.write_bytes(content)
+    beside.replace(file)
+
+
+def _read(file: FileIO, path: Path, key: Callable[[Record], Key]) -> dict[Key, Record]:
+    """The lines of a file by key; a half-written last one is taken off."""
     file.seek(0)
     whole, newline, rest = file.read().rpartition(b"\n")
-    rows = []
+    found: dict[Key, Record] = {}
     for number, line in enumerate(whole.splitlines(), 1):
         try:
-            row = json.loads(line)
-            key(row)
+            read = json.loads(line)
+            found[key(read)] = read
         except (ValueError, KeyError, TypeError):
             raise ResultsError(f"{path}:{number}: this is no line of a benchmark; mend or remove it") from None
-        rows.append(row)
     if rest:
         if not rest.startswith(b"{"):
             raise ResultsError(f"{path}: this is no file of a benchmark; give another folder")
         file.truncate(len(whole + newline))
-    return rows
+    return found

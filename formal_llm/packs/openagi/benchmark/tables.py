@@ -9,11 +9,12 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from formal_llm import authored
 from formal_llm.errors import NotationError
-from formal_llm.packs.openagi.benchmark.methods import METHODS, Method
+from formal_llm.packs.openagi.benchmark.conditions import METHODS, Method
+from formal_llm.packs.openagi.benchmark.records import ScoredPlan
 from formal_llm.planning.walks.wording import read_toml
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ GROUPS = ("Task 1", "Task 2", "Task 3", "Task X")
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class MethodColumn:
     """The figures of a method of an LLM.
 
     Attributes:
@@ -63,10 +64,10 @@ class Published:
 
     source: str
     scores: Mapping[str, str]
-    columns: tuple[Column, ...]
+    columns: tuple[MethodColumn, ...]
 
 
-def columns_of(rows: Iterable[Mapping[str, Any]], unscored: Iterable[int] = ()) -> list[Column]:
+def columns_of(rows: Iterable[ScoredPlan], unscored: Iterable[int] = ()) -> list[MethodColumn]:
     """The columns of plans on record: LLMs in the order in which they first occur, each with its methods.
 
     Args:
@@ -74,7 +75,7 @@ def columns_of(rows: Iterable[Mapping[str, Any]], unscored: Iterable[int] = ()) 
         unscored: the tasks that no score can judge.
     """
     passed_over = set(unscored)
-    by_column: dict[tuple[str, Method], list[Mapping[str, Any]]] = {}
+    by_column: dict[tuple[str, Method], list[ScoredPlan]] = {}
     for row in rows:
         by_column.setdefault((row["llm"], row["method"]), []).append(row)
     llms = list(dict.fromkeys(llm for llm, _ in by_column))
@@ -82,14 +83,11 @@ def columns_of(rows: Iterable[Mapping[str, Any]], unscored: Iterable[int] = ()) 
     return [_column(llm, method, by_column[llm, method], passed_over) for llm, method in order]
 
 
-def _column(llm: str, method: str, rows: Sequence[Mapping[str, Any]], passed_over: set[int]) -> Column:
-    scored = [row for row in rows if row["task"] not in passed_over and row["value"] is not None]
-    repeats: dict[int, list[float]] = {}
-    for row in scored:
-        repeats.setdefault(row["repeat"], []).append(row["value"])
-    averages = [statistics.fmean(values) for values in repeats.values()]
+def _column(llm: str, method: str, rows: Sequence[ScoredPlan], passed_over: set[int]) -> MethodColumn:
+    scored = [row for row in rows if row["task"] not in passed_over]
+    averages = _means(scored, "repeat")
     tokens = [row["usage"]["input_tokens"] + row["usage"]["output_tokens"] for row in rows]
-    return Column(
+    return MethodColumn(
         llm,
         method,
         len(rows),
@@ -102,12 +100,19 @@ def _column(llm: str, method: str, rows: Sequence[Mapping[str, Any]], passed_ove
     )
 
 
-def _mean_over_tasks(rows: Sequence[Mapping[str, Any]]) -> float | None:
+def _mean_over_tasks(rows: Sequence[ScoredPlan]) -> float | None:
     """The mean over tasks of the means over their repeats, which of a run that was stopped are not equally many."""
-    by_task: dict[int, list[float]] = {}
+    means = _means(rows, "task")
+    return statistics.fmean(means) if means else None
+
+
+def _means(rows: Sequence[ScoredPlan], key: Literal["task", "repeat"]) -> list[float]:
+    """The mean score of the plans with the same task, or of the same repeat; of those that were judged."""
+    values: dict[int, list[float]] = {}
     for row in rows:
-        by_task.setdefault(row["task"], []).append(row["value"])
-    return statistics.fmean(map(statistics.fmean, by_task.values())) if by_task else None
+        if row["value"] is not None:
+            values.setdefault(row[key], []).append(row["value"])
+    return [statistics.fmean(some) for some in values.values()]
 
 
 def read_published() -> Published:
@@ -120,7 +125,7 @@ def read_published() -> Published:
     data = read_toml(file)
     try:
         columns = [
-            Column(
+            MethodColumn(
                 row["llm"], row["method"], 0, float(row["valid"]), {group: float(row[group]) for group in GROUPS},
                 float(row["average"]), published=int(row["table"]),
             )
@@ -134,7 +139,7 @@ def read_published() -> Published:
 # -- how they look -----------------------------------------------------------------------------------------------------
 
 
-def lines_of(columns: Sequence[Column], scores: Mapping[str, str]) -> list[list[str]]:
+def lines_of(columns: Sequence[MethodColumn], scores: Mapping[str, str]) -> list[list[str]]:
     """The rows of a table as texts: what it is, then a figure for each column.
 
     Args:
@@ -159,7 +164,7 @@ def _figure(value: float | None, places: int = 4) -> str:
     return "-" if value is None else f"{value:.{places}f}"
 
 
-def rich_tables(columns: Sequence[Column], scores: Mapping[str, str], width: int) -> list[Table]:
+def rich_tables(columns: Sequence[MethodColumn], scores: Mapping[str, str], width: int) -> list[Table]:
     """Tables for the terminal: as many as it takes to keep each within a width. The methods of an LLM stay together.
 
     Args:
@@ -169,7 +174,7 @@ def rich_tables(columns: Sequence[Column], scores: Mapping[str, str], width: int
     """
     by_llm = [[column for column in columns if column.llm == llm] for llm in dict.fromkeys(c.llm for c in columns)]
     room = width - max(len(line[0]) for line in lines_of(columns, scores)) - 4
-    shown: list[list[Column]] = []
+    shown: list[list[MethodColumn]] = []
     fitting = (part for group in by_llm for part in _parts(group, room))
     for group in fitting:
         if shown and sum(map(_width, shown[-1])) + sum(map(_width, group)) <= room:
@@ -179,16 +184,16 @@ def rich_tables(columns: Sequence[Column], scores: Mapping[str, str], width: int
     return [_rich(part, scores) for part in shown]
 
 
-def _parts(group: Sequence[Column], room: int) -> list[Sequence[Column]]:
+def _parts(group: Sequence[MethodColumn], room: int) -> list[Sequence[MethodColumn]]:
     """The columns of an LLM together if they fit, else one by one."""
     return [group] if sum(map(_width, group)) <= room else [[column] for column in group]
 
 
-def _width(column: Column) -> int:
+def _width(column: MethodColumn) -> int:
     return max(len(column.llm), len(column.method), 6) + 3
 
 
-def _rich(columns: Sequence[Column], scores: Mapping[str, str]) -> Table:
+def _rich(columns: Sequence[MethodColumn], scores: Mapping[str, str]) -> Table:
     from rich.table import Table
 
     table = Table()
@@ -202,7 +207,7 @@ def _rich(columns: Sequence[Column], scores: Mapping[str, str]) -> Table:
     return table
 
 
-def markdown_table(title: str, columns: Sequence[Column], scores: Mapping[str, str]) -> str:
+def markdown_table(title: str, columns: Sequence[MethodColumn], scores: Mapping[str, str]) -> str:
     """A table in Markdown, with its title above."""
     heads = ["", *(f"{column.llm} {column.method}".replace("|", "\\|") for column in columns)]
     rows = [heads, ["---", *("---:" for _ in columns)], *lines_of(columns, scores)]
@@ -214,6 +219,6 @@ def published_title(published: Published, table: int) -> str:
     return f"PUBLISHED, table {table} of {published.source}: other models, tools and data, for reference only"
 
 
-def as_data(columns: Sequence[Column]) -> list[dict[str, Any]]:
+def as_data(columns: Sequence[MethodColumn]) -> list[dict[str, object]]:
     """Columns as JSON data."""
     return [asdict(column) for column in columns]

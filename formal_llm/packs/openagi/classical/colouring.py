@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
+import numpy as np
 from PIL import Image
 
-from formal_llm.packs.openagi.classical.pixels import Pixels, noise_level, resized
+from formal_llm.packs.openagi.data.pixels import Floats, Pixels, noise_level, resized
 from formal_llm.packs.openagi.data.sources import pictures
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float32]
 
 #: The longer side of the pictures among whose pixels is searched; of those that are compared as a whole.
 _SIDE, _THUMBNAIL = 128, 48
@@ -59,7 +53,6 @@ def same_picture(luminance: Floats, reference: Floats) -> bool:
 
     Both are blurred first, so that noise and blur do not hide it; nor does a size that is tried only nearly.
     """
-    import numpy as np
     from scipy.ndimage import gaussian_filter
     from skimage.feature import match_template
 
@@ -83,7 +76,6 @@ class _Reference:
 
 @cache
 def _references() -> tuple[_Reference, ...]:
-    import numpy as np
     from skimage.color import rgb2lab
 
     references = []
@@ -118,7 +110,6 @@ def _within(luminance: Floats, side: int) -> Floats:
 
 def _features(luminance: Floats) -> Floats:
     """For each pixel: its brightness, the brightness around it near and far, and how rough it is around it."""
-    import numpy as np
     from scipy.ndimage import gaussian_filter
 
     near, far = gaussian_filter(luminance, 1.0), gaussian_filter(luminance, 6.0)
@@ -128,8 +119,6 @@ def _features(luminance: Floats) -> Floats:
 
 def _statistics(luminance: Floats) -> Floats:
     """How brightness and roughness are spread over a picture: quantiles of both."""
-    import numpy as np
-
     return np.quantile(_features(luminance)[:, [0, 2]], np.linspace(0.05, 0.95, 10), axis=0).astype(np.float32)
 
 
@@ -139,7 +128,6 @@ def _distance(one: Floats, other: Floats) -> float:
 
 def _chroma_of(luminance: Floats, reference: _Reference) -> Floats:
     """The colours of the reference for a picture of that brightness."""
-    import numpy as np
     from scipy.ndimage import gaussian_filter
     from scipy.spatial import cKDTree
 
@@ -152,7 +140,6 @@ def _chroma_of(luminance: Floats, reference: _Reference) -> Floats:
 
 def _with_chroma(luminance: Floats, chroma: Floats) -> Floats:
     """The picture of that brightness in the colours of a smaller one."""
-    import numpy as np
     from skimage.color import lab2rgb, rgb2lab
 
     height, width = luminance.shape

@@ -6,11 +6,15 @@ import threading
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+import numpy as np
 from PIL import Image
 
-from formal_llm.packs.openagi.classical.pixels import Pixels, resized
+from formal_llm.packs.openagi.data.pixels import Pixels, resized
+
+if TYPE_CHECKING:
+    import cv2
 
 #: The longer side of the picture that is searched; a face must fill about a thirtieth of it.
 _SIDE = 800
@@ -45,8 +49,6 @@ def detection(image: Image.Image) -> str:
 
 def find_faces(image: Image.Image) -> list[Face]:
     """Where the faces in a picture are, from the left to the right."""
-    import numpy as np
-
     luminance = Pixels.of(image).luminance
     factor = min(1.0, _SIDE / max(luminance.shape))
     height, width = (max(round(length * factor), 1) for length in luminance.shape)
@@ -61,7 +63,7 @@ def find_faces(image: Image.Image) -> list[Face]:
 
 
 @cache
-def _cascade() -> Any:
+def _cascade() -> cv2.CascadeClassifier:
     import cv2
 
     return cv2.CascadeClassifier(str(Path(cv2.__file__).parent / "data" / "haarcascade_frontalface_alt2.xml"))

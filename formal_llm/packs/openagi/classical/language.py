@@ -9,10 +9,12 @@ import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 #: A sentence ends with its mark and quotes, before a blank; not after a title or an initial, nor before a small letter.
@@ -50,8 +52,9 @@ def summarization(text: str) -> str:
         text: the text; a text of one sentence is its own summary.
     """
     found = sentences(text)
-    bags = [set(_stems(sentence)) for sentence in found]
-    counts = Counter(stem for sentence in found for stem in _stems(sentence))
+    stemmed = [stems(sentence) for sentence in found]
+    bags = [set(told) for told in stemmed]
+    counts = Counter(stem for told in stemmed for stem in told)
     told: set[str] = set()
     chosen: list[int] = []
     for _ in range(min(max(round(len(found) / 3), 1), 3, len(found))):
@@ -81,14 +84,15 @@ def question_answering(document: str, question: str) -> str:
     found = sentences(document)
     if not found:
         return ""
-    asked = set(_stems(question))
-    frequency = Counter(stem for sentence in found for stem in set(_stems(sentence)))
+    asked = set(stems(question))
+    bags = [set(stems(sentence)) for sentence in found]
+    frequency = Counter(stem for bag in bags for stem in bag)
 
-    def weight(sentence: str) -> float:
-        shared = asked & set(_stems(sentence))
+    def weight(place: int) -> float:
+        shared = asked & bags[place]
         return sum(math.log(1 + len(found) / frequency[stem]) for stem in sorted(shared))
 
-    best = max(found, key=weight)
+    best = found[max(range(len(found)), key=weight)]
     return _part(best, question) or best
 
 
@@ -133,20 +137,18 @@ def _part(sentence: str, question: str) -> str:
     return next((match[0] for match in inside or new), "")
 
 
-def _stems(text: str) -> Sequence[str]:
-    """The words that mean something, without the endings that English words take."""
-    return [_stem(word) for word in words(text) if word not in _COMMON]
+def stems(text: str) -> list[str]:
+    """The words that mean something, without the endings that English words take (Porter 2001, Snowball)."""
+    from snowballstemmer import stemmer  # type: ignore[import-untyped]  # it has no hints
 
-
-def _stem(word: str) -> str:
-    for ending in ("'s", "’s", "ing", "ed", "es", "s", "e"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word.removesuffix(ending)
-    return word
+    meant = [word.replace("’", "'") for word in words(text) if word not in _COMMON]
+    # A stemmer keeps the word that it is at, so threads do not share one.
+    stemmed: list[str] = stemmer("english").stemWords(meant)
+    return stemmed
 
 
 @cache
-def _analyzer() -> Any:
+def _analyzer() -> SentimentIntensityAnalyzer:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # it opens its lexicon as Python 2 did
         from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer

@@ -5,17 +5,10 @@ Each tool first measures how bad it is, from the picture alone, and leaves a pic
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import numpy as np
 from PIL import Image
 
-from formal_llm.packs.openagi.classical.pixels import Pixels, check_size, noise_level, resized
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from formal_llm.packs.openagi.classical.pixels import Values
+from formal_llm.packs.openagi.data.pixels import Floats, Pixels, check_size, noise_level, resized
 
 #: Less noise than a gray level, or blur than this many pixels, is what any clean and sharp picture has.
 LEAST_NOISE, LEAST_BLUR = 1 / 255, 0.5
@@ -77,19 +70,18 @@ def super_resolution(image: Image.Image) -> Image.Image:
     return pixels.image(large)
 
 
-def blur_width(luminance: NDArray[np.float32]) -> float:
+def blur_width(luminance: Floats) -> float:
     """The standard deviation in pixels of the Gaussian blur of a picture, 0 where it has no edges to tell it by.
 
     Blurring an edge once more by one pixel lowers its slope by a ratio r, and an ideal edge that was blurred by s has
     r = sqrt(1 + 1/s^2) (Zhuo and Sim 2011). No edge of a picture is ideal, so the sharper ones are believed: the third
     that tells the least blur. It is rather told too small than too large, since that makes no ripples.
     """
-    import numpy as np
     from scipy.ndimage import gaussian_filter, maximum_filter
 
-    def slope(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    def slope(values: Floats) -> Floats:
         down, right = np.gradient(values)
-        steepness: NDArray[np.float32] = np.hypot(down, right)
+        steepness: Floats = np.hypot(down, right)
         return steepness
 
     if min(luminance.shape) < 8:
@@ -101,9 +93,8 @@ def blur_width(luminance: NDArray[np.float32]) -> float:
     return min(float(np.quantile(1 / np.sqrt(ratio**2 - 1), 0.35)), MOST_BLUR) if ratio.size else 0.0
 
 
-def _without_noise(values: Values, sigma: float) -> Values:
+def _without_noise(values: Floats, sigma: float) -> Floats:
     """Non-local means, in overlapping squares."""
-    import numpy as np
     from skimage.restoration import denoise_nl_means
 
     height, width, channels = values.shape
@@ -124,9 +115,8 @@ def _without_noise(values: Values, sigma: float) -> Values:
     return clean
 
 
-def _wiener(values: Values, width: float, noise: float) -> Values:
+def _wiener(values: Floats, width: float, noise: float) -> Floats:
     """The Wiener filter of a Gaussian blur, with the square of the Laplacian for how rough a picture may be."""
-    import numpy as np
     from scipy.fft import fftfreq, irfft2, rfft2, rfftfreq
 
     # Mirrored edges, so that the end of the picture is no edge in it.

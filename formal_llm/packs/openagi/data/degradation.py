@@ -11,14 +11,11 @@ import random
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+import numpy as np
 from PIL import Image, ImageFilter
 
-from formal_llm.packs.openagi.classical.pixels import Pixels, picture_of
-
-if TYPE_CHECKING:
-    import numpy as np
+from formal_llm.packs.openagi.data.pixels import Pixels, picture_of
 
 #: The words of the tasks' sentences for what is wrong with a picture, in the order in which it is done to it.
 DEGRADATIONS = ("grayscale", "blurry", "low-resolutioned", "noisy")

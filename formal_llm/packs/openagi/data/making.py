@@ -12,13 +12,14 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
+import numpy as np
 from PIL import Image
 
 from formal_llm.packs.openagi.data.degradation import DEGRADATIONS, Degradation, cloze
-from formal_llm.packs.openagi.data.samples import tasks_in
-from formal_llm.packs.openagi.data.sources import Picture, opinions, passages, pictures
+from formal_llm.packs.openagi.data.samples import ImageOrText, tasks_in
+from formal_llm.packs.openagi.data.sources import Photograph, opinions, passages, pictures
 from formal_llm.planning import Task, TaskPack
 
 INDEX = "index.json"
@@ -27,18 +28,38 @@ _BEGUN = "unfinished"
 _FORMAT = "formal-llm openagi data 1"
 
 
+class TaskIndex(TypedDict):
+    """What the index says of a task: its number, its sentence, its group, and what was done to each sample."""
+
+    number: int
+    task: str
+    group: str
+    samples: list[dict[str, object]]
+
+
+class DataIndex(TypedDict):
+    """The index of task data: what was asked for, where the pictures are from, and each task."""
+
+    format: str
+    seed: int
+    samples: int
+    side: int
+    sources: list[dict[str, str]]
+    tasks: list[TaskIndex]
+
+
 @dataclass(frozen=True)
 class _Made:
     """One sample as it is written: for each file, a picture or a line; and what the index says of it."""
 
-    inputs: Mapping[str, Image.Image | str]
-    outputs: Mapping[str, Image.Image | str]
-    facts: Mapping[str, Any]
+    inputs: Mapping[str, ImageOrText]
+    outputs: Mapping[str, ImageOrText]
+    facts: Mapping[str, object]
 
 
 def make_data(
     out: str | Path, *, tasks: Iterable[int] | None = None, samples: int = 8, seed: int = 0, side: int = 192
-) -> dict[str, Any]:
+) -> DataIndex:
     """Write task data.
 
     Args:
@@ -76,7 +97,7 @@ def make_data(
         shutil.rmtree(folder / number)
     sentences = "".join(f"{task.description}\n" for task in pack.tasks)
     (folder / "task_description.txt").write_text(sentences, encoding="utf-8")
-    index = {
+    index: DataIndex = {
         "format": _FORMAT,
         "seed": seed,
         "samples": samples,
@@ -98,7 +119,7 @@ def make_data(
     return index
 
 
-def _write_task(folder: Path, made: Sequence[_Made]) -> list[dict[str, Any]]:
+def _write_task(folder: Path, made: Sequence[_Made]) -> list[dict[str, object]]:
     lines: dict[Path, list[str]] = {}
     for number, sample in enumerate(made):
         for side, values in (("inputs", sample.inputs), ("outputs", sample.outputs)):
@@ -163,14 +184,12 @@ def _samples_of(pack: TaskPack, number: int, task: Task, count: int, seed: int, 
 
 def _from_picture(wanted: _Wanted, task: Task, place: int, seed: int, side: int, rng: random.Random) -> _Made:
     """A degraded picture, with a question where the task has one."""
-    import numpy as np
-
     picture, image, box = _view(place, seed, side, colours="grayscale" in wanted.degradations)
     # Drawn by the number of the sample: the same picture is as blurry and as noisy in all tasks.
     degradation = Degradation.drawn(wanted.degradations, random.Random(f"{seed} {place}"))
     worse = degradation.apply(image, np.random.default_rng([seed, place]))
     facts = {"picture": picture.name, "box": box, "degradation": asdict(degradation)}
-    inputs: dict[str, Image.Image | str] = {"images": worse}
+    inputs: dict[str, ImageOrText] = {"images": worse}
     if task.goal == "image_plan":
         return _Made(inputs, {"images": image}, facts)
     if "text" in task.inputs:
@@ -205,7 +224,7 @@ def _from_text(wanted: _Wanted, task: Task, place: int, rng: random.Random) -> _
     return _Made({"text": text}, {"labels": said[wanted.language]}, {"text": place % len(opinions())})
 
 
-def _view(place: int, seed: int, side: int, *, colours: bool) -> tuple[Picture, Image.Image, list[int]]:
+def _view(place: int, seed: int, side: int, *, colours: bool) -> tuple[Photograph, Image.Image, list[int]]:
     """The picture of a sample, scaled: each picture whole at first, then parts of four fifths of it and more.
 
     Args:

@@ -11,6 +11,7 @@ texts, one line for each sample, or both::
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,10 +22,10 @@ from typing import TypeAlias
 from PIL import Image
 
 from formal_llm.errors import InputError, ResourceNotFound
-from formal_llm.packs.openagi.classical.pixels import check_size
+from formal_llm.packs.openagi.data.pixels import check_size
 
 #: A picture or a text.
-Value: TypeAlias = Image.Image | str
+ImageOrText: TypeAlias = Image.Image | str
 #: Formats of pictures that are read. Others have no use here and a larger surface.
 _FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "TIFF")
 _ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff"})
@@ -43,8 +44,8 @@ class Sample:
         outputs: what is expected, in the same way; empty where the benchmark has no reference.
     """
 
-    inputs: Mapping[str, Value]
-    outputs: Mapping[str, Value]
+    inputs: Mapping[str, ImageOrText]
+    outputs: Mapping[str, ImageOrText]
 
 
 class TaskData(Sequence[Sample]):
@@ -84,11 +85,11 @@ class TaskData(Sequence[Sample]):
         return f"TaskData({str(self.folder)!r}: {len(self)} samples)"
 
     @cached_property
-    def _parts(self) -> tuple[dict[str, list[Callable[[], Value]]], dict[str, list[Callable[[], Value]]]]:
+    def _parts(self) -> tuple[dict[str, list[Callable[[], ImageOrText]]], dict[str, list[Callable[[], ImageOrText]]]]:
         """For inputs and outputs: the readers of all samples, by the name of the file or folder."""
         return dict(self._read("inputs")), dict(self._read("outputs"))
 
-    def _read(self, side: str) -> Iterator[tuple[str, list[Callable[[], Value]]]]:
+    def _read(self, side: str) -> Iterator[tuple[str, list[Callable[[], ImageOrText]]]]:
         place = self.folder / side
         entries = sorted(place.iterdir(), key=_rank) if place.is_dir() else []
         for entry in entries:
@@ -125,6 +126,17 @@ def read_data(folder: str | Path) -> dict[int, TaskData]:
         if not (root / number).resolve().is_relative_to(root):
             raise InputError(f"{Path(folder) / number}: it leads out of the folder {folder}")
     return {int(number): TaskData(Path(folder) / number) for number in numbers}
+
+
+def data_identity(data: Mapping[int, TaskData]) -> str:
+    """A hash of task data: of the names and the content of all files."""
+    said = hashlib.sha256()
+    for number, task in sorted(data.items()):
+        for file in sorted(path for path in task.folder.rglob("*") if path.is_file()):
+            with file.open("rb") as opened:
+                content = hashlib.file_digest(opened, "sha256").hexdigest()
+            said.update(f"{number} {file.relative_to(task.folder).as_posix()} {content}\0".encode())
+    return said.hexdigest()[:16]
 
 
 def read_picture(file: str | Path) -> Image.Image:

@@ -17,7 +17,7 @@ from formal_llm.errors import MissingDependency, ResourceNotFound
 
 
 @dataclass(frozen=True)
-class Picture:
+class Photograph:
     """A picture of the wheel of scikit-image, and what is seen on it.
 
     Attributes:
@@ -89,9 +89,9 @@ class Opinion:
 
 
 @cache
-def pictures() -> tuple[Picture, ...]:
+def pictures() -> tuple[Photograph, ...]:
     """The pictures, those with colours first."""
-    return tuple(Picture(**entry) for entry in _read("pictures.toml")["pictures"])
+    return tuple(Photograph(**entry) for entry in _read("pictures.toml")["pictures"])
 
 
 @cache

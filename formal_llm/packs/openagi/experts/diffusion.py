@@ -11,12 +11,15 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from formal_llm.packs.openagi.classical.pixels import Pixels
-from formal_llm.packs.openagi.experts.expert import Expert, batches, seen
-from formal_llm.packs.openagi.experts.loading import Parts
+from PIL import Image
+
+from formal_llm.packs.openagi.data.pixels import Pixels
+from formal_llm.packs.openagi.experts.expert import Expert, each_alike, seen
+from formal_llm.packs.openagi.experts.loaded import LoadedModel
 
 if TYPE_CHECKING:
-    from PIL import Image
+    import torch
+    from diffusers.pipelines.stable_diffusion import StableDiffusionPipelineOutput
 
 #: The sides of a picture that the pipelines of Stable Diffusion accept are multiples of this.
 _MULTIPLE = 8
@@ -38,14 +41,14 @@ class TextToImage(Expert):
         {"steps": 50, "guidance": 7.5, "width": 0, "height": 0, "seed": 0}
     )
 
-    def load(self) -> Parts:
+    def load(self) -> LoadedModel:
         """The pipeline, with the safety checker that the checkpoint has."""
-        return Parts(self.source.pipeline("StableDiffusionPipeline"))
+        return LoadedModel(self.source.pipeline("StableDiffusionPipeline"))
 
-    def run(self, parts: Parts, *columns: Sequence[str]) -> list[Image.Image]:
+    def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[Image.Image]:
         """A picture for each text; of a long text the beginning counts (77 tokens)."""
         texts = list(columns[0])
-        drawn = parts.model(
+        drawn = loaded.model(
             texts,
             num_inference_steps=self.settings["steps"],
             guidance_scale=self.settings["guidance"],
@@ -84,40 +87,36 @@ class PictureEditing(Expert):
         }
     )
 
-    def load(self) -> Parts:
+    def load(self) -> LoadedModel:
         """The pipeline, with the safety checker that the checkpoint has."""
-        return Parts(self.source.pipeline("StableDiffusionInstructPix2PixPipeline"))
+        return LoadedModel(self.source.pipeline("StableDiffusionInstructPix2PixPipeline"))
 
-    def run(self, parts: Parts, *columns: Sequence[Image.Image]) -> list[Image.Image]:
+    def run(self, loaded: LoadedModel, *columns: Sequence[Image.Image]) -> list[Image.Image]:
         """Each picture, changed; of the size that it had."""
         small = [self._small(seen(image)) for image in columns[0]]
-        results: dict[int, Image.Image] = {}
-        for size in dict.fromkeys(picture.size for picture in small):
-            places = [place for place, picture in enumerate(small) if picture.size == size]
-            for some in batches(places, self.batch):
-                drawn = parts.model(
-                    [self.settings["instruction"]] * len(some),
-                    image=[small[place] for place in some],
-                    num_inference_steps=self.settings["steps"],
-                    guidance_scale=self.settings["guidance"],
-                    image_guidance_scale=self.settings["image_guidance"],
-                    generator=[noise(small[place].tobytes(), self.settings["seed"]) for place in some],
-                )
-                results.update(zip(some, allowed(drawn), strict=True))
-        return [self._like(image, results[place]) for place, image in enumerate(columns[0])]
+
+        def together(places: Sequence[int]) -> list[Image.Image]:
+            drawn = loaded.model(
+                [self.settings["instruction"]] * len(places),
+                image=[small[place] for place in places],
+                num_inference_steps=self.settings["steps"],
+                guidance_scale=self.settings["guidance"],
+                image_guidance_scale=self.settings["image_guidance"],
+                generator=[noise(small[place].tobytes(), self.settings["seed"]) for place in places],
+            )
+            return allowed(drawn)
+
+        drawn = each_alike([picture.size for picture in small], self.batch, together)
+        return [self._like(image, picture) for image, picture in zip(columns[0], drawn, strict=True)]
 
     def _small(self, image: Image.Image) -> Image.Image:
         """The picture at the size at which the model works."""
-        from PIL import Image
-
         factor = min(self.settings["side"] / max(image.size), 1.0)
         width, height = (max(round(side * factor / _MULTIPLE), 1) * _MULTIPLE for side in image.size)
         return image.resize((width, height), Image.Resampling.LANCZOS)
 
     def _like(self, image: Image.Image, drawn: Image.Image) -> Image.Image:
         """What was drawn, in the size of the picture and with its transparency, and perhaps its luminance."""
-        from PIL import Image
-
         pixels = Pixels.of(image)
         height, width = pixels.values.shape[:2]
         drawn = drawn.convert("RGB").resize((width, height), Image.Resampling.BICUBIC)
@@ -129,14 +128,14 @@ class PictureEditing(Expert):
         return drawn
 
 
-def noise(about: bytes, seed: int) -> Any:
+def noise(about: bytes, seed: int) -> torch.Generator:
     """Where the noise for one input comes from: on the CPU, so that every device draws the same."""
     import torch
 
     return torch.Generator("cpu").manual_seed(zlib.crc32(about, seed & 0xFFFFFFFF))
 
 
-def allowed(drawn: Any) -> list[Image.Image]:
+def allowed(drawn: StableDiffusionPipelineOutput) -> list[Image.Image]:
     """The pictures that a pipeline drew.
 
     Raises:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
-from formal_llm.packs.openagi.classical.pixels import Pixels, picture_of
-from formal_llm.packs.openagi.experts.loading import Parts, Source
+from PIL import Image
+
+from formal_llm.packs.openagi.data.pixels import Pixels, picture_of
+from formal_llm.packs.openagi.experts.loaded import LoadedModel
+from formal_llm.packs.openagi.experts.loading import ModelSource
 
 if TYPE_CHECKING:
-    from PIL import Image
+    import torch
+
+#: Tensors by the names under which a model takes them.
+Tensors: TypeAlias = "dict[str, torch.Tensor]"
+Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 
 class Expert(ABC):
@@ -34,42 +42,47 @@ class Expert(ABC):
     output: ClassVar[str]
     #: Whether it is a model that writes, so that ``generation`` means something.
     writes: ClassVar[bool] = False
+    #: The class of transformers that reads the model.
+    auto: ClassVar[str] = ""
 
     def __init__(
         self,
-        source: Source,
-        settings: Mapping[str, Any] | None = None,
+        source: ModelSource,
+        settings: Mapping[str, object] | None = None,
         *,
         batch: int = 1,
-        generation: Mapping[str, Any] | None = None,
+        generation: Mapping[str, object] | None = None,
     ) -> None:
         self.source = source
-        self.settings = {**self.defaults, **(settings or {})}
+        self.settings: dict[str, Any] = {**self.defaults, **(settings or {})}
         self.batch = batch
-        self.generation = dict(generation or {})
+        self.generation: dict[str, Any] = dict(generation or {})
 
-    @abstractmethod
-    def load(self) -> Parts:
-        """The model on the CPU. It depends on the source alone, not on the settings.
+    def load(self) -> LoadedModel:
+        """The model on the CPU, with the tokenizer and the image processor that its inputs and output need.
+
+        It depends on the source alone, not on the settings.
 
         Raises:
             CheckpointError, MissingDependency: it cannot be had.
         """
+        model = self.source.model(self.auto)
+        images = self.source.image_processor() if "image" in self.inputs else None
+        tokenizer = self.source.tokenizer() if self.writes or "text" in self.inputs else None
+        return LoadedModel(model, tokenizer, images)
 
     @abstractmethod
-    def run(self, parts: Parts, *columns: Sequence[Any]) -> list[Any]:
+    def run(self, loaded: LoadedModel, *columns: Sequence[Any]) -> Sequence[Image.Image | str]:
         """What the model makes of some inputs, at most ``batch``.
 
         Args:
-            parts: the model, where it shall run.
-            *columns: the values of each input, all of one length.
+            loaded: the model, where it shall run.
+            *columns: the values of each input, all of one length; an expert says of which class its own are.
         """
 
 
 def seen(image: Image.Image) -> Image.Image:
     """The picture as a model sees it: red, green and blue, upright, what is transparent on white."""
-    from PIL import Image
-
     pixels = Pixels.of(image)
     picture = picture_of(pixels.values).convert("RGB")
     if pixels.alpha is not None:
@@ -78,46 +91,54 @@ def seen(image: Image.Image) -> Image.Image:
     return picture
 
 
-def batches(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+def batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
     """The items in their order, at most ``size`` at a time."""
     for begin in range(0, len(items), size):
         yield items[begin : begin + size]
 
 
-def alike(rows: Sequence[Mapping[str, Any]], batch: int) -> Iterator[tuple[list[int], dict[str, Any]]]:
-    """Tensors of the same shapes as batches, so that nothing has to be padded and no picture changes another's result.
+def each_alike(kinds: Sequence[Hashable], batch: int, work: Callable[[Sequence[int]], Sequence[Made]]) -> list[Made]:
+    """The results of work on batches of inputs of one kind each, in the order of the inputs.
+
+    So nothing has to be padded, and no input changes the result of another.
 
     Args:
+        kinds: for each input what it must share with the others of its batch, as its size.
+        batch: the most inputs of one batch.
+        work: what is made of the inputs at some places.
+    """
+    groups: dict[Hashable, list[int]] = {}
+    for place, kind in enumerate(kinds):
+        groups.setdefault(kind, []).append(place)
+    results: dict[int, Made] = {}
+    for places in groups.values():
+        for some in batches(places, batch):
+            results.update(zip(some, work(some), strict=True))
+    return [results[place] for place in range(len(kinds))]
+
+
+def each_row(
+    loaded: LoadedModel, rows: Sequence[Tensors], batch: int, work: Callable[[Tensors], Sequence[Made]]
+) -> list[Made]:
+    """The results of work on rows of tensors, those of the same shapes together.
+
+    Args:
+        loaded: the model: what is worked on is where it is, numbers with a point in the type that it has them in.
         rows: for each input its tensors by name, the first dimension of each being 1.
         batch: the most rows of one batch.
-
-    Yields:
-        The places of the rows, and their tensors one below the other.
+        work: what is made of the tensors of some rows, one below the other.
     """
     import torch
 
-    groups: dict[tuple[tuple[str, Any], ...], list[int]] = {}
-    for place, row in enumerate(rows):
-        groups.setdefault(tuple((name, tuple(tensor.shape)) for name, tensor in row.items()), []).append(place)
-    for places in groups.values():
-        for some in batches(places, batch):
-            yield list(some), {name: torch.cat([rows[place][name] for place in some]) for name in rows[some[0]]}
+    def together(places: Sequence[int]) -> Sequence[Made]:
+        tensors = {name: torch.cat([rows[place][name] for place in places]) for name in rows[places[0]]}
+        dtype = loaded.model.dtype
+        return work({n: t.to(loaded.device, dtype if t.is_floating_point() else None) for n, t in tensors.items()})
+
+    shapes = [tuple((name, tuple(tensor.shape)) for name, tensor in row.items()) for row in rows]
+    return each_alike(shapes, batch, together)
 
 
-def each_alike(
-    rows: Sequence[Mapping[str, Any]], batch: int, work: Callable[[dict[str, Any]], Sequence[Any]]
-) -> list[Any]:
-    """The results of ``work`` on the batches of :func:`alike`, in the order of the rows."""
-    results: list[Any] = [None] * len(rows)
-    for places, tensors in alike(rows, batch):
-        for place, result in zip(places, work(tensors), strict=True):
-            results[place] = result
-    return results
-
-
-def on(parts: Parts, tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """The tensors where the model is; numbers with a point as the model has them."""
-    dtype = parts.model.dtype
-    return {
-        name: tensor.to(parts.device, dtype if tensor.is_floating_point() else None) for name, tensor in tensors.items()
-    }
+def likeliest(loaded: LoadedModel, logits: torch.Tensor) -> list[str]:
+    """The name of the most probable class in each row of what a classifier gave."""
+    return [str(loaded.model.config.id2label[number]) for number in logits.argmax(-1).tolist()]

@@ -9,12 +9,17 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from formal_llm.errors import CheckpointError, MissingDependency
+
+if TYPE_CHECKING:
+    from diffusers import DiffusionPipeline
+    from transformers import BaseImageProcessor, PreTrainedModel, PreTrainedTokenizerBase
 
 #: The types of the numbers in a model.
 DTYPES = ("float32", "float16", "bfloat16")
@@ -27,7 +32,7 @@ _UNUSED = ("pooler", "position_ids")
 
 
 @dataclass(frozen=True)
-class Source:
+class ModelSource:
     """A checkpoint, and how it is to be read.
 
     Attributes:
@@ -107,12 +112,11 @@ class Source:
 
     # -- reading ------------------------------------------------------------------------------------------------
 
-    def model(self, auto: str, **more: Any) -> Any:
+    def model(self, auto: str) -> PreTrainedModel:
         """A model of transformers, on the CPU, ready to be used.
 
         Args:
             auto: the name of one of the ``Auto...`` classes of transformers, or of a model class.
-            **more: what ``from_pretrained`` is told besides.
 
         Raises:
             CheckpointError: it cannot be had, is of another architecture, or lacks weights.
@@ -128,7 +132,6 @@ class Source:
                 use_safetensors=True if self.weights == "safetensors" else None,
                 output_loading_info=True,
                 **self._where,
-                **more,
             )
         # What is missing would be drawn at random, and the tool would talk nonsense without a word of warning.
         known = (*_UNUSED, *self.may_lack)
@@ -140,20 +143,29 @@ class Source:
             )
         return model.eval()
 
-    def processor(self, auto: str, **more: Any) -> Any:
-        """A tokenizer (``"AutoTokenizer"``) or an image processor (``"AutoImageProcessor"``) that needs Pillow only.
+    def tokenizer(self) -> PreTrainedTokenizerBase:
+        """Its tokenizer.
 
         Raises:
             CheckpointError, MissingDependency: as :meth:`model`.
         """
-        if auto == "AutoImageProcessor":
-            more["backend"] = "pil"
-        with self.telling(auto):
-            import transformers
+        with self.telling("AutoTokenizer"):
+            from transformers import AutoTokenizer
 
-            return getattr(transformers, auto).from_pretrained(self._place, **self._where, **more)
+            return AutoTokenizer.from_pretrained(self._place, **self._where)
 
-    def pipeline(self, name: str) -> Any:
+    def image_processor(self) -> BaseImageProcessor:
+        """Its image processor, which needs Pillow only.
+
+        Raises:
+            CheckpointError, MissingDependency: as :meth:`model`.
+        """
+        with self.telling("AutoImageProcessor"):
+            from transformers import AutoImageProcessor
+
+            return AutoImageProcessor.from_pretrained(self._place, **self._where, backend="pil")
+
+    def pipeline(self, name: str) -> DiffusionPipeline:
         """A pipeline of diffusers, on the CPU, without progress bars.
 
         Args:
@@ -208,7 +220,7 @@ class Source:
         return self.checkpoint if folder is None else str(folder)
 
     @property
-    def _where(self) -> dict[str, Any]:
+    def _where(self) -> dict[str, str | bool]:
         if self.folder is not None or self.offline:
             return {"local_files_only": True}
         return {} if self.revision is None else {"revision": self.revision}
@@ -242,62 +254,7 @@ class Source:
             raise CheckpointError(self.tool, self.checkpoint, problem, _INSTEAD) from error
 
 
-@dataclass
-class Parts:
-    """A model that was loaded, with what it needs beside it.
-
-    Attributes:
-        model: the model, or a pipeline of diffusers.
-        tokenizer, images: its tokenizer and image processor, where it has them.
-        device: where the model is, as torch names it.
-        more: what else an expert wants to keep with it.
-    """
-
-    model: Any
-    tokenizer: Any = None
-    images: Any = None
-    device: str = "cpu"
-    more: dict[str, Any] = field(default_factory=dict)
-
-    def move(self, device: str) -> None:
-        """Bring the model to a device; what it leaves is free for others."""
-        self.model.to(device)
-        left, self.device = self.device, device
-        if left.startswith("cuda"):
-            import torch
-
-            torch.cuda.empty_cache()
-
-    @property
-    def bytes(self) -> int:
-        """What the weights take."""
-        inside = getattr(self.model, "components", None)  # of a pipeline
-        modules = list(inside.values()) if isinstance(inside, dict) else [self.model]
-        numbers = {
-            number.data_ptr(): number.nbytes
-            for module in modules
-            if hasattr(module, "parameters")
-            for number in (*module.parameters(), *module.buffers())
-        }
-        return sum(numbers.values())
-
-
-def pick_device(device: str | None) -> str:
-    """The device that is meant, or the best there is: a GPU that torch can use, else the CPU.
-
-    Raises:
-        MissingDependency: torch is not installed.
-    """
-    if device:
-        return device
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingDependency(f"experts need torch: {_HOW}") from error
-    return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-def download(source: Source) -> str:
+def download(source: ModelSource) -> str:
     """The command that brings a checkpoint of the hub to this machine."""
     return f"hf download {source.checkpoint}" + (f" --revision {source.revision}" if source.revision else "")
 
@@ -319,9 +276,18 @@ def hub_answers(seconds: float = 5.0) -> bool:
         raise MissingDependency(f"experts need huggingface_hub: {_HOW}") from error
     try:
         get_session().head(constants.ENDPOINT, timeout=seconds)
-    except Exception:  # no name, no route, no time, or told not to ask; each client has exceptions of its own
+    except _unreachable():
         return False
     return True
+
+
+def _unreachable() -> tuple[type[Exception], ...]:
+    """What the hub's client raises where nobody answers, or where it is not to ask."""
+    kinds: list[type[Exception]] = [OSError]
+    for name in ("httpx", "httpx2"):  # it uses one or the other, by its version
+        with suppress(ImportError):
+            kinds.append(import_module(name).HTTPError)
+    return tuple(kinds)
 
 
 def offline_by_environment() -> bool:

@@ -6,12 +6,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from formal_llm.packs.openagi.classical.ngrams import GAP
-from formal_llm.packs.openagi.experts.expert import Expert, batches
-from formal_llm.packs.openagi.experts.loading import Parts
+from formal_llm.packs.openagi.experts.expert import Expert, Tensors, batches
+from formal_llm.packs.openagi.experts.loaded import LoadedModel
 from formal_llm.packs.openagi.experts.text import longest
+
+if TYPE_CHECKING:
+    import torch
 
 #: So many characters around a gap are sure to be more than a model reads.
 _NEAR = 8_000
@@ -26,47 +29,49 @@ class FillMask(Expert):
 
     inputs = ("text",)
     output = "text"
+    auto = "AutoModelForMaskedLM"
 
-    def load(self) -> Parts:
+    def load(self) -> LoadedModel:
         """The model, its tokenizer, and which of its tokens are words."""
         import torch
 
-        model, tokenizer = self.source.model("AutoModelForMaskedLM"), self.source.processor("AutoTokenizer")
-        tokens = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
-        special = set(tokenizer.all_special_tokens)
+        loaded = super().load()
+        tokens = loaded.tokenizer.convert_ids_to_tokens(list(range(len(loaded.tokenizer))))
+        special = set(loaded.tokenizer.all_special_tokens)
         # A continuation of a word (## of WordPiece) or a mark is no word.
         words = [
             token not in special and not token.startswith("##") and any(map(str.isalnum, token)) for token in tokens
         ]
-        return Parts(model, tokenizer, more={"words": torch.tensor(words)})
+        loaded.more["words"] = torch.tensor(words)
+        return loaded
 
-    def run(self, parts: Parts, *columns: Sequence[str]) -> list[str]:
+    def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
         """Each text without gaps."""
         texts = list(columns[0])
         starts = [0] * len(texts)  # what was filled in is no gap, even if it reads like one
         while gaps := {place: gap for place, text in enumerate(texts) if (gap := GAP.search(text, starts[place]))}:
-            words = self._words(parts, list(gaps.values()))
+            words = self._words(loaded, list(gaps.values()))
             for (place, gap), word in zip(gaps.items(), words, strict=True):
                 filled = _filled(gap, word)
                 texts[place], starts[place] = filled + texts[place][gap.end() :], len(filled)
         return texts
 
-    def _words(self, parts: Parts, open_: Sequence[re.Match[str]]) -> list[str]:
+    def _words(self, loaded: LoadedModel, open_: Sequence[re.Match[str]]) -> list[str]:
         """The word for each gap."""
-        rows, gaps = zip(*(_around(parts, gap) for gap in open_), strict=True)
-        given = padded(parts, rows)
-        logits = parts.model(**given).logits.float()
-        words = parts.more["words"].to(logits.device)
+        rows, gaps = zip(*(_around(loaded, gap) for gap in open_), strict=True)
+        given = padded(loaded, rows)
+        logits = loaded.model(**given).logits.float()
+        words = loaded.more["words"].to(logits.device)
         found = []
         for row, gap in enumerate(gaps):
             scores = logits[row, gap, : len(words)].masked_fill(~words[: logits.shape[-1]], float("-inf"))
-            found.append(parts.tokenizer.decode([int(scores.argmax())]).strip())
+            found.append(loaded.tokenizer.decode([int(scores.argmax())]).strip())
         return found
 
 
-def _around(parts: Parts, match: re.Match[str]) -> tuple[list[int], int]:
+def _around(loaded: LoadedModel, match: re.Match[str]) -> tuple[list[int], int]:
     """The tokens around a gap in its text, and the place of the gap among them."""
-    tokenizer, text = parts.tokenizer, match.string
+    tokenizer, text = loaded.tokenizer, match.string
     before, after = (
         tokenizer(part, add_special_tokens=False, verbose=False)["input_ids"]
         for part in (
@@ -76,7 +81,7 @@ def _around(parts: Parts, match: re.Match[str]) -> tuple[list[int], int]:
     )
     first = [tokenizer.cls_token_id] if tokenizer.cls_token_id is not None else []
     last = [tokenizer.sep_token_id] if tokenizer.sep_token_id is not None else []
-    room = max(longest(parts) - len(first) - len(last) - 1, 0)
+    room = max(longest(loaded) - len(first) - len(last) - 1, 0)
     left = min(len(before), max(room // 2, room - len(after)))
     kept = before[len(before) - left :]
     ids = [*first, *kept, tokenizer.mask_token_id, *after[: room - left], *last]
@@ -119,13 +124,10 @@ class ExtractiveAnswer(Expert):
 
     inputs = ("text", "text")
     output = "text"
+    auto = "AutoModelForQuestionAnswering"
     defaults: ClassVar[Mapping[str, Any]] = MappingProxyType({"overlap": 128, "longest_answer": 30})
 
-    def load(self) -> Parts:
-        """The model and its tokenizer."""
-        return Parts(self.source.model("AutoModelForQuestionAnswering"), self.source.processor("AutoTokenizer"))
-
-    def run(self, parts: Parts, *columns: Sequence[str]) -> list[str]:
+    def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
         """The answer to each question; nothing where there is no document.
 
         The two may stand in either order: what ends with a question mark is the question.
@@ -135,11 +137,11 @@ class ExtractiveAnswer(Expert):
             window
             for place, (document, question) in enumerate(pairs)
             if document.strip()
-            for window in self._windows(parts, place, document, question)
+            for window in self._windows(loaded, place, document, question)
         ]
         best: dict[int, tuple[float, int, int]] = {}
         for some in batches(windows, self.batch):
-            found = parts.model(**padded(parts, [window.ids for window in some]))
+            found = loaded.model(**padded(loaded, [window.ids for window in some]))
             for row, window in enumerate(some):
                 size = len(window.ids)
                 starts, ends = found.start_logits[row, :size].float(), found.end_logits[row, :size].float()
@@ -151,8 +153,8 @@ class ExtractiveAnswer(Expert):
             for place in range(len(pairs))
         ]
 
-    def _windows(self, parts: Parts, place: int, document: str, question: str) -> list[_Window]:
-        tokenizer, most = parts.tokenizer, longest(parts)
+    def _windows(self, loaded: LoadedModel, place: int, document: str, question: str) -> list[_Window]:
+        tokenizer, most = loaded.tokenizer, longest(loaded)
         asked = tokenizer(
             question, add_special_tokens=False, truncation=True, max_length=most // 2, return_offsets_mapping=True
         )
@@ -179,7 +181,7 @@ class ExtractiveAnswer(Expert):
             for number, ids in enumerate(found["input_ids"])
         ]
 
-    def _best(self, window: _Window, starts: Any, ends: Any) -> tuple[float, int, int] | None:
+    def _best(self, window: _Window, starts: torch.Tensor, ends: torch.Tensor) -> tuple[float, int, int] | None:
         """The score of the best passage in a window, and its characters in the document."""
         import torch
 
@@ -201,7 +203,7 @@ def _ordered(document: str, question: str) -> tuple[str, str]:
     return document, question
 
 
-def padded(parts: Parts, rows: Sequence[list[int]]) -> dict[str, Any]:
+def padded(loaded: LoadedModel, rows: Sequence[list[int]]) -> Tensors:
     """Rows of tokens as one batch where the model is."""
-    found = parts.tokenizer.pad({"input_ids": list(rows)}, padding_side="right", return_tensors="pt")
-    return {name: found[name].to(parts.device) for name in ("input_ids", "attention_mask")}
+    found = loaded.tokenizer.pad({"input_ids": list(rows)}, padding_side="right", return_tensors="pt")
+    return {name: found[name].to(loaded.device) for name in ("input_ids", "attention_mask")}

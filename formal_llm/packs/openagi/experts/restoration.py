@@ -11,15 +11,16 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 from PIL import Image
 
-from formal_llm.packs.openagi.classical.pixels import Pixels, resized
-from formal_llm.packs.openagi.classical.tiling import Tiling
-from formal_llm.packs.openagi.experts.expert import Expert, batches
-from formal_llm.packs.openagi.experts.loading import Parts
+from formal_llm.packs.openagi.data.pixels import Floats, Pixels, resized
+from formal_llm.packs.openagi.experts.expert import Expert, each_alike
+from formal_llm.packs.openagi.experts.loaded import LoadedModel
+from formal_llm.packs.openagi.experts.tiling import Tiling
 
 if TYPE_CHECKING:
-    from formal_llm.packs.openagi.classical.pixels import Values
+    import torch
 
 
 class Restoration(Expert):
@@ -36,18 +37,18 @@ class Restoration(Expert):
     defaults: ClassVar[Mapping[str, Any]] = MappingProxyType({"keep_size": False, "tile": 256, "overlap": 32})
 
     @abstractmethod
-    def scale(self, parts: Parts) -> int:
+    def scale(self, loaded: LoadedModel) -> int:
         """How many times as high and wide the output is."""
 
     @abstractmethod
-    def multiple(self, parts: Parts) -> int:
+    def multiple(self, loaded: LoadedModel) -> int:
         """What the sides of a picture have to be multiples of."""
 
     @abstractmethod
-    def restored(self, parts: Parts, pixels: Any) -> Any:
+    def restored(self, loaded: LoadedModel, pixels: torch.Tensor) -> torch.Tensor:
         """The output for a tensor of pictures x 3 x height x width from 0 to 1."""
 
-    def run(self, parts: Parts, *columns: Sequence[Image.Image]) -> list[Image.Image]:
+    def run(self, loaded: LoadedModel, *columns: Sequence[Image.Image]) -> list[Image.Image]:
         """Each picture, restored: gray where it was, and with its transparency."""
         given = [Pixels.of(image) for image in columns[0]]
         tile = max(self.settings["tile"], 1)
@@ -55,8 +56,8 @@ class Restoration(Expert):
         sizes = [pixels.values.shape[:2] for pixels in given]
         tilings = [Tiling(height, width, tile, overlap) for height, width in sizes]
         pieces = [piece for pixels, tiling in zip(given, tilings, strict=True) for piece in tiling.cut(pixels.values)]
-        made = iter(self._through(parts, pieces))
-        scale = self.scale(parts)
+        made = iter(self._through(loaded, pieces))
+        scale = self.scale(loaded)
         results = []
         for pixels, tiling in zip(given, tilings, strict=True):
             values = tiling.join([next(made) for _ in tiling.places], scale)
@@ -65,24 +66,22 @@ class Restoration(Expert):
             results.append(pixels.image(values))
         return results
 
-    def _through(self, parts: Parts, pieces: Sequence[Values]) -> list[Values]:
+    def _through(self, loaded: LoadedModel, pieces: Sequence[Floats]) -> list[Floats]:
         """Pieces of pictures through the network, those of one size together."""
-        import numpy as np
         import torch
 
-        multiple, scale = self.multiple(parts), self.scale(parts)
-        results: dict[int, Values] = {}
-        for shape in dict.fromkeys(piece.shape[:2] for piece in pieces):
-            places = [place for place, piece in enumerate(pieces) if piece.shape[:2] == shape]
-            for some in batches(places, self.batch):
-                stack = np.stack([padded(pieces[place], multiple) for place in some]).transpose(0, 3, 1, 2)
-                pixels = torch.from_numpy(np.ascontiguousarray(stack)).to(parts.device, parts.model.dtype)
-                made = self.restored(parts, pixels).float().cpu().numpy().transpose(0, 2, 3, 1)
-                made = made[:, : shape[0] * scale, : shape[1] * scale]
-                for place, values in zip(some, made, strict=True):
-                    gray = pieces[place].shape[2] == 1
-                    results[place] = values.mean(axis=2, keepdims=True) if gray else values
-        return [results[place] for place in range(len(pieces))]
+        multiple, scale = self.multiple(loaded), self.scale(loaded)
+
+        def together(places: Sequence[int]) -> list[Floats]:
+            height, width = pieces[places[0]].shape[:2]
+            stack = np.stack([padded(pieces[place], multiple) for place in places]).transpose(0, 3, 1, 2)
+            pixels = torch.from_numpy(np.ascontiguousarray(stack)).to(loaded.device, loaded.model.dtype)
+            made = self.restored(loaded, pixels).float().cpu().numpy().transpose(0, 2, 3, 1)
+            made = made[:, : height * scale, : width * scale]
+            gray = [pieces[place].shape[2] == 1 for place in places]
+            return [one.mean(axis=2, keepdims=True) if was else one for one, was in zip(made, gray, strict=True)]
+
+        return each_alike([piece.shape[:2] for piece in pieces], self.batch, together)
 
 
 class Swin2SR(Restoration):
@@ -92,21 +91,21 @@ class Swin2SR(Restoration):
     is made small again (``keep_size``).
     """
 
-    def load(self) -> Parts:
+    def load(self) -> LoadedModel:
         """The model; what its image processor would do is done here, for pieces and for any size."""
-        return Parts(self.source.model("Swin2SRForImageSuperResolution"))
+        return LoadedModel(self.source.model("Swin2SRForImageSuperResolution"))
 
-    def scale(self, parts: Parts) -> int:
+    def scale(self, loaded: LoadedModel) -> int:
         """As the checkpoint says: 2 or 4, mostly."""
-        return int(parts.model.config.upscale)
+        return int(loaded.model.config.upscale)
 
-    def multiple(self, parts: Parts) -> int:
+    def multiple(self, loaded: LoadedModel) -> int:
         """The side of the windows in which the network looks."""
-        return int(parts.model.config.window_size)
+        return int(loaded.model.config.window_size)
 
-    def restored(self, parts: Parts, pixels: Any) -> Any:
+    def restored(self, loaded: LoadedModel, pixels: torch.Tensor) -> torch.Tensor:
         """What the network reconstructs."""
-        return parts.model(pixel_values=pixels).reconstruction
+        return loaded.model(pixel_values=pixels).reconstruction
 
 
 class RestormerRestoration(Restoration):
@@ -115,31 +114,29 @@ class RestormerRestoration(Restoration):
     See :mod:`formal_llm.packs.openagi.experts.restormer` for the weights.
     """
 
-    def load(self) -> Parts:
+    def load(self) -> LoadedModel:
         """The network with the weights in ``model.safetensors``."""
         file = self.source.file("model.safetensors")
         with self.source.telling("Restormer"):
-            from formal_llm.packs.openagi.experts.restormer import read_restormer
+            from formal_llm.packs.openagi.experts.restormer import read_restormer  # it is made of torch's classes
 
-            return Parts(read_restormer(file, self.source.dtype))
+            return LoadedModel(read_restormer(file, self.source.dtype))
 
-    def scale(self, parts: Parts) -> int:  # noqa: ARG002
+    def scale(self, loaded: LoadedModel) -> int:  # noqa: ARG002
         """The size stays."""
         return 1
 
-    def multiple(self, parts: Parts) -> int:  # noqa: ARG002
+    def multiple(self, loaded: LoadedModel) -> int:  # noqa: ARG002
         """It halves the picture three times."""
         return 8
 
-    def restored(self, parts: Parts, pixels: Any) -> Any:
+    def restored(self, loaded: LoadedModel, pixels: torch.Tensor) -> torch.Tensor:
         """What the network makes of colours, or of gray where its weights are for gray pictures."""
-        return parts.model(pixels[:, :1] if parts.model.shape.channels == 1 else pixels)
+        return loaded.model(pixels[:, :1] if loaded.model.shape.channels == 1 else pixels)
 
 
-def padded(values: Values, multiple: int) -> Values:
+def padded(values: Floats, multiple: int) -> Floats:
     """Three channels, and sides that are multiples of a number: the picture is mirrored at its right and lower edge."""
-    import numpy as np
-
     height, width = (-side % multiple for side in values.shape[:2])
     if values.shape[2] == 1:
         values = np.repeat(values, 3, axis=2)

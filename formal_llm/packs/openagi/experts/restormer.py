@@ -17,7 +17,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import nn
@@ -48,7 +47,7 @@ class Shape:
     centred: bool = True
 
     @classmethod
-    def of(cls, weights: Mapping[str, Any]) -> Shape:
+    def of(cls, weights: Mapping[str, torch.Tensor]) -> Shape:
         """The shape of the network that has these weights.
 
         Raises:
@@ -108,11 +107,11 @@ class Restormer(nn.Module):  # type: ignore[misc]  # torch is typed in part
         self.output = _conv(wide[1], shape.channels, 3)
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> torch.dtype:
         """The type of the weights."""
         return self.output.weight.dtype
 
-    def forward(self, pixels: Any) -> Any:
+    def forward(self, pixels: torch.Tensor) -> torch.Tensor:
         """Pictures x channels x height x width, from 0 to 1; height and width are multiples of 8."""
         first = self.encoder_level1(self.patch_embed["proj"](pixels))
         second = self.encoder_level2(self.down1_2["body"](first))
@@ -138,7 +137,7 @@ class _Block(nn.Module):  # type: ignore[misc]
         self.norm2 = _Norm(features, centred)
         self.ffn = _Gated(features, hidden)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = x + self.attn(self.norm1(x))
         return x + self.ffn(self.norm2(x))
 
@@ -152,7 +151,7 @@ class _Norm(nn.Module):  # type: ignore[misc]
         if centred:
             self.body["bias"] = torch.zeros(features)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         spread = torch.sqrt(x.var(1, keepdim=True, unbiased=False) + 1e-5)
         weight = self.body["weight"][:, None, None]
         if "bias" not in self.body:
@@ -171,7 +170,7 @@ class _Attention(nn.Module):  # type: ignore[misc]
         self.qkv_dwconv = _conv(3 * features, 3 * features, 3, groups=3 * features)
         self.project_out = _conv(features, features, 1)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         pictures, _, height, width = x.shape
         # Pictures x (query, key, value) x heads x features x pixels.
         split = self.qkv_dwconv(self.qkv(x)).reshape(pictures, 3, self.heads, -1, height * width)
@@ -190,21 +189,21 @@ class _Gated(nn.Module):  # type: ignore[misc]
         self.dwconv = _conv(2 * hidden, 2 * hidden, 3, groups=2 * hidden)
         self.project_out = _conv(hidden, features, 1)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         gate, passed = self.dwconv(self.project_in(x)).chunk(2, dim=1)
         return self.project_out(functional.gelu(gate) * passed)
 
 
-def _conv(from_: int, to: int, side: int, groups: int = 1) -> Any:
+def _conv(from_: int, to: int, side: int, groups: int = 1) -> nn.Conv2d:
     return nn.Conv2d(from_, to, side, padding=side // 2, groups=groups, bias=False)
 
 
-def _halved(features: int) -> Any:
+def _halved(features: int) -> nn.ModuleDict:
     """Half the height and width, twice the features."""
     return nn.ModuleDict({"body": nn.Sequential(_conv(features, features // 2, 3), nn.PixelUnshuffle(2))})
 
 
-def _doubled(features: int) -> Any:
+def _doubled(features: int) -> nn.ModuleDict:
     """Twice the height and width, half the features."""
     return nn.ModuleDict({"body": nn.Sequential(_conv(features, features * 2, 3), nn.PixelShuffle(2))})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -109,9 +109,8 @@ def read_settings(
         machine.update(changes.get("machine", {}))
         for name, table in changes.get("tools", {}).items():
             tools[name] = _changed(tools.get(name, {}), table)
-    unknown = [name for name in checkpoints or {} if name not in tools]
-    if unknown:
-        raise ToolkitError([_unknown("tool", name, tools, "checkpoints: ") for name in unknown])
+    if strangers := [name for name in checkpoints or {} if name not in tools]:
+        raise ToolkitError([unknown("tool", name, tools, "checkpoints: ") for name in strangers])
     for name, checkpoint in (checkpoints or {}).items():
         tools[name] = _changed(tools[name], {"checkpoint": os.fspath(checkpoint)})
     return ExpertSettings(
@@ -140,7 +139,7 @@ def _objections(data: Mapping[str, Any], shipped: Mapping[str, Mapping[str, Any]
     """What is wrong with a file of the user's own."""
     for name in data:
         if name not in ("machine", "tools"):
-            yield _unknown("table", name, ("machine", "tools"), where)
+            yield unknown("table", name, ("machine", "tools"), where)
     machine, tools = data.get("machine", {}), data.get("tools", {})
     if not isinstance(machine, dict) or not isinstance(tools, dict):
         yield f"{where}machine and tools are tables"
@@ -153,11 +152,11 @@ def _objections(data: Mapping[str, Any], shipped: Mapping[str, Mapping[str, Any]
             continue
         whole = _changed(shipped.get(name, {}), table)
         if name not in shipped and not ("checkpoint" in table and "loader" in table):
-            yield _unknown("tool", name, shipped, where) + " A tool of your own names its checkpoint and its loader."
+            yield unknown("tool", name, shipped, where) + " A tool of your own names its checkpoint and its loader."
         elif not whole.get("checkpoint"):
             yield f"{here}another loader needs another checkpoint: name it"
         elif whole.get("loader") not in LOADERS:
-            yield _unknown("loader", str(whole.get("loader")), LOADERS, here)
+            yield unknown("loader", str(whole.get("loader")), LOADERS, here)
         else:
             yield from _wrong_table(name, table, whole["loader"], shipped, here)
 
@@ -185,7 +184,7 @@ def _wrong_table(
 def _wrong_values(table: Mapping[str, Any], known: Mapping[str, Any], where: str) -> Iterator[str]:
     for setting, value in table.items():
         if setting not in known:
-            yield _unknown("setting", setting, known, where)
+            yield unknown("setting", setting, known, where)
             continue
         usual = known[setting]
         fits = type(value) is type(usual) or (isinstance(usual, float) and type(value) is int)
@@ -196,6 +195,7 @@ def _wrong_values(table: Mapping[str, Any], known: Mapping[str, Any], where: str
 _NAMES = {str: "text", int: "whole number", float: "number", bool: "true or false", list: "list", dict: "table"}
 
 
-def _unknown(what: str, name: str, known: Any, where: str) -> str:
+def unknown(what: str, name: str, known: Collection[str], where: str = "") -> str:
+    """What is said of a name that there is not."""
     near = did_you_mean(name, known)
     return f"{where}there is no {what} {name!r}" + (f"; did you mean {near!r}?" if near else f"; {', '.join(known)}")

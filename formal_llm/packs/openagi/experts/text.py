@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from formal_llm.packs.openagi.classical.language import sentences
-from formal_llm.packs.openagi.experts.expert import Expert, batches
-from formal_llm.packs.openagi.experts.loading import Parts
+from formal_llm.packs.openagi.experts.expert import Expert, Tensors, batches, likeliest
+from formal_llm.packs.openagi.experts.loaded import LoadedModel
 
 #: So many tokens are read where neither model nor tokenizer say how many can be.
 _USUAL = 512
@@ -19,16 +19,11 @@ class TextClassification(Expert):
 
     inputs = ("text",)
     output = "text"
+    auto = "AutoModelForSequenceClassification"
 
-    def load(self) -> Parts:
-        """The model and its tokenizer."""
-        model = self.source.model("AutoModelForSequenceClassification")
-        return Parts(model, self.source.processor("AutoTokenizer"))
-
-    def run(self, parts: Parts, *columns: Sequence[str]) -> list[str]:
+    def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
         """The most probable class of the beginning of each text, in small letters: ``"positive"``."""
-        best = parts.model(**read(parts, columns[0])).logits.argmax(-1).tolist()
-        return [str(parts.model.config.id2label[number]).lower() for number in best]
+        return [name.lower() for name in likeliest(loaded, loaded.model(**read(loaded, columns[0])).logits)]
 
 
 class SequenceToSequence(Expert):
@@ -41,14 +36,11 @@ class SequenceToSequence(Expert):
 
     inputs = ("text",)
     output = "text"
+    auto = "AutoModelForSeq2SeqLM"
     writes = True
     defaults: ClassVar[Mapping[str, Any]] = MappingProxyType({"prefix": "", "by_sentence": False})
 
-    def load(self) -> Parts:
-        """The model and its tokenizer."""
-        return Parts(self.source.model("AutoModelForSeq2SeqLM"), self.source.processor("AutoTokenizer"))
-
-    def run(self, parts: Parts, *columns: Sequence[str]) -> list[str]:
+    def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
         """What the model writes for each text; of a text that is too long for the beginning. Nothing for nothing."""
         pieces = [
             sentences(text) if self.settings["by_sentence"] else [text][: bool(text.strip())] for text in columns[0]
@@ -56,8 +48,8 @@ class SequenceToSequence(Expert):
         flat = [self.settings["prefix"] + piece for some in pieces for piece in some]
         made: list[str] = []
         for some in batches(flat, self.batch):
-            ids = parts.model.generate(**read(parts, some), **self.generation)
-            made += parts.tokenizer.batch_decode(ids, skip_special_tokens=True)
+            ids = loaded.model.generate(**read(loaded, some), **self.generation)
+            made += loaded.tokenizer.batch_decode(ids, skip_special_tokens=True)
         told = iter(made)
         return [" ".join(next(told).strip() for _ in some) for some in pieces]
 
@@ -67,47 +59,48 @@ class Continuation(Expert):
 
     inputs = ("text",)
     output = "text"
+    auto = "AutoModelForCausalLM"
     writes = True
 
-    def load(self) -> Parts:
+    def load(self) -> LoadedModel:
         """The model, and its tokenizer set to write to the right of what was read."""
-        model = self.source.model("AutoModelForCausalLM")
-        tokenizer = self.source.processor("AutoTokenizer", padding_side="left", truncation_side="left")
-        if tokenizer.pad_token is None:
-            tokenizer.pad_token = tokenizer.eos_token
-        return Parts(model, tokenizer)
+        loaded = super().load()
+        loaded.tokenizer.padding_side = loaded.tokenizer.truncation_side = "left"
+        if loaded.tokenizer.pad_token is None:
+            loaded.tokenizer.pad_token = loaded.tokenizer.eos_token
+        return loaded
 
-    def run(self, parts: Parts, *columns: Sequence[str]) -> list[str]:
+    def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
         """Each text with its continuation; of a text that is too long the end is gone on with."""
-        begin = parts.tokenizer.bos_token or parts.tokenizer.eos_token or ""
+        begin = loaded.tokenizer.bos_token or loaded.tokenizer.eos_token or ""
         texts = [text.rstrip() for text in columns[0]]
         new = self.generation.get("max_new_tokens", 20)
-        given = read(parts, [text or begin for text in texts], less=new)
-        ids = parts.model.generate(**given, pad_token_id=parts.tokenizer.pad_token_id, **self.generation)
-        ends = parts.tokenizer.batch_decode(ids[:, given["input_ids"].shape[1] :], skip_special_tokens=True)
+        given = read(loaded, [text or begin for text in texts], less=new)
+        ids = loaded.model.generate(**given, pad_token_id=loaded.tokenizer.pad_token_id, **self.generation)
+        ends = loaded.tokenizer.batch_decode(ids[:, given["input_ids"].shape[1] :], skip_special_tokens=True)
         return [(text + end).strip() for text, end in zip(texts, ends, strict=True)]
 
 
-def longest(parts: Parts) -> int:
+def longest(loaded: LoadedModel) -> int:
     """How many tokens the model can read."""
-    config = parts.model.config
+    config = loaded.model.config
     told = [getattr(config, name, None) for name in ("max_position_embeddings", "n_positions")]
-    told.append(parts.tokenizer.model_max_length)
+    told.append(loaded.tokenizer.model_max_length)
     # Tokenizers that do not know say a number of thirty digits.
     return min((number for number in told if isinstance(number, int) and 0 < number < 1_000_000), default=_USUAL)
 
 
-def read(parts: Parts, texts: Sequence[str], *, less: int = 0) -> dict[str, Any]:
+def read(loaded: LoadedModel, texts: Sequence[str], *, less: int = 0) -> Tensors:
     """Texts as tokens where the model is, cut to what it can read.
 
     Args:
-        parts: the model and its tokenizer.
+        loaded: the model and its tokenizer.
         texts: the texts.
         less: so many tokens less, which the model is to write.
 
     Returns:
         ``input_ids`` and ``attention_mask`` and nothing else: many models have no use for ``token_type_ids``.
     """
-    most = max(longest(parts) - less, 1)
-    found = parts.tokenizer(list(texts), padding=True, truncation=True, max_length=most, return_tensors="pt")
-    return {name: found[name].to(parts.device) for name in ("input_ids", "attention_mask")}
+    most = max(longest(loaded) - less, 1)
+    found = loaded.tokenizer(list(texts), padding=True, truncation=True, max_length=most, return_tensors="pt")
+    return {name: found[name].to(loaded.device) for name in ("input_ids", "attention_mask")}

@@ -15,11 +15,12 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from formal_llm.errors import CheckpointError, ToolkitError, did_you_mean
+from formal_llm.errors import CheckpointError, ToolkitError
 from formal_llm.packs.openagi.experts.expert import Expert, batches
 from formal_llm.packs.openagi.experts.gate import GATE
-from formal_llm.packs.openagi.experts.loading import Parts, Source, download, offline_by_environment, pick_device
-from formal_llm.packs.openagi.experts.settings import VARIABLE, ExpertSettings, read_settings
+from formal_llm.packs.openagi.experts.loaded import LoadedModel, pick_device
+from formal_llm.packs.openagi.experts.loading import ModelSource, download, offline_by_environment
+from formal_llm.packs.openagi.experts.settings import VARIABLE, ExpertSettings, read_settings, unknown
 from formal_llm.tools import ModelPool, Tool, Toolkit
 from formal_llm.tools.kinds import kind_named
 
@@ -42,12 +43,12 @@ class ExpertToolkit(Toolkit):
     ) -> None:
         self.experts = dict(experts)
         self.device = device
-        self.pool: ModelPool[Parts] = ModelPool(memory)
-        users: dict[str, _Model] = {}
+        self.pool: ModelPool[LoadedModel] = ModelPool(memory)
+        users: dict[str, _SharedModel] = {}
         made = []
         for name, expert in experts.items():
             key = _model_key(expert)
-            users.setdefault(key, _Model(self.pool, key)).tools.append(name)
+            users.setdefault(key, _SharedModel(self.pool, key)).tools.append(name)
             run = _Run(expert, users[key])
             made.append(
                 Tool(
@@ -65,7 +66,7 @@ class ExpertToolkit(Toolkit):
             self._add(key, model, settings)
         super().__init__(made)
 
-    def _add(self, key: str, model: _Model, settings: ExpertSettings) -> None:
+    def _add(self, key: str, model: _SharedModel, settings: ExpertSettings) -> None:
         """Tell the pool of a model."""
         first = self.experts[model.tools[0]]
         first.source = replace(first.source, tool=", ".join(model.tools))
@@ -73,19 +74,19 @@ class ExpertToolkit(Toolkit):
         moves: dict[str, Any] = {}
         if self.device != "cpu":
             # It waits in the memory of the machine while the device has no room for it.
-            moves = {"enter": lambda parts: parts.move(self.device), "leave": lambda parts: parts.move("cpu")}
+            moves = {"enter": lambda loaded: loaded.move(self.device), "leave": lambda loaded: loaded.move("cpu")}
 
-        def load() -> Parts:
+        def load() -> LoadedModel:
             with GATE.loading():
                 return first.load()
 
-        self.pool.add(key, load, size=lambda parts: parts.bytes + working, **moves)
+        self.pool.add(key, load, size=lambda loaded: loaded.bytes + working, **moves)
 
 
-class _Model:
+class _SharedModel:
     """A model in the pool, which the tools that share it use one after the other."""
 
-    def __init__(self, pool: ModelPool[Parts], key: str) -> None:
+    def __init__(self, pool: ModelPool[LoadedModel], key: str) -> None:
         self.pool = pool
         self.key = key
         self.tools: list[str] = []
@@ -95,7 +96,7 @@ class _Model:
 class _Run:
     """What a tool calls."""
 
-    def __init__(self, expert: Expert, model: _Model) -> None:
+    def __init__(self, expert: Expert, model: _SharedModel) -> None:
         self._expert = expert
         self._model = model
 
@@ -107,12 +108,12 @@ class _Run:
         """The results for many values of each input, some at a time."""
         results: list[Any] = []
         # Pipelines keep what they are doing in themselves, and two batches at once would take twice the memory.
-        with self._model.lock, self._model.pool.use(self._model.key) as parts:
+        with self._model.lock, self._model.pool.use(self._model.key) as loaded:
             import torch
 
             with GATE.working(), torch.inference_mode():
                 for some in batches(range(len(columns[0])), self._expert.batch):
-                    results += self._expert.run(parts, *([column[place] for place in some] for column in columns))
+                    results += self._expert.run(loaded, *([column[place] for place in some] for column in columns))
         return results
 
 
@@ -149,9 +150,8 @@ def experts(
     """
     told = read_settings(settings, checkpoints)
     machine = told.machine
-    unknown = [name for name in only or () if name not in told.tools]
-    if unknown:
-        raise ToolkitError([_no_tool(name, told.tools) for name in unknown])
+    if strangers := [name for name in only or () if name not in told.tools]:
+        raise ToolkitError([unknown("expert", name, told.tools) for name in strangers])
     place = pick_device(device or machine["device"])
     bound = memory if memory is not None else int(machine["memory_gb"] * 1_000_000_000) or None
     local = offline if offline is not None else machine["offline"] or offline_by_environment()
@@ -177,7 +177,7 @@ def experts(
 def _expert(name: str, table: Mapping[str, Any], told: ExpertSettings, device: str, offline: bool) -> Expert:
     loader = told.loader(name)
     dtype = table["dtype"]
-    source = Source(
+    source = ModelSource(
         name,
         table["checkpoint"],
         table["revision"] or None,
@@ -211,8 +211,3 @@ def _parameters(expert: Expert) -> tuple[str, ...]:
 def _said(expert: Expert) -> str:
     """The first sentence of what an expert says of itself, without its sources."""
     return (type(expert).__doc__ or "").split("\n", 1)[0].split(" (")[0].rstrip(".")
-
-
-def _no_tool(name: str, known: Collection[str]) -> str:
-    near = did_you_mean(name, known)
-    return f"there is no expert {name!r}" + (f"; did you mean {near!r}?" if near else f"; {', '.join(known)}")

@@ -6,14 +6,16 @@ together where they have come out at the same size. So a picture's result does n
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from formal_llm.packs.openagi.experts.expert import Expert, each_alike, on, seen
-from formal_llm.packs.openagi.experts.loading import Parts
+from formal_llm.packs.openagi.experts.expert import Expert, Tensors, each_row, likeliest, seen
+from formal_llm.packs.openagi.experts.loaded import LoadedModel
 
 if TYPE_CHECKING:
+    import torch
     from PIL import Image
 
 
@@ -22,20 +24,15 @@ class ImageClassification(Expert):
 
     inputs = ("image",)
     output = "text"
+    auto = "AutoModelForImageClassification"
 
-    def load(self) -> Parts:
-        """The model and its image processor."""
-        model = self.source.model("AutoModelForImageClassification")
-        return Parts(model, images=self.source.processor("AutoImageProcessor"))
-
-    def run(self, parts: Parts, *columns: Sequence[Image.Image]) -> list[str]:
+    def run(self, loaded: LoadedModel, *columns: Sequence[Image.Image]) -> list[str]:
         """The name of the most probable class of each picture, as the checkpoint writes it."""
 
-        def work(tensors: dict[str, Any]) -> list[str]:
-            best = parts.model(**on(parts, tensors)).logits.argmax(-1).tolist()
-            return [str(parts.model.config.id2label[number]) for number in best]
+        def work(tensors: Tensors) -> list[str]:
+            return likeliest(loaded, loaded.model(**tensors).logits)
 
-        return each_alike(prepared(parts, columns[0]), self.batch, work)
+        return each_row(loaded, prepared(loaded, columns[0]), self.batch, work)
 
 
 class ObjectDetection(Expert):
@@ -47,27 +44,23 @@ class ObjectDetection(Expert):
 
     inputs = ("image",)
     output = "text"
+    auto = "AutoModelForObjectDetection"
     defaults: ClassVar[Mapping[str, Any]] = MappingProxyType({"threshold": 0.9})
 
-    def load(self) -> Parts:
-        """The model and its image processor."""
-        model = self.source.model("AutoModelForObjectDetection")
-        return Parts(model, images=self.source.processor("AutoImageProcessor"))
-
-    def run(self, parts: Parts, *columns: Sequence[Image.Image]) -> list[str]:
+    def run(self, loaded: LoadedModel, *columns: Sequence[Image.Image]) -> list[str]:
         """The names of the objects in each picture, each once, the most probable first: ``"cat, remote"``."""
 
-        def work(tensors: dict[str, Any]) -> list[str]:
-            made = parts.model(**on(parts, tensors))
+        def work(tensors: Tensors) -> list[str]:
+            made = loaded.model(**tensors)
             # Kinds of detectors differ in what their scores mean, which their image processors know.
-            found = parts.images.post_process_object_detection(made, threshold=self.settings["threshold"])
-            return [self._named(parts, each["scores"].tolist(), each["labels"].tolist()) for each in found]
+            found = loaded.images.post_process_object_detection(made, threshold=self.settings["threshold"])
+            return [self._named(loaded, each["scores"].tolist(), each["labels"].tolist()) for each in found]
 
-        return each_alike(prepared(parts, columns[0]), self.batch, work)
+        return each_row(loaded, prepared(loaded, columns[0]), self.batch, work)
 
-    def _named(self, parts: Parts, scores: list[float], classes: list[int]) -> str:
+    def _named(self, loaded: LoadedModel, scores: list[float], classes: list[int]) -> str:
         found = sorted(zip(scores, classes, strict=True), reverse=True)
-        names = [str(parts.model.config.id2label[number]) for _, number in found]
+        names = [str(loaded.model.config.id2label[number]) for _, number in found]
         return ", ".join(dict.fromkeys(names)) or "no objects"
 
 
@@ -76,99 +69,98 @@ class ImageCaptioning(Expert):
 
     inputs = ("image",)
     output = "text"
+    auto = "AutoModelForImageTextToText"
     writes = True
 
-    def load(self) -> Parts:
-        """The model, its image processor and its tokenizer."""
-        model = self.source.model("AutoModelForImageTextToText")
-        images = self.source.processor("AutoImageProcessor")
-        return Parts(model, self.source.processor("AutoTokenizer"), images)
-
-    def run(self, parts: Parts, *columns: Sequence[Image.Image]) -> list[str]:
+    def run(self, loaded: LoadedModel, *columns: Sequence[Image.Image]) -> list[str]:
         """The caption of each picture."""
 
-        def work(tensors: dict[str, Any]) -> list[str]:
-            pictures = on(parts, {"pixel_values": tensors["pixel_values"]})
-            return written(parts, parts.model.generate(**pictures, **self.generation))
+        def work(tensors: Tensors) -> list[str]:
+            ids = loaded.model.generate(pixel_values=tensors["pixel_values"], **self.generation)
+            return written(loaded, ids)
 
-        return each_alike(prepared(parts, columns[0]), self.batch, work)
+        return each_row(loaded, prepared(loaded, columns[0]), self.batch, work)
 
 
-class AnswerByClass(Expert):
-    """Answers a question about a picture by the most probable of some thousand answers (ViLT, Kim et al. 2021)."""
+class PictureQuestion(Expert):
+    """Answers a question about a picture."""
 
     inputs = ("image", "text")
     output = "text"
 
-    def load(self) -> Parts:
-        """The model, its image processor and its tokenizer."""
-        model = self.source.model("AutoModelForVisualQuestionAnswering")
-        images = self.source.processor("AutoImageProcessor")
-        return Parts(model, self.source.processor("AutoTokenizer"), images)
+    def run(self, loaded: LoadedModel, *columns: Sequence[Any]) -> list[str]:
+        """The answer to each question; what a question that is too long loses, the kind of model says."""
+        pictures, questions = columns
+        rows = [
+            {**picture, **self.asked(loaded, question)}
+            for picture, question in zip(prepared(loaded, pictures), questions, strict=True)
+        ]
+        return each_row(loaded, rows, self.batch, lambda tensors: self.answers(loaded, tensors))
 
-    def run(self, parts: Parts, *columns: Sequence[Any]) -> list[str]:
-        """The answer to each question; a question that is too long is cut."""
+    @abstractmethod
+    def asked(self, loaded: LoadedModel, question: str) -> Tensors:
+        """The tensors of a question."""
+
+    @abstractmethod
+    def answers(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
+        """The answers to pictures and questions together, given their tensors where the model is."""
+
+
+class AnswerByClass(PictureQuestion):
+    """Answers a question about a picture by the most probable of some thousand answers (ViLT, Kim et al. 2021)."""
+
+    auto = "AutoModelForVisualQuestionAnswering"
+
+    def asked(self, loaded: LoadedModel, question: str) -> Tensors:
+        """The beginning of the question, as much as the model can read."""
+        most = loaded.model.config.max_position_embeddings
+        return dict(loaded.tokenizer(question, truncation=True, max_length=most, return_tensors="pt"))
+
+    def answers(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
+        """The most probable answers."""
         import torch
 
-        most = parts.model.config.max_position_embeddings
-        asked = [
-            parts.tokenizer(question, truncation=True, max_length=most, return_tensors="pt") for question in columns[1]
-        ]
-        rows = [{**picture, **text} for picture, text in zip(prepared(parts, columns[0]), asked, strict=True)]
-
-        def work(tensors: dict[str, Any]) -> list[str]:
-            # ViLT shuffles the patches of a picture, which changes the last digits: let it always be the same way.
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(0)
-                best = parts.model(**on(parts, tensors)).logits.argmax(-1).tolist()
-            return [str(parts.model.config.id2label[number]) for number in best]
-
-        return each_alike(rows, self.batch, work)
+        # ViLT shuffles the patches of a picture, which changes the last digits: let it always be the same way.
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            return likeliest(loaded, loaded.model(**tensors).logits)
 
 
-class AnswerInWords(Expert):
+class AnswerInWords(PictureQuestion):
     """Answers a question about a picture in its own words (GIT, Wang et al. 2022).
 
     The question is the beginning of the text, and the model goes on.
     """
 
-    inputs = ("image", "text")
-    output = "text"
     writes = True
+    auto = "AutoModelForImageTextToText"
 
-    def load(self) -> Parts:
-        """The model, its image processor and its tokenizer."""
-        model = self.source.model("AutoModelForImageTextToText")
-        images = self.source.processor("AutoImageProcessor")
-        return Parts(model, self.source.processor("AutoTokenizer"), images)
-
-    def run(self, parts: Parts, *columns: Sequence[Any]) -> list[str]:
-        """The answer to each question; of a question that is too long the end counts."""
+    def asked(self, loaded: LoadedModel, question: str) -> Tensors:
+        """The end of the question, as much as leaves room for an answer."""
         import torch
 
-        tokenizer = parts.tokenizer
+        tokenizer = loaded.tokenizer
         begin = [tokenizer.cls_token_id] if tokenizer.cls_token_id is not None else []
-        room = parts.model.config.max_position_embeddings - self.generation.get("max_new_tokens", 20) - len(begin)
-        rows = []
-        for picture, question in zip(prepared(parts, columns[0]), columns[1], strict=True):
-            ids = begin + tokenizer(question, add_special_tokens=False, verbose=False)["input_ids"][-max(room, 1) :]
-            rows.append({"pixel_values": picture["pixel_values"], "input_ids": torch.tensor([ids])})
+        room = loaded.model.config.max_position_embeddings - self.generation.get("max_new_tokens", 20) - len(begin)
+        ids = begin + tokenizer(question, add_special_tokens=False, verbose=False)["input_ids"][-max(room, 1) :]
+        return {"input_ids": torch.tensor([ids])}
 
-        def work(tensors: dict[str, Any]) -> list[str]:
-            tensors = on(parts, tensors)
-            mask = torch.ones_like(tensors["input_ids"])
-            ids = parts.model.generate(**tensors, attention_mask=mask, **self.generation)
-            return written(parts, ids[:, tensors["input_ids"].shape[1] :])
+    def answers(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
+        """What the model writes after the questions."""
+        import torch
 
-        return each_alike(rows, self.batch, work)
+        ids, pixels = tensors["input_ids"], tensors["pixel_values"]
+        mask = torch.ones_like(ids)
+        made = loaded.model.generate(pixel_values=pixels, input_ids=ids, attention_mask=mask, **self.generation)
+        return written(loaded, made[:, ids.shape[1] :])
 
 
-def prepared(parts: Parts, images: Sequence[Image.Image]) -> list[dict[str, Any]]:
+def prepared(loaded: LoadedModel, images: Sequence[Image.Image]) -> list[Tensors]:
     """Each picture as the model's image processor gives it: a dictionary of tensors with a first dimension of 1."""
-    return [dict(parts.images(images=seen(image), return_tensors="pt")) for image in images]
+    return [dict(loaded.images(images=seen(image), return_tensors="pt")) for image in images]
 
 
-def written(parts: Parts, ids: Any) -> list[str]:
+def written(loaded: LoadedModel, ids: torch.Tensor) -> list[str]:
     """Tokens as texts, without those that mean no text."""
-    texts: list[str] = parts.tokenizer.batch_decode(ids, skip_special_tokens=True)
+    texts: list[str] = loaded.tokenizer.batch_decode(ids, skip_special_tokens=True)
     return [text.strip() for text in texts]

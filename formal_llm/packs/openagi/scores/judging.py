@@ -15,65 +15,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from PIL import Image
 
 from formal_llm.automata import CFG, Limits
 from formal_llm.automata.languages.derivations import derivations
 from formal_llm.errors import Cancelled, CheckpointError, ExecutionError, ResourceNotFound, ToolError
-from formal_llm.packs.openagi.data.samples import Sample, TaskData, Value, read_data
-from formal_llm.packs.openagi.scores.scores import SSIM, BERTScore, Score
-from formal_llm.planning import Plan, Task, TaskPack
+from formal_llm.packs.openagi.data.samples import ImageOrText, Sample, TaskData, read_data
+from formal_llm.packs.openagi.scores.choice import Scores
+from formal_llm.packs.openagi.scores.score import Score
+from formal_llm.planning import Plan, Planner, Task, TaskPack
 from formal_llm.planning.checking.verify import Verification, Verifier
 from formal_llm.planning.plans.tree import Node
 from formal_llm.tools import Executor, Result, Toolkit
 
+#: The inputs of a sample by terminal; several of one terminal as a tuple.
+SampleInputs: TypeAlias = dict[str, ImageOrText | tuple[ImageOrText, ...]]
 #: A task, or its number in the pack.
 AnyTask: TypeAlias = int | Task
 #: A plan, or its word.
 AnyPlan: TypeAlias = Plan | Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """The score for each kind of output and expected value.
-
-    Attributes:
-        texts: for text against text.
-        images: for picture against picture.
-        image_text: for a picture against a text; None where there is none, then such tasks cannot be judged.
-    """
-
-    texts: Score
-    images: Score
-    image_text: Score | None = None
-
-    @classmethod
-    def offline(cls) -> Scores:
-        """Scores that need no download: BERTScore with MiniLM, SSIM, and none for a picture against a text.
-
-        Raises:
-            MissingDependency: MiniLM is not installed.
-        """
-        from formal_llm.packs.openagi.scores.minilm import find_minilm
-
-        find_minilm()
-        return cls(BERTScore(), SSIM())
-
-    def of(self, output: str, expected: str) -> Score | None:
-        """The score for an output and an expected value of these kinds; None where there is none."""
-        pairs = {("text", "text"): self.texts, ("image", "image"): self.images, ("image", "text"): self.image_text}
-        return pairs.get((output, expected))
-
-    @property
-    def identity(self) -> dict[str, object]:
-        """What the values depend on, as JSON data."""
-        return {
-            "texts": _identity(self.texts),
-            "images": _identity(self.images),
-            "image_text": _identity(self.image_text),
-        }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,7 +102,7 @@ class PlanJudge:
         self._lock = threading.Lock()
         self._known: dict[tuple[int, tuple[str, ...]], Judgement] = {}
         self._verifiers: dict[tuple[str | None, Limits], Verifier] = {}
-        self._rows: dict[int, tuple[list[Sample], list[dict[str, Any]]]] = {}
+        self._rows: dict[int, tuple[list[Sample], list[SampleInputs]]] = {}
 
     def __call__(self, task: AnyTask, plan: AnyPlan) -> float:
         """What a plan is worth for a task, from 0 to 1; see :meth:`judge`."""
@@ -243,7 +205,7 @@ class PlanJudge:
         return {task.description: number for number, task in enumerate(self.pack.tasks)}
 
     @cached_property
-    def _planner(self) -> Any:
+    def _planner(self) -> Planner:
         return self.pack.planner()
 
     def _executed(self, number: int, word: tuple[str, ...], keep: bool, cancel: threading.Event | None) -> Judgement:
@@ -259,7 +221,7 @@ class PlanJudge:
             nothing = (0.0,) * len(samples)
             return Judgement(0.0, nothing, reason=str(error), errors=(str(error),) * len(samples))
         scores, errors = [0.0] * len(samples), [""] * len(samples)
-        waiting: dict[Score, list[tuple[int, Value, Value]]] = {}
+        waiting: dict[Score, list[tuple[int, ImageOrText, ImageOrText]]] = {}
         for place, (sample, result) in enumerate(zip(samples, results, strict=True)):
             if isinstance(result.error, Cancelled):
                 raise result.error
@@ -286,7 +248,7 @@ class PlanJudge:
             mean, tuple(scores), names, True, reason, tuple(errors), tuple(results) if keep else (), passing
         )
 
-    def _prepared(self, number: int) -> tuple[list[Sample], list[dict[str, Any]]]:
+    def _prepared(self, number: int) -> tuple[list[Sample], list[SampleInputs]]:
         """The samples of a task and, for each, the inputs by terminal. Those of the last few tasks are kept."""
         with self._lock:
             if number not in self._rows:
@@ -305,16 +267,16 @@ class PlanJudge:
 _KEPT = 32
 
 
-def inputs_of(sample: Sample, pack: TaskPack) -> dict[str, Any]:
+def inputs_of(sample: Sample, pack: TaskPack) -> SampleInputs:
     """The inputs of a sample by terminal, as an executor takes them; several texts in their order, as a tuple."""
-    known: Mapping[str, Any] = pack.data["inputs"]
-    given: dict[str, list[Value]] = {}
+    known = pack.data["inputs"]
+    given: dict[str, list[ImageOrText]] = {}
     for value in sample.inputs.values():
         given.setdefault(known[_kind(value)]["terminal"], []).append(value)
     return {name: values[0] if len(values) == 1 else tuple(values) for name, values in given.items()}
 
 
-def expected_of(sample: Sample) -> Value | None:
+def expected_of(sample: Sample) -> ImageOrText | None:
     """What should come out of a sample: its output; its text where the benchmark has none, as for text to image."""
     texts = (value for value in sample.inputs.values() if isinstance(value, str))
     return next(iter(sample.outputs.values()), next(texts, None))
@@ -346,11 +308,5 @@ def plan_of(cfg: CFG, word: Sequence[str], task: str = "") -> Plan:
     return Plan(task, root)
 
 
-def _kind(value: Value) -> str:
+def _kind(value: ImageOrText) -> str:
     return "image" if isinstance(value, Image.Image) else "text"
-
-
-def _identity(score: Score | None) -> object:
-    if score is None:
-        return None
-    return getattr(score, "identity", None) or {"score": score.name, "encoder": getattr(score, "encoder", None)}

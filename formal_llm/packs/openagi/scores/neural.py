@@ -10,12 +10,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
 from formal_llm.errors import CheckpointError, MissingDependency, ResourceNotFound
-from formal_llm.packs.openagi.scores.scores import Score
+from formal_llm.packs.openagi.scores.score import Score
+
+if TYPE_CHECKING:
+    import torch
 
 #: The checkpoints that are taken where nobody says: those that torchmetrics and the ViT paper's authors name.
 CLIP_CHECKPOINT = "openai/clip-vit-large-patch14"
@@ -61,7 +64,7 @@ class NeuralScore(Score):
         return {"score": self.name, "checkpoint": self.checkpoint}
 
     def prepare(self) -> None:
-        """As :meth:`~formal_llm.packs.openagi.scores.scores.Score.prepare`."""
+        """As :meth:`~formal_llm.packs.openagi.scores.score.Score.prepare`."""
         if self._model is None:
             self._model = self._load()
 
@@ -76,16 +79,12 @@ class NeuralScore(Score):
         other = self._unique([expected for _, expected in pairs], self._of_expected)
         return [float(value) for value in (one * other).sum(dim=-1)]
 
-    def _unique(self, values: Sequence[Any], embed: Callable[[Sequence[Any]], Any]) -> Any:
+    def _unique(self, values: Sequence[Any], embed: Callable[[Sequence[Any]], torch.Tensor]) -> torch.Tensor:
         """One vector of length 1 for each value, in order; the same value is given to the model once."""
         import torch
 
-        places: dict[int, int] = {}
-        distinct: list[Any] = []
-        for value in values:
-            if id(value) not in places:
-                places[id(value)] = len(distinct)
-                distinct.append(value)
+        distinct = list({id(value): value for value in values}.values())
+        places = {id(value): place for place, value in enumerate(distinct)}
         batches = [distinct[begin : begin + self.batch_size] for begin in range(0, len(distinct), self.batch_size)]
         with torch.inference_mode():
             vectors = torch.cat([embed(batch).float().cpu() for batch in batches])
@@ -115,11 +114,11 @@ class NeuralScore(Score):
         """Load what the score needs."""
 
     @abstractmethod
-    def _of_output(self, values: Sequence[Any]) -> Any:
+    def _of_output(self, values: Sequence[Any]) -> torch.Tensor:
         """Vectors of outputs."""
 
     @abstractmethod
-    def _of_expected(self, values: Sequence[Any]) -> Any:
+    def _of_expected(self, values: Sequence[Any]) -> torch.Tensor:
         """Vectors of what was expected."""
 
 
@@ -129,6 +128,9 @@ class CLIPScore(NeuralScore):
     Hessel et al. (2021) multiply the cosine by 2.5 (their CLIP-S, which may exceed 1), torchmetrics by 100. Neither is
     done here, so the values are those of the paper's tables: 0.25 to 0.35 for a picture and its caption.
     """
+
+    # Not by torchmetrics: its version 1.9 does not know what models of transformers 5 give, and of a caption that is
+    # too long it cuts off the end token, which stands for the whole.
 
     name = "clip"
     kind = "image"
@@ -144,12 +146,12 @@ class CLIPScore(NeuralScore):
             transformers.AutoTokenizer.from_pretrained(self.checkpoint, **where),
         )
 
-    def _of_output(self, values: Sequence[Any]) -> Any:
+    def _of_output(self, values: Sequence[Image.Image]) -> torch.Tensor:
         model, processor, _ = self._model
         pixels = processor(images=_rgb(values), return_tensors="pt")["pixel_values"].to(self.device)
         return model.get_image_features(pixel_values=pixels).pooler_output
 
-    def _of_expected(self, values: Sequence[Any]) -> Any:
+    def _of_expected(self, values: Sequence[str]) -> torch.Tensor:
         model, _, tokenizer = self._model
         longest = int(model.config.text_config.max_position_embeddings)
         tokens = tokenizer(list(values), return_tensors="pt", padding=True, truncation=True, max_length=longest)
@@ -161,7 +163,7 @@ class ViTSimilarity(NeuralScore):
     """ViT similarity: the cosine of the class tokens that a vision transformer makes of two pictures, from 0 to 1.
 
     It asks whether the same thing is to be seen, not whether the pixels agree: for those see
-    :class:`~formal_llm.packs.openagi.scores.scores.SSIM`. The original benchmark's code used a distance in its place.
+    :class:`~formal_llm.packs.openagi.scores.images.SSIM`. The original benchmark's code used a distance in its place.
     """
 
     name = "vit"
@@ -174,12 +176,12 @@ class ViTSimilarity(NeuralScore):
         )
         return model.eval().to(self.device), transformers.ViTImageProcessorPil.from_pretrained(self.checkpoint, **where)
 
-    def _of_output(self, values: Sequence[Any]) -> Any:
+    def _of_output(self, values: Sequence[Image.Image]) -> torch.Tensor:
         model, processor = self._model
         pixels = processor(images=_rgb(values), return_tensors="pt")["pixel_values"].to(self.device)
         return model(pixel_values=pixels).last_hidden_state[:, 0]
 
-    def _of_expected(self, values: Sequence[Any]) -> Any:
+    def _of_expected(self, values: Sequence[Image.Image]) -> torch.Tensor:
         return self._of_output(values)
 
 

@@ -1,0 +1,65 @@
+"""Scores of pictures by their pixels: SSIM and PSNR. They need no weights."""
+
+from __future__ import annotations
+
+import numpy as np
+from PIL import Image
+
+from formal_llm.packs.openagi.data.pixels import Floats, Pixels, resized
+from formal_llm.packs.openagi.scores.score import Score
+
+
+class SSIM(Score):
+    """Structural similarity (Wang et al. 2004), the mean over colours and windows of 7 x 7 pixels.
+
+    1 for equal pictures, about 0 for pictures that have nothing to do with each other, below 0 for opposite ones.
+    The output is brought to the size of what was expected; transparent pixels are seen on white.
+    """
+
+    name = "ssim"
+    kind = "image"
+    least = -1.0
+
+    def _compare(self, output: Image.Image, expected: Image.Image) -> float:
+        from skimage.metrics import structural_similarity
+
+        one, other = _alike(output, expected)
+        missing = [(0, max(7 - length, 0)) for length in other.shape[:2]]
+        one, other = (np.pad(values, [*missing, (0, 0)], mode="symmetric") for values in (one, other))
+        return float(structural_similarity(one, other, data_range=1.0, channel_axis=-1))
+
+
+class PSNR(Score):
+    """Peak signal-to-noise ratio in decibels, from 0 to 100.
+
+    20 is noisy, 30 good, 40 hard to tell apart; equal pictures would have infinity and get 100. Sizes and transparency
+    as for :class:`SSIM`.
+    """
+
+    name = "psnr"
+    kind = "image"
+    most = 100.0
+    unit = "dB"
+
+    def _compare(self, output: Image.Image, expected: Image.Image) -> float:
+        one, other = _alike(output, expected)
+        error = float(np.mean((one - other) ** 2, dtype=np.float64))
+        return float(-10 * np.log10(max(error, 1e-10)))
+
+
+def _alike(output: Image.Image, expected: Image.Image) -> tuple[Floats, Floats]:
+    """Both pictures as numbers, of the size of the expected one; in colours if one of them has any."""
+    one, other = _on_white(output), _on_white(expected)
+    height, width = other.shape[:2]
+    if one.shape[:2] != (height, width):
+        one = np.clip(resized(one, width, height, Image.Resampling.BICUBIC), 0, 1)
+    channels = max(one.shape[2], other.shape[2])
+    return np.broadcast_to(one, (height, width, channels)), np.broadcast_to(other, (height, width, channels))
+
+
+def _on_white(image: Image.Image) -> Floats:
+    pixels = Pixels.of(image)
+    if pixels.alpha is None:
+        return pixels.values
+    opaque = np.asarray(pixels.alpha, dtype=np.float32)[..., None] / 255
+    return (pixels.values * opaque + (1 - opaque)).astype(np.float32)

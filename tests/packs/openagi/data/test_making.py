@@ -1,0 +1,140 @@
+"""Making task data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from formal_llm import ResourceNotFound, TaskPack
+from formal_llm.packs.openagi.data.making import make_data
+from formal_llm.packs.openagi.data.samples import TaskData, read_data
+from formal_llm.packs.openagi.data.sources import opinions, passages, pictures
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """One sample of each of the 185 tasks."""
+    folder = tmp_path_factory.mktemp("openagi")
+    return folder, make_data(folder, samples=1, side=48)
+
+
+def test_every_task_has_data_that_fit_its_sentence(made: tuple[Path, dict[str, Any]]) -> None:
+    folder, _ = made
+    data = read_data(folder)
+    tasks = TaskPack.load("openagi").tasks
+    assert list(data) == list(range(185))
+    for number, task in enumerate(tasks):
+        (sample,) = data[number]
+        images = [value for value in sample.inputs.values() if isinstance(value, Image.Image)]
+        texts = [value for value in sample.inputs.values() if isinstance(value, str)]
+        assert bool(images) == ("image" in task.inputs), task
+        assert bool(texts) == ("text" in task.inputs), task
+        assert len(texts) == (2 if "document" in task.description else 1 if texts else 0)
+        assert "".join(texts).count("[MASK]") == task.description.count("clozed")
+        ((kind, expected),) = sample.outputs.items()
+        if "Task 3" in task.group:
+            assert isinstance(expected, Image.Image)
+            assert expected.size == (48, 48)
+        else:
+            assert isinstance(expected, str) == (kind != "images")
+        for image in images:
+            assert image.size == ((24, 24) if "low-resolutioned" in task.description else (48, 48))
+            assert image.mode == ("L" if "grayscale" in task.description else "RGB")
+
+
+def test_languages_and_kinds_of_answers(made: tuple[Path, dict[str, Any]]) -> None:
+    folder, _ = made
+    picture, passage, opinion = pictures()[0], passages()[0], opinions()[0]
+    expected = {
+        "the caption in German": picture.caption["German"],
+        "the class label in English": picture.label["English"],
+        "the object names in German": picture.objects["German"],
+        "translate the text in German": opinion.text["German"],
+        "the sentiment in German": opinion.sentiment["German"],
+        "the sentiment in English": opinion.sentiment["English"],
+        "the summarization in German": passage.summary["German"],
+    }
+    for number, task in enumerate(TaskPack.load("openagi").tasks):
+        for words, said in expected.items():
+            if words in task.description:
+                assert list(TaskData(folder / str(number))[0].outputs.values()) == [said]
+
+
+def test_the_index_names_sources_licences_and_what_was_done(made: tuple[Path, dict[str, Any]]) -> None:
+    folder, index = made
+    assert json.loads((folder / "index.json").read_text(encoding="utf-8")) == index
+    assert {source["licence"] for source in index["sources"]} == {"CC0", "public domain"}
+    done = index["tasks"][0]["samples"][0]
+    assert done["picture"] == "astronaut"
+    assert done["degradation"]["grayscale"] is True
+    sentences = (folder / "task_description.txt").read_text(encoding="utf-8").splitlines()
+    assert sentences == [task.description for task in TaskPack.load("openagi").tasks]
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_the_same_seed_makes_the_same_and_a_task_does_not_depend_on_others(tmp_path: Path) -> None:
+    for name, tasks, seed in (("a", [0, 117], 3), ("b", [117, 0], 3), ("c", [117], 3), ("d", [0, 117], 4)):
+        make_data(tmp_path / name, tasks=tasks, samples=2, seed=seed, side=32)
+    assert content(tmp_path / "a") == content(tmp_path / "b")
+    assert content(tmp_path / "a/117") == content(tmp_path / "c/117")
+    assert content(tmp_path / "a/0") != content(tmp_path / "d/0")
+
+
+def test_more_samples_than_pictures_are_parts_of_them(tmp_path: Path) -> None:
+    index = make_data(tmp_path, tasks=[7, 14], samples=12, side=32)
+    gray, low = (task["samples"] for task in index["tasks"])
+    coloured = [picture.name for picture in pictures() if picture.colours]
+    assert [sample["picture"] for sample in gray] == coloured * 2, "what is gray loses nothing by being made gray"
+    assert len({sample["picture"] for sample in low}) == len(pictures()) == 10
+    for task in TaskData(tmp_path / "7"), TaskData(tmp_path / "14"):
+        expected = [sample.outputs["images"] for sample in task]
+        assert len({image.tobytes() for image in expected if isinstance(image, Image.Image)}) == 12
+    whole, part = gray[0]["box"], gray[len(coloured)]["box"]
+    assert part[2] - part[0] >= 0.8 * (whole[2] - whole[0]) - 1
+
+
+def test_what_cannot_be_made(tmp_path: Path) -> None:
+    with pytest.raises(ResourceNotFound, match="0 to 184"):
+        make_data(tmp_path / "a", tasks=[185])
+    assert not (tmp_path / "a").exists()
+    for wrong in ({"samples": 0}, {"side": 3}, {"seed": -1}):
+        with pytest.raises(ValueError, match="at least"):
+            make_data(tmp_path / "a", **wrong)  # type: ignore[arg-type]
+    make_data(tmp_path / "a", tasks=[180], samples=1)
+    with pytest.raises(FileExistsError, match="give another folder"):
+        make_data(tmp_path / "a", tasks=[180], samples=1)
+
+
+def test_data_of_others_stay(tmp_path: Path) -> None:
+    (tmp_path / "180" / "inputs").mkdir(parents=True)
+    (tmp_path / "180" / "inputs" / "context.txt").write_text("mine\n")
+    with pytest.raises(FileExistsError, match="holds task data already"):
+        make_data(tmp_path, tasks=[180], samples=1)
+    assert (tmp_path / "180" / "inputs" / "context.txt").read_text() == "mine\n"
+    with pytest.raises(NotADirectoryError, match="is no folder"):
+        make_data(tmp_path / "180" / "inputs" / "context.txt")
+
+
+def test_a_run_that_was_stopped_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(json, "dumps", stopped)  # all samples are written, the index is not
+        with pytest.raises(KeyboardInterrupt):
+            make_data(tmp_path / "a", tasks=[0, 1], samples=3, side=32)
+    assert (tmp_path / "a" / "1" / "inputs" / "images" / "2.png").exists()
+    make_data(tmp_path / "a", tasks=[0], samples=2, side=32)
+    make_data(tmp_path / "b", tasks=[0], samples=2, side=32)
+    found, wanted = (
+        {str(path.relative_to(tmp_path / name)): path.read_bytes() for path in (tmp_path / name).rglob("*.*")}
+        for name in "ab"
+    )
+    assert found == wanted

@@ -1,0 +1,135 @@
+"""Experts for texts: gaps, answers in long documents, and what the pipelines of transformers say to the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formal_llm.packs.openagi.classical.ngrams import GAP
+from formal_llm.packs.openagi.experts.reading import ExtractiveAnswer
+from formal_llm.packs.openagi.experts.toolkit import ExpertToolkit
+from tests.packs.openagi.experts import tiny_experts
+
+# -- gaps --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[MASK]",
+        "[mask] sat on the mat. ____ was old, and the [MASK]",
+        "the cat <mask> on _____ mat.",
+        "[MASK][MASK][MASK]",
+        "storm " * 500 + "[MASK]" + " boat" * 500 + "[MASK]",
+        "no gap here",
+        "",
+    ],
+)
+def test_every_gap_gets_a_word(text: str, text_kit: ExpertToolkit) -> None:
+    filled = text_kit["fill_mask"](text)
+    parts = GAP.split(text)
+    assert GAP.search(filled) is None
+    rest = filled
+    for number, part in enumerate(parts):
+        before, found, rest = rest.partition(part) if part else ("", "", rest)
+        assert part == found
+        assert number == 0 or not part or (before.isalnum() and before.lower() in tiny_experts.WORDS)
+
+
+def test_a_word_begins_a_sentence_with_a_capital_letter(text_kit: ExpertToolkit) -> None:
+    first, inside, second = text_kit["fill_mask"].batch(["[MASK] sat.", "the [MASK] sat.", "the cat sat. [MASK] went."])
+    assert first[0].isupper()
+    assert inside[4].islower() or inside[4].isdigit()
+    assert second[13].isupper() or second[13].isdigit()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["the [MASK] sat on the mat.", "a [MASK]", "who saw [MASK] lighthouse near the sea?"])
+def test_the_word_is_the_pipelines(text: str, text_kit: ExpertToolkit, text_checkpoints: dict[str, str]) -> None:
+    from transformers import pipeline
+
+    best = pipeline("fill-mask", model=text_checkpoints["fill_mask"], device="cpu", top_k=60)(text)
+    word = next(row["token_str"] for row in best if row["token_str"] in tiny_experts.WORDS)
+    assert text_kit["fill_mask"](text) == text.replace("[MASK]", word)
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+WORDS = st.lists(st.sampled_from([*tiny_experts.WORDS, ".", ","]), min_size=1, max_size=120).map(" ".join)
+
+
+@given(document=WORDS, question=st.sampled_from(["who saw it?", "when", "", "what is the " * 40 + "?"]))
+def test_an_answer_is_the_best_passage_of_all_windows(document: str, question: str, text_kit: ExpertToolkit) -> None:
+    """Against loops over windows that are cut by hand."""
+    expert = text_kit.experts["question_answering"]
+    assert isinstance(expert, ExtractiveAnswer)
+    with text_kit.pool.use(next(key for key in text_kit.pool._models if key.startswith("ExtractiveAnswer"))) as parts:
+        tokenizer, model = parts.tokenizer, parts.model
+        read = tokenizer(document, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        asked = tokenizer(question, add_special_tokens=False, verbose=False)["input_ids"][:32]
+        tokens, spans = read["input_ids"], read["offset_mapping"]
+        room = 64 - 3 - len(asked)
+        step = room - min(8, room // 2)
+        best: tuple[float, str] | None = None
+        begin = 0
+        while True:
+            window = tokens[begin : begin + room]
+            ids = torch.tensor([[2, *asked, 3, *window, 3]])
+            with torch.inference_mode():
+                found = model(input_ids=ids, attention_mask=torch.ones_like(ids))
+            first = len(asked) + 2
+            for start in range(len(window)):
+                for end in range(start, min(start + 30, len(window))):
+                    score = float(found.start_logits[0, first + start] + found.end_logits[0, first + end])
+                    text = document[spans[begin + start][0] : spans[begin + end][1]]
+                    if best is None or score > best[0] + 1e-4:
+                        best = (score, text)
+            if begin + room >= len(tokens):
+                break
+            begin += step
+        with torch.inference_mode():
+            (answer,) = expert.run(parts, [document], [question])
+    assert best is not None
+    assert answer in document
+    assert len(answer.split()) <= 30
+    if answer != best[1].strip():  # another passage with the same score, up to rounding
+        assert _score(parts, document, question, answer) == pytest.approx(best[0], abs=1e-3)
+
+
+def _score(parts: Any, document: str, question: str, answer: str) -> float:
+    """The best score of an answer: as a document, where there is one window."""
+    tokens = parts.tokenizer(document, add_special_tokens=False, verbose=False)["input_ids"]
+    asked = parts.tokenizer(question, add_special_tokens=False, verbose=False)["input_ids"][:32]
+    wanted = parts.tokenizer(answer, add_special_tokens=False, verbose=False)["input_ids"]
+    room = 64 - 3 - len(asked)
+    step = room - min(8, room // 2)
+    best = float("-inf")
+    for begin in range(0, max(len(tokens) - room, 0) + step, step):
+        window = tokens[begin : begin + room]
+        ids = torch.tensor([[2, *asked, 3, *window, 3]])
+        with torch.inference_mode():
+            found = parts.model(input_ids=ids, attention_mask=torch.ones_like(ids))
+        for start in range(len(window) - len(wanted) + 1):
+            if window[start : start + len(wanted)] == wanted:
+                first = len(asked) + 2 + start
+                score = found.start_logits[0, first] + found.end_logits[0, first + len(wanted) - 1]
+                best = max(best, float(score))
+    return best
+
+
+def test_documents_and_questions_in_either_order(text_kit: ExpertToolkit) -> None:
+    answering = text_kit["question_answering"]
+    document, question = "The boat went under. The keeper saw it.", "Who saw the boat?"
+    assert answering(document, question) == answering(question, document)
+    assert answering("", "Who?") == ""
+    assert answering(" \n", "") == ""
+    assert answering("A boat.", "")
+
+
+def test_an_answer_stands_in_the_document_as_it_is_written(text_kit: ExpertToolkit) -> None:
+    document = "THE Lighthouse  was\nbuilt IN 1874."
+    assert text_kit["question_answering"](document, "When?") in document

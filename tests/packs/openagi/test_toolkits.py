@@ -1,0 +1,43 @@
+"""The toolkits by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from formal_llm import TaskPack
+from formal_llm.packs.openagi.classical.toolkit import CLASSICAL, DESCRIPTIONS
+from formal_llm.packs.openagi.experts.loading import hub_answers
+from formal_llm.packs.openagi.toolkits import TOOLKITS
+from tests.packs.openagi.experts.expert_cases import TOOLS
+from tests.packs.openagi.hub import Hub
+
+PACK = TaskPack.load("openagi")
+
+
+def test_the_toolkit_at_hand_lacks_what_no_hub_can_give(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub.constants
+
+    from formal_llm.packs.openagi.toolkits import AT_HAND, TOOLKITS
+
+    assert hub_answers()
+    assert len(AT_HAND["experts"]()) == 15
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "http://127.0.0.1:9")  # nobody listens there
+    assert not hub_answers()
+    without = AT_HAND["experts"]()
+    assert (len(without), len(without.left_out)) == (0, 15)
+    assert "(hf download facebook/detr-resnet-101 --revision no_timm)" in without.left_out["detection"]
+    # Where nobody reads what is left out, as in training, nothing is.
+    assert len(TOOLKITS["experts"]()) == 15
+
+
+def test_the_shipped_experts_are_the_fifteen_tools_of_the_grammar() -> None:
+    made = TOOLKITS["experts"]()
+    assert sorted(tool.name for tool in made) == sorted(TOOLS)
+    made.check(PACK.cfg, PACK.data["kinds"])
+    assert all(tool.batch is not None and tool.description and tool.version for tool in made)
+
+
+def test_the_classical_toolkit_has_its_tools_by_name() -> None:
+    made = TOOLKITS["classical"]()
+    assert {tool.name: tool.description for tool in made} == DESCRIPTIONS
+    assert made["sentiment"]("A good day.") == CLASSICAL["sentiment"]("A good day.")
