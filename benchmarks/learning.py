@@ -40,7 +40,9 @@ from rich.table import Table
 
 from benchmarks import few_tools
 from formal_llm import authored
-from formal_llm.llms.local.model import EncoderLLM, LocalLLM, TransformersLLM
+from formal_llm.llms.local.encoders import EncoderLLM
+from formal_llm.llms.local.llm import LocalLLM
+from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.packs.training import Ingredients
 from formal_llm.rltf.metrics_log import Entry, read_log
 from formal_llm.rltf.policy import LoRA, Policy

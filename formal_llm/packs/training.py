@@ -30,7 +30,7 @@ from formal_llm.rltf.schedule import count_updates
 from formal_llm.rltf.settings import Settings
 
 if TYPE_CHECKING:
-    from formal_llm.llms.local.model import LocalLLM
+    from formal_llm.llms.local.llm import LocalLLM
     from formal_llm.packs.openagi.scores.judging import PlanJudge
     from formal_llm.rltf.distributed import World
     from formal_llm.rltf.metrics_log import View
@@ -241,7 +241,8 @@ def model_of(settings: Settings) -> LocalLLM:
         ResourceNotFound: there is no such folder.
         MissingDependency: torch or transformers are not installed.
     """
-    from formal_llm.llms.local.model import EncoderLLM, TransformersLLM
+    from formal_llm.llms.local.encoders import EncoderLLM
+    from formal_llm.llms.local.model import TransformersLLM
 
     name = settings.model
     provider, colon, rest = name.partition(":")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,8 +21,7 @@ from formal_llm.automata.models.rules import Rules, automaton_of
 from formal_llm.automata.notation.files import ENDINGS, read_rules
 from formal_llm.automata.notation.formula import constraint
 from formal_llm.errors import AutomatonError, NotationError, ResourceNotFound, unknown
-from formal_llm.llms.llm import LLM
-from formal_llm.llms.question import Question
+from formal_llm.llms.llm import LLMLike
 from formal_llm.planning.drivers.planner import Planner, PlannerSettings
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.wording import Wording, fill, read_toml
@@ -103,9 +102,7 @@ class TaskPack:
             raise AutomatonError(f"the rules of {self.name} are no grammar but {self.data['rules']}; see pack.source")
         return self.source
 
-    def planner(
-        self, llm: str | LLM | Callable[[Question], object] = "builtin", **settings: Unpack[PlannerSettings]
-    ) -> Planner:
+    def planner(self, llm: LLMLike = "builtin", **settings: Unpack[PlannerSettings]) -> Planner:
         """A planner for the tasks of this pack: its rules, constraints and wording.
 
         Args:

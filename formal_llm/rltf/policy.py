@@ -16,7 +16,7 @@ from typing import Any
 
 from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
 from formal_llm.llms.llm import LLM, resolve
-from formal_llm.llms.local.model import LocalLLM
+from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.question import Question
 
 #: The projections of queries and values, as models name them: the first pair that a model has is trained.

@@ -11,7 +11,7 @@ import torch
 
 from formal_llm import Planner, Task
 from formal_llm.errors import TrainingError
-from formal_llm.llms.local.model import LocalLLM
+from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.rltf.episode import Episode
 from formal_llm.rltf.objective import Objective, Terms, log_probabilities_of
 from formal_llm.rltf.plan_tree import enumerate_episodes

@@ -11,7 +11,7 @@ import pytest
 
 from formal_llm import CFG, Limits, Planner, Task, TaskPack, verify
 from formal_llm.errors import TrainingError
-from formal_llm.llms.local.model import LocalLLM
+from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.rltf.objective import log_probabilities_of
 from formal_llm.rltf.plan_tree import enumerate_episodes, path
 from formal_llm.rltf.policy import Policy

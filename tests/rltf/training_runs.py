@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from formal_llm import CFG, Limits, Planner, Task
-from formal_llm.llms.local.model import LocalLLM, TransformersLLM, encoder_scorer
+from formal_llm.llms.local.encoders import encoder_scorer
+from formal_llm.llms.local.llm import LocalLLM
+from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.planning import Plan
 from formal_llm.rltf.distributed import World, world
 from formal_llm.rltf.policy import LoRA, Policy

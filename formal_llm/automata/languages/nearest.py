@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from formal_llm.automata.languages.edits import UNIT_WEIGHTS, Edit, EditWeights, edits, weigh
 from formal_llm.automata.languages.repairs import RepairEdge, Repairs
+from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.counters import Counters
-from formal_llm.automata.lookahead.flow import INFINITE
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import Word
 from formal_llm.errors import AutomatonError

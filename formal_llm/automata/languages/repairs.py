@@ -18,7 +18,7 @@ import heapq
 from typing import NamedTuple
 
 from formal_llm.automata.languages.edits import EditWeights
-from formal_llm.automata.lookahead.flow import INFINITE
+from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.models.automaton import State, Word
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.tabulation import StackCall

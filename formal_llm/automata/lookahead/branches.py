@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from formal_llm.automata.lookahead.flow import INFINITE
+from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.stacks import Demand
 from formal_llm.automata.models.automaton import Configuration, State
@@ -109,9 +109,7 @@ class Branches:
                 continue
             due = needed
             if due:
-                for name in reads:
-                    due = counters.pay(name, due)
-                due = counters.less(due, added.paid)
+                due = counters.less(counters.pay_all(reads, due), added.paid)
             steps = 0.0
             if pending or added.pending or due or unresolved is not None:
                 steps = search.finish(pending + added.pending, unresolved, left - take, due)

@@ -1,13 +1,18 @@
-"""The cheapest derivations: Knuth's generalisation of Dijkstra's algorithm (1977)."""
+"""The cheapest: of derivations, by Knuth's generalisation of Dijkstra's algorithm (1977); of ways, by A*."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
 #: What a symbol is called.
 N = TypeVar("N", str, int)
+S = TypeVar("S", bound=Hashable)
+
+INFINITE = float("inf")
+#: What a search may find beside a cost: its budget was spent before anything was certain.
+UNKNOWN = -1.0
 
 
 def least_costs(rules: Iterable[tuple[N, float, Sequence[N]]]) -> dict[N, float]:
@@ -43,3 +48,41 @@ def least_costs(rules: Iterable[tuple[N, float, Sequence[N]]]) -> dict[N, float]
             if not missing[number] and heads[number] not in found:
                 heapq.heappush(queue, (totals[number], heads[number]))
     return found
+
+
+def least_cost(
+    begin: tuple[float, S, float],
+    after: Callable[[S], Iterable[tuple[float, S, float]]],
+    ends: Callable[[S], bool],
+    max_states: int,
+) -> float:
+    """What the cheapest way to an end costs; infinite for none, ``UNKNOWN`` when the budget is spent (A*).
+
+    Args:
+        begin: (the cost so far, a state, an estimate of the rest); no estimate overrates.
+        after: the states after a state, each with the cost of getting there and an estimate of the rest.
+        ends: whether a state is an end.
+        max_states: how many states may be visited.
+    """
+    cost, state, estimate = begin
+    best = {state: cost}
+    queue = [(cost + estimate, 0, state)]
+    done: set[S] = set()
+    tie = 0
+    while queue:
+        _, _, now = heapq.heappop(queue)
+        if now in done:
+            continue
+        cost = best[now]
+        if ends(now):
+            return cost
+        if len(done) >= max_states:
+            return UNKNOWN
+        done.add(now)
+        for price, following, estimate in after(now):
+            total = cost + price
+            if total < best.get(following, INFINITE):
+                best[following] = total
+                tie += 1
+                heapq.heappush(queue, (total + estimate, tie, following))
+    return INFINITE

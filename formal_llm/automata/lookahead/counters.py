@@ -7,7 +7,7 @@ their number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from formal_llm.automata.models.limits import Bound
 
@@ -62,6 +62,12 @@ class Counters:
         """``needed`` after one use of ``terminal``; a bound that is met stays met."""
         for shift, mask, weight in self.dues.get(terminal, ()):
             needed -= min(needed >> shift & mask, weight) << shift
+        return needed
+
+    def pay_all(self, terminals: Iterable[str], needed: int) -> int:
+        """``needed`` after one use of each of ``terminals``."""
+        for name in terminals if needed else ():
+            needed = self.pay(name, needed)
         return needed
 
     def earn(self, terminal: str, paid: int) -> int:

@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.class_vectors import ClassVectors
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.cycles import find_cycles, fixed_counts
-from formal_llm.automata.lookahead.flow import ACCEPTING, INFINITE, FlowGrammar, FlowSymbol
+from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar, FlowSymbol
 from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.stacks import Multisets, Unresolved
 from formal_llm.automata.lookahead.ways import find_ways, least_taken
@@ -266,9 +267,7 @@ class DerivationCounter:
             after = left - need
             if after & self._classes.guard != self._classes.guard:
                 continue
-            due = needed
-            for name in reads if due else ():
-                due = self.counters.pay(name, due)
+            due = self.counters.pay_all(reads, needed)
             if field >= 0:
                 factor = factor * self._classes.left(left, field)
             yield factor, CountingState(pending - unit + children, None, after, due)

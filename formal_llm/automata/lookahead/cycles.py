@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from formal_llm.automata.lookahead.flow import INFINITE, FlowSymbol
+from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.lookahead.flow import FlowSymbol
 from formal_llm.automata.lookahead.ways import Ways
 
 

@@ -45,12 +45,7 @@ class Enumeration:
                     into = done if target is ACCEPTING else after.setdefault(target, {})
                     self._join(words, self._words.get(symbol.index, {}), into, remaining)
             fronts, stack = after, stack.rest
-        return sorted(word for word in done if self._pays(word, needed))
-
-    def _pays(self, word: Word, needed: int) -> bool:
-        for name in word if needed else ():
-            needed = self.counters.pay(name, needed)
-        return not needed
+        return sorted(word for word in done if not self.counters.pay_all(word, needed))
 
     def _join(self, left: Words, right: Words, into: Words, remaining: int) -> bool:
         """Add all joined words that ``remaining`` allows to ``into``; whether there were new ones."""

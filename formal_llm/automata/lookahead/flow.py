@@ -16,13 +16,12 @@ import heapq
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from formal_llm.automata.lookahead.cheapest import least_costs
+from formal_llm.automata.lookahead.cheapest import INFINITE, least_costs
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.models.automaton import Stack, State
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.tabulation import Tabulation
 
-INFINITE = float("inf")
 #: One terminal, in the measure that counts terminals first and moves second. Costs are whole numbers of any size.
 LENGTH = 1 << 64
 

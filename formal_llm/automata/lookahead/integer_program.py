@@ -38,7 +38,8 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from formal_llm.automata.lookahead.flow import ACCEPTING, INFINITE
+from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.lookahead.flow import ACCEPTING
 from formal_llm.automata.lookahead.stacks import NOTHING, Demands, SearchState
 from formal_llm.automata.models.automaton import Stack, State
 

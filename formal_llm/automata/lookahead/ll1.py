@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from formal_llm.automata.lookahead.flow import ACCEPTING, INFINITE, FlowGrammar
+from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar
 from formal_llm.automata.models.automaton import Stack, State
 from formal_llm.automata.models.first_follow import first_of, first_sets, follow_sets
 

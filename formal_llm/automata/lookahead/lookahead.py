@@ -12,8 +12,9 @@ from functools import partial
 from typing import Any, Literal
 
 from formal_llm.automata.lookahead.branches import Branch, Branches, Leap
+from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 from formal_llm.automata.lookahead.counters import Counters
-from formal_llm.automata.lookahead.flow import INFINITE, LENGTH, FlowGrammar
+from formal_llm.automata.lookahead.flow import LENGTH, FlowGrammar
 from formal_llm.automata.lookahead.limited import (
     HasClasses,
     HasSelections,
@@ -24,7 +25,7 @@ from formal_llm.automata.lookahead.limited import (
 )
 from formal_llm.automata.lookahead.plain_search import PlainSearch
 from formal_llm.automata.lookahead.sampling import Sampler
-from formal_llm.automata.lookahead.search import BUDGET, SEARCH, UNKNOWN, CompletionSearch
+from formal_llm.automata.lookahead.search import BUDGET, SEARCH, CompletionSearch
 from formal_llm.automata.lookahead.shortest import ShortestSearch
 from formal_llm.automata.lookahead.verdict import Verdict
 from formal_llm.automata.models.automaton import Configuration, State, Word
@@ -314,9 +315,7 @@ class Lookahead:
         if self._counted is None:
             return Configuration(target, configuration.stack.rest.push(pushed))
         (_, stack), remaining, needed = configuration
-        if needed:
-            for name in reads:
-                needed = self._counted.counters.pay(name, needed)
+        needed = self._counted.counters.pay_all(reads, needed)
         return LimitedConfiguration(Configuration(target, stack.rest.push(pushed)), remaining - need, needed)
 
     def least_steps(self, configuration: Hashable) -> float:

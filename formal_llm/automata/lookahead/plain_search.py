@@ -7,11 +7,11 @@ configurations: a budget ends it.
 
 from __future__ import annotations
 
-import heapq
+from collections.abc import Iterator
 from typing import Generic
 
-from formal_llm.automata.lookahead.flow import INFINITE, LENGTH
-from formal_llm.automata.lookahead.search import UNKNOWN
+from formal_llm.automata.lookahead.cheapest import least_cost
+from formal_llm.automata.lookahead.flow import LENGTH
 from formal_llm.automata.models.automaton import Automaton, C, M
 
 
@@ -25,27 +25,13 @@ class PlainSearch(Generic[C, M]):
 
     def cheapest(self, configuration: C, *, by_length: bool) -> float:
         """The least moves, or least length, to acceptance; infinite for none, ``UNKNOWN`` when the budget is spent."""
-        best: dict[C, float] = {configuration: 0}
-        queue: list[tuple[float, int, C]] = [(0, 0, configuration)]
-        done: set[C] = set()
-        tie = 0
-        while queue:
-            cost, _, now = heapq.heappop(queue)
-            if now in done:
-                continue
-            if self.automaton.accepting(now):
-                return cost
-            if len(done) >= self.max_states:
-                return UNKNOWN
-            done.add(now)
+
+        def after(now: C) -> Iterator[tuple[float, C, float]]:
             for move in self.automaton.moves(now):
-                total = cost + 1 + (LENGTH if by_length and move.read is not None else 0)
-                after = self.automaton.step(now, move)
-                if total < best.get(after, INFINITE):
-                    best[after] = total
-                    tie += 1
-                    heapq.heappush(queue, (total, tie, after))
-        return INFINITE
+                price = 1 + (LENGTH if by_length and move.read is not None else 0)
+                yield price, self.automaton.step(now, move), 0
+
+        return least_cost((0, configuration, 0), after, self.automaton.accepting, self.max_states)
 
     def steps(self, configuration: C) -> float:
         """Like ``cheapest`` in moves, remembered."""

@@ -19,7 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from formal_llm.automata.lookahead.flow import ACCEPTING, INFINITE, FlowGrammar, FlowSymbol
+from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
+from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar, FlowSymbol
 from formal_llm.automata.lookahead.integer_program import IntegerProgram, installed
 from formal_llm.automata.lookahead.resources import PackedWay
 from formal_llm.automata.lookahead.stacks import NOTHING, Demand, Demands, SearchState, Unresolved
@@ -33,9 +34,6 @@ PATIENCE = 100
 
 #: What decided a question.
 FILTER, SEARCH, PROGRAM, BUDGET = "filter", "search", "integer program", "state budget"
-
-#: What a search may find beside a number of moves: its budget was spent before anything was certain.
-UNKNOWN = -1.0
 
 #: A way of a symbol, the symbols it leaves pending as a multiset, and the moves of the free ones that are left out.
 _Compiled = tuple[PackedWay, int, float]
@@ -250,10 +248,7 @@ class CompletionSearch:
         elif pending:
             unit, ways = self._choose(state)
             for way, children, cost in ways:
-                due = needed
-                if due:
-                    for name in way.reads:
-                        due = self.counters.pay(name, due)
+                due = self.counters.pay_all(way.reads, needed)
                 yield cost, SearchState(pending - unit + children, None, left - way.need, due)
 
     def _resolve(self, state: SearchState, at: State, stack: Stack) -> Iterator[tuple[float, SearchState]]:

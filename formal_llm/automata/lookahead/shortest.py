@@ -5,12 +5,13 @@ What remains is estimated by the cheapest completions without limits, which neve
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
-from formal_llm.automata.lookahead.flow import ACCEPTING, INFINITE, LENGTH, FlowSymbol
-from formal_llm.automata.lookahead.search import UNKNOWN, CompletionSearch
+from formal_llm.automata.lookahead.cheapest import INFINITE, least_cost
+from formal_llm.automata.lookahead.flow import ACCEPTING, LENGTH, FlowSymbol
+from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.stacks import SearchState, Unresolved
 from formal_llm.automata.models.automaton import Stack, State
 
@@ -21,6 +22,10 @@ class _Measure(NamedTuple):
     least: str
     free: str
     per_terminal: int = 0
+
+
+def _complete(state: SearchState) -> bool:
+    return not state.pending and state.unresolved is None and not state.needed
 
 
 class ShortestSearch:
@@ -39,8 +44,7 @@ class ShortestSearch:
     ) -> float:
         """The least moves, or the least length (in the unit of :data:`flow.LENGTH`), of a completion.
 
-        Infinite when there is none, ``UNKNOWN`` when the budget is spent. A* over the same states; what remains is
-        estimated by the cheapest completions without limits, which never overrate.
+        Infinite when there is none, ``UNKNOWN`` when the budget is spent.
         """
         found = self.completion.steps(self.demands.of(state, stack), remaining, needed)
         if found == INFINITE:
@@ -51,27 +55,8 @@ class ShortestSearch:
         begin = self._weigh(measure, [], (state, stack), self.demands.resources.of(remaining), needed)
         if begin is None:
             return INFINITE
-        best: dict[SearchState, float] = {begin[1]: begin[0]}
-        queue = [(begin[0] + begin[2], 0, begin[1])]
-        tie = 0
-        done: set[SearchState] = set()
-        while queue:
-            _, _, now = heapq.heappop(queue)
-            if now in done:
-                continue
-            cost = best[now]
-            if not now.pending and now.unresolved is None and not now.needed:
-                return cost
-            if len(done) >= (self.max_states if max_states is None else max_states):
-                return UNKNOWN
-            done.add(now)
-            for extra, following, estimate in self._weighed_successors(measure, now):
-                total = cost + extra
-                if total < best.get(following, INFINITE):
-                    best[following] = total
-                    tie += 1
-                    heapq.heappush(queue, (total + estimate, tie, following))
-        return INFINITE
+        budget = self.max_states if max_states is None else max_states
+        return least_cost(begin, partial(self._weighed_successors, measure), _complete, budget)
 
     def _weigh(
         self,
@@ -141,9 +126,7 @@ class ShortestSearch:
             symbol, _, unit = next(self.multisets.items(pending))
             for way in self.demands.resources.ways[symbol.index]:
                 if (left - way.need) & self.demands.resources.guard == self.demands.resources.guard:
-                    due = needed
-                    for name in way.reads:
-                        due = self.counters.pay(name, due)
+                    due = self.counters.pay_all(way.reads, needed)
                     children = [self.grammar.symbols[child] for child in way.children]
                     cost = way.steps + measure.per_terminal * len(way.reads)
                     following.append((cost, self._weigh(measure, children, None, left - way.need, due, pending - unit)))

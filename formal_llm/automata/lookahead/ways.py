@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from formal_llm.automata.lookahead.flow import INFINITE, FlowGrammar, FlowSymbol
+from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.lookahead.flow import FlowGrammar, FlowSymbol
 
 #: (terminals read, symbols left, moves) of a way.
 Parts = tuple[tuple[str, ...], tuple[int, ...], int]

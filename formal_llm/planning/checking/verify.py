@@ -14,7 +14,7 @@ from formal_llm.automata.languages.edits import UNIT_WEIGHTS, Edit, EditWeights
 from formal_llm.automata.languages.nearest import Nearest, nearest
 from formal_llm.automata.languages.prefixes import Prefixes
 from formal_llm.automata.languages.why_empty import RuleSet, why_empty
-from formal_llm.automata.lookahead.flow import INFINITE
+from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.errors import did_you_mean
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan

@@ -15,7 +15,8 @@ from itertools import islice
 
 from formal_llm.errors import BudgetExceeded, InvalidAnswer, LLMError
 from formal_llm.llms.llm import LLM, AsyncLLM, BatchLLM
-from formal_llm.llms.question import Answer, Question, TokenUsage
+from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.drivers.driving import Steps, WalkDriver
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.usage import Usage

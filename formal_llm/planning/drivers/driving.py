@@ -12,7 +12,8 @@ from typing import Protocol
 
 from formal_llm.automata import Source
 from formal_llm.llms.llm import LLM, AsyncLLM
-from formal_llm.llms.question import Answer, Prices, Question
+from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.usage import Prices
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.walk import Walk

@@ -9,8 +9,9 @@ from typing import Literal, TypeVar, get_args
 
 from formal_llm.automata import PDA, Limits, Source
 from formal_llm.errors import InvalidAnswer
-from formal_llm.llms.llm import LLM, Asking, attempts, resolve
-from formal_llm.llms.question import Prices, Question, TokenUsage
+from formal_llm.llms.llm import Asking, LLMLike, attempts, resolve
+from formal_llm.llms.question import Question
+from formal_llm.llms.usage import Prices, TokenUsage
 from formal_llm.planning.drivers.batch import BatchRun, Outcome, arun, run
 from formal_llm.planning.drivers.driving import Steps, adrive, drive
 from formal_llm.planning.drivers.search import best_first, greedy, sample
@@ -82,7 +83,7 @@ class Planner:
     def __init__(
         self,
         source: Source,
-        llm: str | LLM | Callable[[Question], object] = "builtin",
+        llm: LLMLike = "builtin",
         *,
         limits: Limits | None = None,
         constraints: Sequence[PDA] = (),

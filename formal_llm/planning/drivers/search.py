@@ -29,7 +29,8 @@ from typing import NamedTuple
 
 from formal_llm.errors import BudgetExceeded, NoValidPlan
 from formal_llm.llms.llm import Asking
-from formal_llm.llms.question import Answer, Question, TokenUsage
+from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.drivers.driving import Steps
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.usage import Usage

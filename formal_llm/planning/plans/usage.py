@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from formal_llm.llms.question import TokenUsage
+from formal_llm.llms.usage import TokenUsage
 
 
 @dataclass(frozen=True, slots=True)

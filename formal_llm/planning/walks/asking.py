@@ -11,6 +11,7 @@ from formal_llm.planning.plans.tree import Node, build_tree
 from formal_llm.planning.plans.vocabulary import Vocabulary
 from formal_llm.planning.walks.choices import Choice, ChoiceTable, Fork
 from formal_llm.planning.walks.journal import JournalEntry
+from formal_llm.planning.walks.together import SomeTogether, Together
 from formal_llm.planning.walks.wording import Wording
 
 
@@ -65,6 +66,7 @@ class Asker:
             talk = ((e.question.prompt, e.said) for e in earlier if e.question is not None)
             return wording.before(talk, self._task, self._table.rules)
 
+        objection = Together.at(self._table, entry, left) if entry.fork.several else None
         return Question(
             prompt,
             options,
@@ -72,28 +74,11 @@ class Asker:
             task=self._task,
             messages=messages,
             outlook=lambda: self._outlook(entry, before),
-            objection=(lambda numbers: self._objection(entry, numbers, left)) if entry.fork.several else None,
+            objection=objection,
             # Sets that are ruled out one by one say nothing of those around them: then sets are tried.
-            begins=(lambda numbers: self._begins(entry, numbers, left))
-            if entry.fork.several and not entry.excluded
-            else None,
+            begins=None if objection is None or objection.excluded else SomeTogether(objection),
             walk=self.walk,
         )
-
-    def _objection(self, entry: JournalEntry, numbers: tuple[int, ...], left: float) -> str:
-        """Why members of a selection cannot be chosen together."""
-        names = frozenset(entry.fork.choices[number - 1].reads[0] for number in numbers)
-        if names in entry.excluded:
-            return "this selection is ruled out"
-        possible = self._table.subset(entry.configuration, names, left) is not None
-        return "" if possible else "these cannot be chosen together under the rules"
-
-    def _begins(self, entry: JournalEntry, numbers: tuple[int, ...], left: float) -> bool:
-        """Whether members of a selection can be chosen together with some of those after them."""
-        names = [choice.reads[0] for choice in entry.fork.choices]
-        must = frozenset(names[number - 1] for number in numbers)
-        may = must | frozenset(names[max(numbers) :])
-        return self._table.some_subset(entry.configuration, must, may, left)
 
     def texts(self, fork: Fork) -> tuple[str, ...]:
         """The texts of all choices of a fork."""

@@ -6,7 +6,7 @@ from copy import copy
 from dataclasses import dataclass
 from time import perf_counter
 
-from formal_llm.llms.question import Prices, TokenUsage
+from formal_llm.llms.usage import Prices, TokenUsage
 from formal_llm.planning.plans.usage import Usage
 
 

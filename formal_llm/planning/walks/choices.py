@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from formal_llm.automata.lookahead.branches import Branch, Branches, Leap
-from formal_llm.automata.lookahead.flow import INFINITE
+from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.limited import as_automaton, depth
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import EMPTY, Automaton, Configuration, Stack, State

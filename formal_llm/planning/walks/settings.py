@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypedDict
 
 from formal_llm.automata import Limits
-from formal_llm.llms.question import Prices
+from formal_llm.llms.usage import Prices
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.planning.walks.events import EventCallback

@@ -14,7 +14,7 @@ from typing import Final
 
 from formal_llm.automata import Word
 from formal_llm.automata.languages.why_empty import why_empty
-from formal_llm.automata.lookahead.flow import INFINITE
+from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.models.automaton import Move
 from formal_llm.errors import BudgetExceeded, NoValidPlan, Undecided, WalkError
 from formal_llm.planning.plans.plan import Plan

@@ -22,7 +22,8 @@ from typing import Unpack
 from formal_llm.automata import Automaton, Limits, Source, Word
 from formal_llm.automata.models.automaton import Move
 from formal_llm.errors import BudgetExceeded, WalkError
-from formal_llm.llms.question import Answer, Prices, Question, TokenUsage
+from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.usage import Prices, TokenUsage
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.usage import Usage

@@ -11,7 +11,7 @@ import pytest
 
 from formal_llm import Answer, Budget, BudgetExceeded, InvalidAnswer, Limits, NoValidPlan, Planner, Question, Task
 from formal_llm.llms import TokenUsage, WeightedLLM
-from formal_llm.llms.question import Prices
+from formal_llm.llms.usage import Prices
 from formal_llm.planning.drivers.batch import Outcome
 from formal_llm.planning.walks.events import Asked, Event, Failed, Finished, Started
 from tests.planning.wandering import CHAIN

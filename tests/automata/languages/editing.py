@@ -1,0 +1,23 @@
+"""What the tests of edits and nearest words share: words, weights, and the distance by its definition."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from formal_llm.automata import Word
+from formal_llm.automata.languages.edits import EditWeights
+from tests.strategies import LETTERS
+
+words = st.lists(st.sampled_from(LETTERS), max_size=4).map(tuple)
+weights = st.builds(EditWeights, st.integers(0, 3), st.integers(0, 3), st.integers(0, 4))
+
+
+def distance(word: Word, other: Word, weights: EditWeights) -> float:
+    """The recursive definition of the weighted Levenshtein distance."""
+    if not word or not other:
+        return len(word) * weights.delete + len(other) * weights.insert
+    return min(
+        distance(word[1:], other[1:], weights) + (0 if word[0] == other[0] else weights.substitute),
+        distance(word[1:], other, weights) + weights.delete,
+        distance(word, other[1:], weights) + weights.insert,
+    )

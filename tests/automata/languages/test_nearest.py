@@ -1,0 +1,89 @@
+import pytest
+from hypothesis import assume, given
+
+from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit
+from formal_llm.automata.languages.edits import EditWeights, apply, weigh
+from formal_llm.automata.languages.nearest import Nearest, nearest
+from formal_llm.errors import AutomatonError
+from tests.automata.languages.editing import distance, weights, words
+from tests.automata.lookahead.judging import Plain
+from tests.oracles import all_words, keeps, language
+from tests.strategies import examples, limited_automata, limited_grammars, tool_grammars
+
+UP_TO = 5
+
+
+def check(lookahead, word, weights, short_words):
+    """``short_words``: all words of the language within the limits, up to the length ``UP_TO``."""
+    found = nearest(lookahead, word, weights)
+    assume(found.decided)
+    best = min((distance(word, other, weights) for other in short_words), default=float("inf"))
+    assert found.distance <= best
+    if found.word is None:
+        assert found == Nearest(None)
+        return
+    assert lookahead.automaton.accepts(found.word)
+    assert apply(found.edits, word) == found.word
+    assert weigh(found.edits, weights) == found.distance
+    if len(found.word) <= UP_TO:
+        assert found.distance == best
+
+
+class TestNearest:
+    @given(limited_grammars() | tool_grammars(), words, weights)
+    @examples(80)
+    def test_grammars_under_limits(self, cfg, word, weights):
+        within = [w for w in language(cfg, UP_TO) if keeps(w, cfg.limits, cfg.terminals, cfg.symbols)]
+        check(Lookahead(cfg), word, weights, within)
+
+    @given(limited_grammars(), words, weights)
+    @examples(80)
+    def test_grammars_without_limits(self, cfg, word, weights):
+        check(Lookahead(PDA.from_cfg(cfg)), word, weights, language(cfg, UP_TO))
+
+    @given(limited_automata(), words, weights)
+    @examples(80)
+    def test_automata(self, source, word, weights):
+        pda, bounds = source
+        within = [
+            w
+            for w in all_words(pda.terminals, UP_TO)
+            if keeps(w, bounds, pda.terminals, pda.symbols) and pda.accepts(w)
+        ]
+        check(Lookahead(*source), word, weights, within)
+
+    def test_limits_on_sums_and_lower_bounds(self):
+        cfg = CFG.from_string("S -> a S | b S | c\na cost=2\nb cost=3\n")
+        found = nearest(Lookahead(cfg, Limits(sums=(SumLimit("cost", 7, 7),))), ("a", "a", "a", "c"))
+        assert (sorted(found.word), found.distance) == (["a", "a", "b", "c"], 1)
+        found = nearest(Lookahead(cfg, Limits(at_least={"b": 2})), ("a", "a", "c"), EditWeights(substitute=5))
+        assert (sorted(found.word), found.distance) == (["a", "a", "b", "b", "c"], 2)
+
+    def test_left_recursion_empty_productions_and_unit_cycles(self):
+        cfg = CFG.from_string("S -> S N | S | a\nN -> b | ε | N N\n%limit 2 b")
+        assert nearest(Lookahead(cfg), ("c", "b", "b", "b")).distance == 2
+        assert nearest(Lookahead(cfg), ()).word == ("a",)
+
+    def test_no_word_at_all(self):
+        assert nearest(Lookahead(CFG.from_string("S -> a b").with_limits(Limits({"a": 0}))), ("a",)) == Nearest(None)
+        assert nearest(Lookahead(CFG([("S", ("S",))])), ("a",)) == Nearest(None)
+
+    def test_symbols_that_the_automaton_does_not_know(self):
+        found = nearest(Lookahead(CFG.from_string("S -> a S b | c")), ("x", "a", "y", "z", "b"))
+        assert found.distance == 3
+        assert not {"x", "y", "z"} & set(found.word)
+
+    def test_long_words(self):
+        cfg = CFG.from_string("S -> a S b | c")
+        word = ("a",) * 150 + ("c",) + ("b",) * 147
+        assert nearest(Lookahead(cfg), word).distance == 3
+
+    def test_the_budget_ends_it_honestly(self):
+        names = [f"t{number}" for number in range(12)]
+        cfg = CFG([("S", (name, "S")) for name in names] + [("S", ())], limits=Limits(default=1))
+        word = ("t0",) * 6 + ("t1",) * 6
+        assert nearest(Lookahead(cfg), word, EditWeights(delete=3), max_states=5) == Nearest(None, decided=False)
+
+    def test_only_for_pushdown_automata(self):
+        with pytest.raises(AutomatonError, match="pushdown"):
+            nearest(Lookahead(Plain()), ())

@@ -1,0 +1,50 @@
+"""What the tests of lookahead share: sources, automata of one's own, and the slow reference at a configuration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from formal_llm import Lookahead
+from tests.oracles import Reference
+from tests.strategies import limited_automata, limited_grammars
+
+#: A grammar or an automaton, and limits on top of its own.
+sources = st.one_of(limited_grammars().map(lambda cfg: (cfg, None)), limited_automata())
+
+
+def parts(configuration: Any) -> tuple[Any, tuple[str, ...]]:
+    """(state, stack as a tuple) of a configuration, with or without counters."""
+    inner = getattr(configuration, "inner", configuration)
+    return inner.state, tuple(inner.stack)
+
+
+def reference(lookahead: Lookahead) -> Reference:
+    assert lookahead.pda is not None
+    return Reference(lookahead.pda, lookahead.limits)
+
+
+class Plain:
+    """A finite automaton that is no PDA: words over a and b with an even number of a."""
+
+    terminals = ("a", "b")
+    fingerprint = "even"
+
+    class Step:
+        def __init__(self, read: str) -> None:
+            self.read = read
+
+    steps = (Step("a"), Step("b"))
+
+    def start(self) -> int:
+        return 0
+
+    def moves(self, configuration: int) -> tuple[Any, ...]:
+        return self.steps
+
+    def step(self, configuration: int, move: Any) -> int:
+        return (configuration + (move.read == "a")) % 2
+
+    def accepting(self, configuration: int) -> bool:
+        return configuration == 0

@@ -1,0 +1,79 @@
+"""Packed bounds against plain sums."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formal_llm.automata.lookahead.counters import Counters
+from formal_llm.automata.models.limits import Bound, Limits
+from tests.oracles import all_words
+from tests.strategies import LETTERS
+
+weights = st.dictionaries(st.sampled_from(LETTERS), st.integers(1, 5), min_size=1)
+uppers = st.builds(lambda weights, most: Bound(weights, 0, most, "upper"), weights, st.integers(0, 9))
+lowers = st.builds(lambda weights, least: Bound(weights, least, None, "lower"), weights, st.integers(1, 9))
+bounds = st.lists(uppers | lowers, max_size=5)
+words = st.lists(st.sampled_from(LETTERS), max_size=8)
+
+
+def total(bound, word):
+    return sum(bound.weights.get(name, 0) for name in word)
+
+
+def still_due(bound, word):
+    return max(0, bound.least - total(bound, word))
+
+
+class TestAgainstSums:
+    @given(bounds, words)
+    def test_upper_bounds(self, bounds, word):
+        counters = Counters(bounds)
+        remaining, read = counters.remaining, []
+        for name in word:
+            fits = all(total(b, [*read, name]) <= b.most for b in bounds if b.most is not None)
+            assert counters.affords(name, remaining) == fits
+            if fits:
+                remaining -= counters.need.get(name, 0)
+                read.append(name)
+
+    @given(bounds, words)
+    def test_lower_bounds(self, bounds, word):
+        counters = Counters(bounds)
+        needed = counters.pay_all(word, counters.needed)
+        open_bounds = [(b, still_due(b, word)) for b in bounds if b.most is None and still_due(b, word)]
+        assert [(bound, amount) for bound, _, amount in counters.due(needed)] == open_bounds
+        assert counters.units(needed) == sum(amount for _, amount in open_bounds)
+        assert (needed == 0) == (not open_bounds)
+
+    @given(bounds, words)
+    def test_what_is_sure_to_come_is_as_good_as_read(self, bounds, word):
+        counters = Counters(bounds)
+        paid = 0
+        for name in word:
+            paid = counters.earn(name, paid)
+        assert counters.less(counters.needed, paid) == counters.pay_all(word, counters.needed)
+
+    @given(st.lists(lowers, max_size=3))
+    def test_reads_never_overrates(self, bounds):
+        counters = Counters(bounds)
+        enough = [word for word in all_words(LETTERS, 5) if not counters.pay_all(word, counters.needed)]
+        if enough:
+            assert counters.reads(counters.needed) <= min(map(len, enough))
+
+
+class TestPacking:
+    def test_many_bounds_of_different_sizes_do_not_run_into_each_other(self):
+        names = [f"t{number}" for number in range(40)]
+        most = {name: 2**number % 1000 for number, name in enumerate(names)}
+        counters = Counters(Limits(most).bounds(names, {}))
+        remaining = counters.remaining
+        for name in names:
+            for _ in range(most[name]):
+                assert counters.affords(name, remaining)
+                remaining -= counters.need[name]
+            assert not counters.affords(name, remaining)
+        assert not any(counters.affords(name, remaining) for name in names)
+
+    def test_without_bounds_everything_is_afforded(self):
+        counters = Counters(())
+        assert counters.affords("a", 0)
+        assert (counters.pay("a", 0), counters.reads(0), counters.units(0)) == (0, 0, 0)

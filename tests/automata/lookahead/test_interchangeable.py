@@ -1,0 +1,70 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formal_llm import CFG, PDA
+from formal_llm.automata.lookahead.counters import Counters
+from formal_llm.automata.lookahead.flow import FlowGrammar
+from formal_llm.automata.lookahead.interchangeable import Packing, divide
+from formal_llm.automata.lookahead.ways import find_leaves, find_ways
+from formal_llm.automata.models.pda import LOOP
+
+
+def fields(text, *, counting=False, exchange=True):
+    """The terminals that share a field, as sorted lists."""
+    cfg = CFG.from_string(text)
+    pda = PDA.from_cfg(cfg).with_limits(cfg.limits)
+    grammar = FlowGrammar(pda, Counters(pda.bounds))
+    grammar.symbol(LOOP, cfg.start, LOOP)
+    leaves = find_leaves(grammar)
+    found = divide(Counters(pda.bounds), find_ways(grammar, leaves), leaves, exchange=exchange, counting=counting)
+    shared = {}
+    for name, field in found.uses.items():
+        shared.setdefault(field, []).append(name)
+    return sorted(map(sorted, shared.values())), found
+
+
+class TestDivide:
+    def test_members_of_a_class_share_a_field(self):
+        shared, found = fields("%limit 1\nS -> A S | d\nA -> a | b | c")
+        assert shared == [["a", "b", "c"], ["d"]]
+        assert found.taken(["a", "b", "d", "a"]) == {found.uses["a"]: 3, found.uses["d"]: 1}
+        assert len(found.parts[found.uses["a"]]) == 3
+
+    def test_not_where_one_is_read_elsewhere_too(self):
+        assert fields("%limit 1\nS -> A S | a\nA -> a | b | c")[0] == [["a"], ["b", "c"]]
+
+    def test_not_where_another_limit_tells_them_apart(self):
+        priced = fields("%limit 1\n%limit cost <= 3\nS -> A S | d\nA -> a | b | c\na cost=1")
+        assert priced[0] == [["a"], ["b", "c"], ["d"]]
+        assert fields("%limit 1\n%require 1 a\nS -> A S | d\nA -> a | b | c")[0] == [["a"], ["b", "c"], ["d"]]
+
+    def test_not_where_it_is_not_allowed(self):
+        assert fields("%limit 1\nS -> A S | d\nA -> a | b", exchange=False)[0] == [["a"], ["b"], ["d"]]
+
+    def test_uses_of_more_than_one_add_up_but_are_not_counted_together(self):
+        text = "%limit 2\n%limit 1 c d\nS -> A S | e\nA -> a | b | c | d"
+        assert fields(text)[0] == [["a", "b", "c", "d"], ["e"]]
+        assert fields(text, counting=True)[0] == [["a"], ["b"], ["c", "d"], ["e"]]
+
+    def test_when_counting_it_matters_in_how_many_ways_a_terminal_is_read(self):
+        text = "%limit 1\nS -> b T | T b | a T\nT -> c"
+        assert ["a", "b"] in fields(text)[0]
+        assert ["a", "b"] not in fields(text, counting=True)[0]
+
+
+class TestPacking:
+    @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=6))
+    def test_all_fields_are_compared_at_once(self, pairs):
+        packing = Packing(len(pairs), 50)
+        have = packing.pack({number: have for number, (have, _) in enumerate(pairs)}) | packing.guard
+        take = packing.pack({number: take for number, (_, take) in enumerate(pairs)})
+        assert packing.amounts(have) == [one for one, _ in pairs]
+        assert [packing.amount(have, number) for number in range(len(pairs))] == [one for one, _ in pairs]
+        enough = all(one >= other for one, other in pairs)
+        assert ((have - take) & packing.guard == packing.guard) == enough
+        if enough:
+            assert packing.amounts(have - take) == [one - other for one, other in pairs]
+
+    def test_more_than_a_field_holds_is_cut(self):
+        packing = Packing(2, 5)
+        assert packing.amounts(packing.pack({0: 1_000, 1: 2})) == [packing.most, 2]

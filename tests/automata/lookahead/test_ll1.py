@@ -1,0 +1,52 @@
+import pytest
+from hypothesis import given
+
+from formal_llm import CFG, Lookahead
+from formal_llm.automata.languages.derivations import ambiguity_witness
+from formal_llm.automata.lookahead.ll1 import tells_apart
+from tests.oracles import language
+from tests.strategies import choices, examples, grammars, walk
+
+
+def told(cfg, picks=()):
+    lookahead = Lookahead(cfg)
+    state, stack = lookahead.uncounted(walk(lookahead.automaton, picks)[0])
+    return tells_apart(lookahead._search.grammar, state, stack)
+
+
+@given(grammars())
+@examples(150)
+def test_a_grammar_told_apart_is_unambiguous(cfg):
+    if told(cfg):
+        assert ambiguity_witness(cfg, 4) is None
+
+
+@given(grammars(), choices)
+@examples(60)
+def test_what_is_told_apart_stays_so_on_the_way(cfg, picks):
+    if told(cfg):
+        assert told(cfg, picks)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("S -> a S b | ε", True),
+        ("S -> a S b | c", True),
+        ("S -> a S | a b", False),  # both begin with a
+        ("S -> A a\nA -> a | ε", False),  # a begins A and follows it
+        ("S -> A b\nA -> a | ε", True),
+        ("S -> A B\nA -> ε\nB -> ε | b", True),
+        ("S -> A | B\nA -> ε\nB -> ε", False),  # two ways to the empty word
+        ("S -> S a | b", False),  # left recursion
+        ("S -> some(a, b, c)", True),
+    ],
+)
+def test_by_hand(text, expected):
+    assert told(CFG.from_string(text)) == expected
+
+
+def test_an_empty_language_has_no_two_runs():
+    cfg = CFG([("S", ("a", "S")), ("S", ("a", "a", "S"))])
+    assert not language(cfg, 4)
+    assert told(cfg)

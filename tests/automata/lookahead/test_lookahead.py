@@ -1,0 +1,320 @@
+import copy
+import pickle
+from collections import deque
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from formal_llm import CFG, PDA, Flowchart, Limits, Lookahead, SumLimit, Symbol, Undecided
+from formal_llm.automata.lookahead.limited import LimitedAutomaton
+from tests.automata.lookahead.judging import Plain, parts, reference, sources
+from tests.oracles import INF, Reference, keeps, language
+from tests.strategies import choices, direct_automata, examples, grammars, tool_grammars, walk
+
+
+class TestCompletable:
+    @given(sources, choices)
+    @examples(150)
+    def test_verdict_is_that_of_the_reference(self, source, picks):
+        lookahead = Lookahead(*source)
+        now, word = walk(lookahead.automaton, picks)
+        least = reference(lookahead).moves(*parts(now), word)
+        verdict = lookahead.completable(now)
+        assert verdict.value == ("no" if least == INF else "yes")
+        if verdict.value == "yes":
+            assert verdict.steps >= least
+
+    @given(sources, choices)
+    @examples(100)
+    def test_step_budget_is_met_exactly_from_the_fewest_moves_on(self, source, picks):
+        lookahead = Lookahead(*source)
+        now, word = walk(lookahead.automaton, picks)
+        least = reference(lookahead).moves(*parts(now), word)
+        for steps in range(12):
+            assert lookahead.completable(now, steps=steps).value == ("yes" if least <= steps else "no"), steps
+
+    @given(sources, choices, st.integers(0, 3))
+    @examples(100)
+    def test_a_tiny_budget_of_states_may_say_unknown_but_nothing_wrong(self, source, picks, max_states):
+        lookahead = Lookahead(*source, max_states=max_states)
+        now, word = walk(lookahead.automaton, picks)
+        least = reference(lookahead).moves(*parts(now), word)
+        truth = "no" if least == INF else "yes"
+        assert lookahead.completable(now).value in {truth, "unknown"}
+        for steps in (1, 4, 9):
+            verdict = lookahead.completable(now, steps=steps).value
+            assert verdict in {"yes" if least <= steps else "no", "unknown"}
+        try:
+            shortest = lookahead.shortest(now)
+        except Undecided:
+            return
+        length = reference(lookahead).length(*parts(now), word)
+        assert shortest == (None if length == INF else length)
+
+    @given(tool_grammars(), choices)
+    @examples(60)
+    def test_classes_of_tools(self, cfg, picks):
+        lookahead = Lookahead(cfg)
+        now, word = walk(lookahead.automaton, picks)
+        slow = reference(lookahead)
+        least, length = slow.moves(*parts(now), word), slow.length(*parts(now), word)
+        assert lookahead.completable(now).value == ("no" if least == INF else "yes")
+        assert lookahead.shortest(now) == (None if length == INF else length)
+        for steps in (4, 8, 12):
+            assert lookahead.completable(now, steps=steps).value == ("yes" if least <= steps else "no")
+
+    @given(direct_automata(), choices)
+    @examples(60)
+    def test_terminals_read_with_and_without_a_move_before(self, pda, picks):
+        lookahead = Lookahead(pda, Limits(default=1))
+        now, word = walk(lookahead.automaton, picks)
+        least = reference(lookahead).moves(*parts(now), word)
+        for steps in range(12):
+            assert lookahead.completable(now, steps=steps).value == ("yes" if least <= steps else "no"), steps
+        rest = lookahead.shortest_word(now)
+        assert (rest is None) == (least == INF)
+        assert rest is None or lookahead.automaton.accepts(word + rest)
+
+    @given(sources, choices)
+    def test_one_lookahead_serves_many_configurations_in_any_order(self, source, picks):
+        # What was remembered for one configuration must not mislead another.
+        lookahead = Lookahead(*source)
+        slow = reference(lookahead)
+        for length in (*range(len(picks) + 1), *reversed(range(len(picks) + 1))):
+            now, word = walk(lookahead.automaton, picks[:length])
+            assert (lookahead.completable(now).value == "yes") == (slow.moves(*parts(now), word) < INF)
+
+    @given(sources)
+    def test_the_start_is_the_configuration_where_none_is_given(self, source):
+        lookahead = Lookahead(*source)
+        assert (lookahead.completable().value == "no") == reference(lookahead).empty
+
+    @given(st.integers(0, 4), st.integers(0, 4), st.integers(0, 4))
+    def test_agrees_with_words_written_out(self, most_a, least_b, most_b):
+        # S -> a S b | c, so the words are a^n c b^n.
+        limits = Limits(at_most={"a": most_a, "b": most_b}, at_least={"b": least_b})
+        fits = any(n <= most_a and least_b <= n <= most_b for n in range(10))
+        verdict = Lookahead(CFG.from_string("S -> a S b | c"), limits).completable()
+        assert verdict.value == ("yes" if fits else "no")
+
+    def test_a_tool_used_up_closes_the_branch_that_needs_it(self):
+        lookahead = Lookahead(CFG.from_string("%limit 1 cut\nS -> cut S serve | boil"))
+        now, _ = walk(lookahead.automaton, [0])
+        cut, boil = lookahead.automaton.moves(now)
+        assert [m.production.body[0] for m in (cut, boil)] == ["cut", "boil"]
+        now = lookahead.automaton.step(now, cut)
+        now = lookahead.automaton.step(now, lookahead.automaton.moves(now)[0])
+        again, boil = lookahead.automaton.moves(now)
+        assert lookahead.completable(lookahead.automaton.step(now, again)).value == "no"
+        assert lookahead.completable(lookahead.automaton.step(now, boil)).value == "yes"
+
+    def test_interchangeable_terminals_are_told_apart_where_they_wait_on_the_stack(self):
+        # Each tool once: "a a" cannot be finished although two uses of the class are left.
+        cfg = CFG.from_string("%limit 1 a b\nS -> T T | a a\nT -> a | b")
+        assert {w for w in language(cfg, 2) if keeps(w, cfg.limits, "ab", {})} == {("a", "b"), ("b", "a")}
+        lookahead = Lookahead(cfg)
+        start = lookahead.automaton.moves(lookahead.automaton.start())[0]
+        now = lookahead.automaton.step(lookahead.automaton.start(), start)
+        verdicts = [
+            lookahead.completable(lookahead.automaton.step(now, m)).value for m in lookahead.automaton.moves(now)
+        ]
+        assert verdicts == ["yes", "no"]
+
+    def test_interchangeable_terminals_read_in_a_different_number_of_moves(self):
+        # a takes one move, b takes two; both are needed once, and $ is one more.
+        pda = PDA(
+            [
+                ("q", "a", "A", "q"),
+                ("q", None, "A", "q", ("b",)),
+                ("q", "b", "b", "q"),
+                ("q", None, "$", "f"),
+            ],
+            start="q",
+            accepting=["f"],
+            stack=("A", "A", "$"),
+        )
+        lookahead = Lookahead(pda, Limits(default=1))
+        assert [lookahead.completable(steps=steps).value for steps in (3, 4)] == ["no", "yes"]
+        assert sorted(lookahead.shortest_word()) == ["a", "b"]
+
+    def test_large_limits_are_counted_without_enumerating(self):
+        cfg = CFG.from_string("S -> a S b S | c")
+        limits = Limits(at_least={"a": 10_000}, at_most={"b": 10_000})
+        assert Lookahead(cfg, limits).completable().value == "yes"
+        limits = Limits(at_least={"a": 51}, at_most={"b": 50})
+        assert Lookahead(cfg, limits).completable().value == "no"
+
+    def test_sums_of_fractions_are_exact(self):
+        # Ten times 0.1 is 1, not a little less.
+        cfg = CFG(
+            [("S", ("a",) * 10)],
+            symbols={"a": Symbol(numbers={"cost": 0.1})},
+        )
+        for bound, value in ((SumLimit("cost", at_least=1), "yes"), (SumLimit("cost", at_most=1), "yes")):
+            assert Lookahead(cfg, Limits(sums=(bound,))).completable().value == value
+        for bound in (SumLimit("cost", at_least=1.01), SumLimit("cost", at_most=0.99)):
+            assert Lookahead(cfg, Limits(sums=(bound,))).completable().value == "no"
+
+
+class TestSignature:
+    @given(sources)
+    @examples(60)
+    def test_equal_signatures_have_the_same_moves_with_the_same_verdicts(self, source):
+        lookahead = Lookahead(*source)
+        automaton, slow = lookahead.automaton, reference(lookahead)
+        words = {automaton.start(): ()}
+        todo = deque(words)
+        while todo and len(words) < 40:
+            now = todo.popleft()
+            for move in automaton.moves(now):
+                after = automaton.step(now, move)
+                if after not in words:
+                    words[after] = words[now] + (() if move.read is None else (move.read,))
+                    todo.append(after)
+        # All signatures at the end: the grammar of the automaton has been learnt then.
+        for now in words:
+            lookahead.signature(now)
+        seen = {}
+        for now, word in words.items():
+            if slow.moves(*parts(now), word) == INF:
+                continue  # a walk never stands there
+            verdicts = [
+                (move, slow.moves(*parts(automaton.step(now, move)), word + ((move.read,) if move.read else ())) < INF)
+                for move in automaton.moves(now)
+            ]
+            signature, rest = lookahead.signature(now)
+            assert rest < INF
+            known = seen.setdefault(signature, verdicts)
+            assert known == verdicts
+
+    def test_what_can_never_be_finished_shares_none_with_what_can(self):
+        lookahead = Lookahead(CFG([("S", ("a", "T")), ("S", ("a", "D")), ("T", ("b",)), ("D", ("D", "b"))]))
+        alive, _ = walk(lookahead.automaton, [0, 0])
+        dead, _ = walk(lookahead.automaton, [0, 1])
+        assert [lookahead.completable(now).value for now in (alive, dead)] == ["yes", "no"]
+        assert lookahead.signature(alive)[0] != lookahead.signature(dead)[0]
+
+    def test_deep_stacks_of_free_symbols_share_one(self):
+        lookahead = Lookahead(CFG.from_string("%limit 1 b\nS -> a S T | b\nT -> c"))
+        now = lookahead.automaton.start()
+        found = []
+        for _ in range(30):
+            now = lookahead.automaton.step(now, lookahead.automaton.moves(now)[0])
+            found.append(lookahead.signature(now)[0])
+        # Expanding S and matching a take turns; how many T wait below does not matter.
+        assert len(set(found[4::2])) == 1
+        assert len(set(found[5::2])) == 1
+
+
+class TestDetours:
+    @given(sources, choices)
+    @examples(60)
+    def test_no_terminal_of_a_completion_is_missing(self, source, picks):
+        lookahead = Lookahead(*source)
+        now, word = walk(lookahead.automaton, picks)
+        slow, detours = reference(lookahead), lookahead.detours(now)
+        shortest = Reference(slow.pda, Limits()).length(*parts(now))
+        for name in slow.letters:
+            length = slow.length_using(name, *parts(now), word)
+            if length < INF:
+                assert name in detours
+                assert shortest + detours[name] <= length
+        assert all(extra >= 0 for extra in detours.values())
+
+    @given(grammars(), choices)
+    @examples(60)
+    def test_without_limits_they_are_just_those(self, cfg, picks):
+        lookahead = Lookahead(cfg)
+        now, _ = walk(lookahead.automaton, picks)
+        slow = reference(lookahead)
+        shortest = slow.length(*parts(now))
+        assume(shortest < INF)
+        exact = {name: slow.length_using(name, *parts(now)) - shortest for name in slow.letters}
+        exact = {name: extra for name, extra in exact.items() if extra < INF}
+        detours = lookahead.detours(now)
+        assert set(detours) == set(exact)
+        # A longer way may take fewer moves; they are counted too, so one terminal may be lost in rounding down.
+        assert all(extra - 1 <= detours[name] <= extra for name, extra in exact.items())
+
+    def test_what_is_used_up_is_no_detour(self):
+        lookahead = Lookahead(CFG.from_string("%limit 1 a\nS -> a S | b"))
+        now, _ = walk(lookahead.automaton, [0, 0, 0])
+        assert lookahead.detours(now) == {"b": 0}
+        assert lookahead.detours(lookahead.automaton.start()) == {"a": 1, "b": 0}
+
+
+class TestOtherAutomata:
+    def test_verdicts_come_from_exploring(self):
+        lookahead = Lookahead(Plain())
+        assert lookahead.completable(1).value == "yes"
+        assert lookahead.completable(1, steps=0).value == "no"
+        assert lookahead.shortest(1) == 1
+        assert lookahead.shortest_word(1) == ("a",)
+        assert lookahead.signature(1) == (1, 0.0)
+        assert set(lookahead.detours(0)) == {"a", "b"}
+
+    @pytest.mark.parametrize(("a", "b", "value"), [(2, 1, "yes"), (3, 0, "no"), (0, 3, "yes"), (1, 1, "no")])
+    def test_limits_come_on_top(self, a, b, value):
+        exactly = Limits(at_most={"a": a, "b": b}, at_least={"a": a, "b": b})
+        lookahead = Lookahead(Plain(), exactly)
+        assert isinstance(lookahead.automaton, LimitedAutomaton)
+        assert lookahead.completable().value == value
+        assert lookahead.shortest() == (a + b if value == "yes" else None)
+
+    def test_budget_ends_an_endless_exploration(self):
+        class Endless(Plain):
+            def step(self, configuration, move):
+                return configuration + 1
+
+            def accepting(self, configuration):
+                return False
+
+        lookahead = Lookahead(Endless(), max_states=50)
+        assert lookahead.completable().value == "unknown"
+        assert lookahead.completable(steps=3).value in {"no", "unknown"}
+        with pytest.raises(Undecided):
+            lookahead.shortest()
+
+
+class TestCopies:
+    @given(sources, choices)
+    @examples(30)
+    def test_what_is_read_back_answers_the_same_and_carries_nothing_it_found(self, source, picks):
+        lookahead = Lookahead(*source, max_states=500, solver=False)
+        now, _ = walk(lookahead.automaton, picks)
+        asked_nothing = pickle.dumps(lookahead)
+        found = lookahead.completable(now), lookahead.signature(now), lookahead.detours(now)
+        assert pickle.dumps(lookahead) == asked_nothing
+        for twin in (pickle.loads(pickle.dumps(lookahead)), copy.deepcopy(lookahead)):
+            assert (twin.max_states, twin.solver, twin.limits) == (500, False, lookahead.limits)
+            assert (twin.completable(now), twin.signature(now), twin.detours(now)) == found
+
+    def test_of_an_automaton_of_ones_own_under_limits(self):
+        lookahead = Lookahead(Plain(), Limits(at_least={"a": 2}))
+        assert pickle.loads(pickle.dumps(lookahead)).shortest() == 2
+
+
+class TestSources:
+    def test_rules_of_any_form(self):
+        chart = Flowchart.from_mermaid("flowchart TD\n  A([go]) --> B[take] --> C([done])")
+        assert Lookahead(chart).shortest() == 1
+
+    def test_what_is_no_source_is_told_so(self):
+        with pytest.raises(TypeError, match=r"CFG\.from_string"):
+            Lookahead("S -> a")  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="a grammar, an automaton"):
+            Lookahead(object())  # type: ignore[arg-type]
+
+    def test_limits_are_those_of_the_rules_and_more(self):
+        cfg = CFG.from_string("%limit 2 a\nS -> a S | b S | ε")
+        lookahead = Lookahead(cfg, Limits({"b": 0}))
+        assert lookahead.limits == lookahead.pda.limits == Limits({"a": 2, "b": 0})
+        assert [bound.line for bound in lookahead.bounds] == ["%limit 2 a", "%limit 0 b"]
+        # What runs can be handed on: it has its limits with it.
+        assert Lookahead(lookahead.automaton, Limits({"a": 1})).limits == Limits({"a": 1, "b": 0})
+
+    def test_fewest_moves(self):
+        lookahead = Lookahead(CFG.from_string("S -> a b | c"))
+        assert lookahead.fewest_moves() == 4  # the start symbol, S -> c, c, the bottom of the stack
+        assert Lookahead(CFG([("S", ("a", "S"))])).fewest_moves() is None

@@ -1,0 +1,51 @@
+"""Resources against plain counts of what is left."""
+
+from hypothesis import given
+
+from formal_llm import CFG, Limits, Lookahead
+from tests.strategies import choices, examples, tool_grammars, walk
+
+
+@given(tool_grammars(), choices)
+@examples(60)
+def test_what_is_left_is_the_sum_over_interchangeable_terminals(cfg, picks):
+    lookahead = Lookahead(cfg)
+    resources = lookahead._search.demands.resources
+    now, word = walk(lookahead.automaton, picks)
+    begin = resources.of(lookahead.automaton.start().remaining)
+    left = resources.of(now.remaining)
+    need = lookahead._search.counters.need
+    assert left == begin - sum(resources.need(need.get(name, 0)) for name in word)
+    assert left & resources.guard == resources.guard
+    upper = [bound for bound in lookahead.bounds if bound.most is not None]
+    used = sum(bound.weights.get(name, 0) for bound in upper for name in word)
+    assert sum(resources.amounts(left)) == sum(bound.most for bound in upper) - used
+
+
+@given(tool_grammars(), choices)
+@examples(60)
+def test_what_is_left_covers_just_what_it_is_enough_for(cfg, picks):
+    lookahead = Lookahead(cfg)
+    resources = lookahead._search.demands.resources
+    now, _ = walk(lookahead.automaton, picks)
+    left = resources.of(now.remaining)
+    for name in cfg.terminals:
+        for times in (1, 2, 3):
+            amounts = resources.need(lookahead._search.counters.need.get(name, 0)) * times
+            total = sum(resources.amounts(amounts))
+            enough = all(
+                have >= take for have, take in zip(resources.amounts(left), resources.amounts(amounts), strict=True)
+            )
+            # The field for ends is looked at too: it never has more than the others together.
+            if resources.cover(left, amounts, total):
+                assert enough
+            elif enough:
+                assert times > 1 or not lookahead._search.counters.affords(name, now.remaining)
+
+
+def test_lower_bounds_need_their_terminals():
+    lookahead = Lookahead(CFG.from_string("S -> a S | b S | c"), Limits({"a": 1, "b": 0}, {"a": 1, "b": 1}))
+    resources, start = lookahead._search.demands.resources, lookahead.automaton.start()
+    assert not resources.covers_due(resources.of(start.remaining), start.needed)
+    without_b = lookahead._search.counters.pay("b", start.needed)
+    assert resources.covers_due(resources.of(start.remaining), without_b)
