@@ -1,14 +1,15 @@
-"""Answerers for tests and baselines, as public as the real ones."""
+"""Simple answerers: functions, chance and scripts, for tests and baselines and as public as the real ones; a person."""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
 import random
+import sys
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Iterable
-from typing import cast
+from typing import TextIO, cast
 
 from formal_llm.errors import InvalidAnswer, LLMError
 from formal_llm.llms.question import Answer, AnswerLike, Question
@@ -169,3 +170,26 @@ class ScriptedLLM:
                 f"the script ended before question {len(self.questions)}", [(question.prompt, "")]
             ) from None
         return question.check(answer)
+
+
+class Person:
+    """Shows each question and reads a line for an answer. A bad line is asked again by the caller."""
+
+    def __init__(self, reads: TextIO | None = None, writes: TextIO | None = None) -> None:
+        self._reads = reads
+        self._writes = writes
+
+    def choose(self, question: Question) -> Answer:
+        """The answer that was typed.
+
+        Raises:
+            InvalidAnswer: the line is no answer.
+            LLMError: the input ended.
+        """
+        reads, writes = self._reads or sys.stdin, self._writes or sys.stderr
+        writes.write(f"\n{question.prompt}\n> ")
+        writes.flush()
+        line = reads.readline()
+        if not line:
+            raise LLMError("the input ended before the plan was finished")
+        return question.read(line.rstrip("\n"))

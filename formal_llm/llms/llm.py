@@ -8,6 +8,7 @@ drives a walk takes the best that is there.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Sequence
+from dataclasses import replace
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from formal_llm.errors import InvalidAnswer, LLMError, UnknownProvider
@@ -118,20 +119,11 @@ def attempts(question: Question, tries: int = 3, before_again: Callable[[TokenUs
                 before_again(usage)
             asked = question.again(error.problem)
         else:
-            if usage is None:
-                return answer
-            return Answer(answer.numbers, answer.probabilities, answer.text, usage + answer.usage)
+            return answer if usage is None else replace(answer, usage=usage + answer.usage)
 
 
 def ask(llm: LLM, question: Question, *, tries: int = 3) -> Answer:
-    """Ask until the answer is legal, at most ``tries`` times; each time with what was wrong before.
-
-    Returns:
-        The answer; its usage covers all tries.
-
-    Raises:
-        InvalidAnswer: after the last try, with the transcript.
-    """
+    """Ask until the answer is legal, at most ``tries`` times; what comes back is as of :func:`attempts`."""
     asking = attempts(question, tries)
     try:
         asked = next(asking)

@@ -212,10 +212,6 @@ class Question:
     def read(self, text: str, *, usage: TokenUsage | None = None) -> Answer:
         """The answer that ``text`` gives: ``2``, ``2.``, ``Option 2``, ``2: its text``; strictly, never a guess.
 
-        Args:
-            text: what was answered.
-            usage: what the answer cost.
-
         Raises:
             InvalidAnswer: it is no such answer.
         """
@@ -274,14 +270,12 @@ class Question:
 
     def again(self, problem: str) -> Question:
         """The same question with a line that says what was wrong with the last answer."""
-        if self.several:
-            wanted = f"Answer with numbers from 1 to {len(self.options)}, separated by commas"
-        else:
-            wanted = f"Answer with one number from 1 to {len(self.options)}"
+        last = len(self.options)
+        wanted = f"numbers from 1 to {last}, separated by commas" if self.several else f"one number from 1 to {last}"
         question = Question.__new__(Question)  # what nobody has looked at yet stays unmade
         for name, value in self._slots().items():
             setattr(question, name, value)
-        question.complaint = f"Your last answer could not be used: {problem}. {wanted}, and nothing else."
+        question.complaint = f"Your last answer could not be used: {problem}. Answer with {wanted}, and nothing else."
         return question
 
 

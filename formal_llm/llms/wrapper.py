@@ -17,9 +17,6 @@ class WrapperLLM(ABC):
     It has ``choose``; ``achoose`` and ``aclose`` if and only if the other one is an ``AsyncLLM``; and ``choose_many``
     if and only if it is a ``BatchLLM``.
 
-    Args:
-        llm: the other one: a provider string, a function or an object.
-
     Attributes:
         llm: the other one.
         name: its name: a provider string, where it has one.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -34,14 +35,12 @@ FILTERED = "it was stopped by the content filter"
 _PER_CLIENT = 32
 
 
+@dataclass(slots=True, eq=False)
 class _Lane:
     """A client that is awaited, and how many requests are in flight through it."""
 
-    __slots__ = ("client", "in_flight")
-
-    def __init__(self, client: AsyncClient) -> None:
-        self.client = client
-        self.in_flight = 0
+    client: AsyncClient
+    in_flight: int = 0
 
 
 class HostedLLM(ABC):
@@ -55,9 +54,7 @@ class HostedLLM(ABC):
         logprobs: whether token probabilities are asked for; None: until the server refuses them, which is warned of.
 
     Attributes:
-        name: the provider string.
         settings: those that are not None.
-        client: the SDK's client that waits for an answer.
         asks_logprobs: whether the next request asks for token probabilities.
     """
 
@@ -241,16 +238,11 @@ def refuses_logprobs(error: Exception) -> bool:
 
 
 def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
-    """The ``ProviderError`` for an exception of an SDK: what failed and what to do about it.
-
-    Args:
-        llm: the adapter.
-        error: an exception of the SDK (both SDKs name theirs alike), or one from reading what came back.
-    """
+    """What failed and what to do about it, for an exception of an SDK or from reading what came back."""
     key, url = llm.key_variable, llm.url_variable
     status = getattr(error, "status_code", None)
     # A connection error's own words are left out: they may quote the request's headers, and the key with them.
-    kind = type(error).__name__
+    kind = type(error).__name__  # both SDKs name theirs alike
     if kind == "APITimeoutError":
         what = "no answer came in time; try again, or give a longer timeout"
     elif kind == "APIConnectionError":
@@ -286,6 +278,6 @@ def _said(error: Exception) -> str:
 
 
 def shown_words(error: Exception, client: object) -> str:
-    """The server's own words as they may be shown: not all of a flood, and without the key, should it be repeated."""
+    """The server's own words as they may be shown: not all of a flood, and without the key."""
     said, key = _said(error), getattr(client, "api_key", None)
     return (said.replace(key, "***") if isinstance(key, str) and len(key) > 7 else said)[:300]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar, Unpack
 
 from formal_llm.errors import MissingKey
 from formal_llm.llms.hosted.adapter import CUT_OFF, FILTERED, REFUSED, HostedLLM, chat_data, sdk_usage
-from formal_llm.llms.hosted.choice_schema import Probabilities, Reply, read_reply
-from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES, option_probabilities, read_tokens
+from formal_llm.llms.hosted.choice_schema import Reply, read_reply
+from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
 from formal_llm.llms.hosted.settings import (
     check_plain,
     checked_address,
@@ -62,8 +62,7 @@ class OpenAIClientLLM(HostedLLM):
     Args:
         model: the name of the model.
         base_url, api_key, timeout, max_retries, client, async_client: see :class:`Connection`.
-        settings: the adapter's own settings, as JSON data.
-        logprobs: whether token probabilities are asked for; None: until the server refuses them.
+        settings, logprobs: see :class:`~formal_llm.llms.hosted.adapter.HostedLLM`.
 
     Raises:
         MissingKey: the provider needs a key, and there is none.
@@ -98,8 +97,7 @@ class OpenAIClientLLM(HostedLLM):
         )
         name = f"{self.provider}:{model}"
         self.model = model
-        #: Headers beyond those of the client.
-        self.headers: dict[str, Any] = {}
+        self.headers: dict[str, Any] = {}  # beyond those of the client
         if client is None and async_client is not None:
             client = _like(async_client, openai.OpenAI)
         if client is None:
@@ -116,13 +114,8 @@ class OpenAIClientLLM(HostedLLM):
             client = openai.OpenAI(**given(
                 base_url=url, api_key=key or "none", timeout=timeout, max_retries=max_retries
             ))  # fmt: skip
-        super().__init__(
-            name,
-            client,
-            {"address": plain_address(client.base_url), **(settings or {})},
-            async_client=async_client,
-            logprobs=logprobs,
-        )
+        own = {"address": plain_address(client.base_url), **(settings or {})}
+        super().__init__(name, client, own, async_client=async_client, logprobs=logprobs)
 
     def _address(self, url: str) -> str:
         """The address that a setting stands for."""
@@ -149,12 +142,7 @@ class OpenAIClientLLM(HostedLLM):
 
 
 def _like(client: Any, kind: type[OpenAIClient]) -> OpenAIClient:
-    """A client of the other kind (that waits, or is awaited) with the same settings.
-
-    Raises:
-        TypeError: the client has what its mirror image cannot have: an HTTP client of its own, a way of its own to find
-            its key, a class of its own.
-    """
+    """A client of the other kind (that waits, or is awaited) with the same settings; as of :func:`check_plain`."""
     import openai
 
     own = not getattr(client, "api_key", None) or getattr(client, "workload_identity", None) is not None
@@ -177,12 +165,9 @@ class ChatCompletionsLLM(OpenAIClientLLM, HostedText):
     """A model that is asked through OpenAI's chat completions, with the guarantee that its server knows.
 
     Args:
-        model: the name of the model.
         sampling: arguments of each question that decide how the answer is drawn; those that are None are not sent.
-        logprobs: whether token probabilities are asked for; None: until the server refuses them, which is warned of.
         extra_body: further fields of each request.
-        settings: the adapter's own settings, as JSON data.
-        connection: how the server is reached.
+        model, logprobs, settings, connection: see :class:`OpenAIClientLLM`.
     """
 
     #: The name of the limit on what is written: OpenAI's own, or the older one that all servers know.
@@ -222,20 +207,14 @@ class ChatCompletionsLLM(OpenAIClientLLM, HostedText):
     def _read(self, question: Question, response: Any) -> Answer:
         choice = response.choices[0]
         usage = _usage(response.usage)
-        refusal = getattr(choice.message, "refusal", None)
-        if refusal:
+        if refusal := getattr(choice.message, "refusal", None):
             return read_reply(question, Reply(str(refusal), usage, REFUSED))
         content = choice.message.content
         if not isinstance(content, (str, type(None))):
             raise TypeError("the content of a message is a text")
-        reply = Reply(content or "", usage, _STOPPED.get(str(choice.finish_reason), ""))
         listed = getattr(getattr(choice, "logprobs", None), "content", None)
-
-        def probabilities(text: str) -> Probabilities | None:
-            tokens = read_tokens([_plain(entry) for entry in listed]) if isinstance(listed, list) else None
-            return option_probabilities(tokens, len(question.options), text) if tokens else None
-
-        return read_reply(question, reply, probabilities)
+        tokens = [_plain(entry) for entry in listed] if isinstance(listed, list) else None
+        return read_reply(question, Reply(content or "", usage, _STOPPED.get(str(choice.finish_reason), ""), tokens))
 
     def _send_text(self, client: Any, request: TextRequest) -> Any:
         asked = given(temperature=request.temperature, stop=list(request.stop) or None)

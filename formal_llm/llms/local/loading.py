@@ -30,7 +30,8 @@ class Placement:
     Attributes:
         device: as torch names it; ``"auto"``: a GPU where there is one.
         dtype: ``"float32"``, ``"bfloat16"``, ``"float16"``; ``"auto"``: bfloat16 on a GPU, float32 on a CPU.
-        device_map: as of ``from_pretrained``, for models over several devices; then ``device`` does not count.
+        device_map: as of ``from_pretrained``, for models over several devices (needs accelerate); then ``device`` does
+            not count.
         local_files_only: whether only what is on this machine is looked at.
     """
 
@@ -117,11 +118,7 @@ def _device_and_dtype(placement: Placement) -> tuple[str, torch.dtype]:
 
 
 def check_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Raise for a tokenizer that has tokens which the model does not know: it is another model's.
-
-    Raises:
-        ModelError: it has.
-    """
+    """Raise ``ModelError`` for a tokenizer that has tokens which the model does not know: it is another model's."""
     known, told = model.get_input_embeddings().weight.shape[0], len(tokenizer)
     if told > known:
         raise ModelError(

@@ -13,7 +13,7 @@ the number after the last descendant of ``a``: that makes the attention mask two
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     Ids = NDArray[np.int64]
 
+NO_IDS: Ids = np.zeros(0, dtype=np.int64)
+
 
 @dataclass(frozen=True, eq=False)
 class PackablePrompt:
@@ -33,14 +35,14 @@ class PackablePrompt:
     Attributes:
         tokens: its tokens.
         tree: its answers.
-        known: how many of its first tokens have their keys and values in a cache.
+        known: how many of its first tokens have their keys and values in a cache; at most all.
         slots: where, for those.
     """
 
     tokens: Ids
     tree: AnswerTree
-    known: int
-    slots: Ids
+    known: int = 0
+    slots: Ids = field(default_factory=lambda: NO_IDS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,9 +108,8 @@ def packed_tokens(prompts: Sequence[PackablePrompt], row_tokens: int) -> int:
     """How many tokens the rows of some prompts have, answers and past ones included."""
     count = 0
     for row in sorted_rows(prompts, row_tokens):
-        before = np.zeros(0, dtype=np.int64)
-        for index in row:
-            prompt = prompts[index]
+        before = NO_IDS
+        for prompt in (prompts[index] for index in row):
             count += len(prompt.tokens) - common(before, prompt.tokens) + len(prompt.tree.tokens)
             before = prompt.tokens
     return count
@@ -121,10 +122,10 @@ def slots_along(prompts: Sequence[PackablePrompt], fresh: Sequence[Ids]) -> Iter
         prompts: of one row, sorted as it is.
         fresh: for each the slots of those of its tokens that it was the first to read (:attr:`PackedRow.own`).
     """
-    path = before = np.zeros(0, dtype=np.int64)
+    path = before = NO_IDS
     for prompt, own in zip(prompts, fresh, strict=True):
         shared = common(before, prompt.tokens)
-        known = max(min(prompt.known, len(prompt.tokens)), shared)
+        known = max(prompt.known, shared)
         path = np.concatenate([path[:shared], prompt.slots[shared:known], own])
         before = prompt.tokens
         yield path
@@ -141,8 +142,6 @@ class _Writer:
         self.past: list[Ids] = []
         self.slots: list[Ids] = []
         self.read = 0
-        self.ends: dict[int, int] = {}
-        self.closed = np.zeros(0, dtype=np.int64)
 
     def number(self, many: int) -> Ids:
         """The next depth-first numbers."""
@@ -164,16 +163,15 @@ def write_row(prompts: Sequence[PackablePrompt]) -> PackedRow:
     """The row of some prompts, which come sorted by their tokens."""
     writer = _Writer()
     ends = np.zeros(sum(len(p.tokens) + len(p.tree.tokens) for p in prompts), dtype=np.int64)
-    path_order = np.zeros(0, dtype=np.int64)  # the depth-first number and the place of each node on the current path
-    path_place = np.zeros(0, dtype=np.int64)
-    before = np.zeros(0, dtype=np.int64)
+    path_order = path_place = NO_IDS  # the depth-first number and the place of each node on the current path
+    before = NO_IDS
     looks, own = [], []
     for prompt in prompts:
         shared = common(before, prompt.tokens)
         ends[path_order[shared:]] = writer.count  # nodes that this prompt does not go through are complete
         length = len(prompt.tokens)
         order = writer.number(length - shared)
-        past = max(min(prompt.known, length) - shared, 0)
+        past = max(prompt.known - shared, 0)
         writer.past.append(order[:past])
         writer.slots.append(prompt.slots[shared : shared + past])
         depth = np.arange(shared + past, length)
@@ -191,8 +189,7 @@ def write_row(prompts: Sequence[PackablePrompt]) -> PackedRow:
         own.append(places)
         before = prompt.tokens
     ends[path_order] = writer.count
-    order = np.concatenate(writer.order)
-    past_order = np.concatenate(writer.past)
+    order, past_order = np.concatenate(writer.order), np.concatenate(writer.past)
     return PackedRow(
         ids=np.concatenate(writer.ids),
         positions=np.concatenate(writer.positions),

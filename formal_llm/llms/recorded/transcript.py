@@ -28,13 +28,7 @@ from typing import Any
 from formal_llm.errors import AnswerFileError, InvalidAnswer, LLMError, NotRecorded
 from formal_llm.llms.llm import LLMLike
 from formal_llm.llms.question import Answer, Question
-from formal_llm.llms.recorded.answer_data import (
-    answer_from_data,
-    answer_to_data,
-    read_json,
-    usage_from_data,
-    usage_to_data,
-)
+from formal_llm.llms.recorded import answer_data
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.llms.wrapper import WrapperLLM, checked
 
@@ -240,12 +234,12 @@ def _line(llm: str, question: Question, outcome: Answer | InvalidAnswer) -> byte
         **question.content,
     }
     if isinstance(outcome, Answer):
-        record["answer"] = answer_to_data(outcome)
+        record["answer"] = answer_data.answer_to_data(outcome)
     else:
         texts = [text for _, text in outcome.transcript]
         record["invalid"] = {"problem": outcome.problem, "texts": texts}
         if outcome.usage is not None:
-            record["invalid"]["usage"] = usage_to_data(outcome.usage)
+            record["invalid"]["usage"] = answer_data.usage_to_data(outcome.usage)
     try:
         return json.dumps(record, ensure_ascii=False).encode() + b"\n"
     except UnicodeEncodeError:  # half of a surrogate pair, as a cut-off answer may have it
@@ -253,30 +247,25 @@ def _line(llm: str, question: Question, outcome: Answer | InvalidAnswer) -> byte
 
 
 def _recorded(line: bytes) -> tuple[str, bytes, Answer | _Invalid]:
-    """The walk, the digest of the content and what came back, from a line.
-
-    Raises:
-        ValueError: it is no record.
-    """
-    record = read_json(line)
+    """The walk, the digest of the content and what came back, from a line; ``ValueError`` where it is no record."""
+    record = answer_data.read_json(line)
     if not isinstance(record, dict) or record.get("format") != _FORMAT:
         raise ValueError(f"its format is not {_FORMAT!r}")
-    missing = [key for key in ("messages", "options", "several") if key not in record]
-    if missing:
+    if missing := [key for key in ("messages", "options", "several") if key not in record]:
         raise ValueError(f"it has no {missing[0]!r}")
     walk = record.get("walk", "")
     if not isinstance(walk, str):
         raise ValueError("its walk is no text")
     content = _digest({key: record[key] for key in ("messages", "options", "several")})
     if "answer" in record:
-        return walk, content, answer_from_data(record["answer"])
+        return walk, content, answer_data.answer_from_data(record["answer"])
     invalid = record.get("invalid")
     if not isinstance(invalid, dict) or not isinstance(invalid.get("problem"), str):
         raise ValueError("it has neither an answer nor what was wrong with it")
     texts = invalid.get("texts", [])
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise ValueError("the texts of the bad answer are none")
-    usage = usage_from_data(invalid["usage"]) if "usage" in invalid else None
+    usage = answer_data.usage_from_data(invalid["usage"]) if "usage" in invalid else None
     return walk, content, _Invalid(invalid["problem"], tuple(texts), usage)
 
 
@@ -288,12 +277,7 @@ def _digest(content: dict[str, Any]) -> bytes:
 
 
 def _open_to_append(path: Path) -> Any:
-    """The file, unbuffered, with whole lines in it.
-
-    Raises:
-        AnswerFileError: it is no transcript.
-        OSError: it cannot be written to.
-    """
+    """The file, unbuffered, with whole lines in it; ``AnswerFileError`` where it is no transcript."""
     file = path.open("a+b", buffering=0)
     try:
         file.seek(0)
