@@ -111,13 +111,13 @@ class WeightedLLM:
     """Answers with probabilities, as a language model does: the same ones whenever the same question comes.
 
     They look random but are a function of the seed and of what the question says (task, chat, options), so two doubles
-    with one seed are one model, in whatever order they are asked. For each question they are spread evenly over all
-    distributions (exponential draws, normalised: a flat Dirichlet distribution), or more unevenly with ``sharpness``.
+    with one seed are one model, in whatever order they are asked. For each question they are normalised exponential
+    draws: spread evenly over all distributions (a flat Dirichlet distribution), or unevenly with ``sharpness``.
 
     Args:
         seed: which model this is.
         sharpness: the power to which each draw is raised: 0 makes all options equally probable, 1 is the flat
-            Dirichlet distribution, and the larger it is, the surer the model is of one option.
+            distribution, and the larger it is, the surer the model is of one option.
     """
 
     def __init__(self, seed: int = 0, *, sharpness: float = 1.0) -> None:

@@ -117,10 +117,8 @@ class Question:
         messages: what comes before the prompt in a chat (system message, examples, earlier questions and answers), or
             a function that makes it.
         outlook: what the options mean for the rest of the plan, or a function that tells it; None where nobody knows.
-        objection: for options that may be chosen one by one but not all together: what is wrong with a set of numbers,
-            or an empty text.
-        begins: with ``objection``: whether a set without objection begins with some numbers, all others being higher
-            than theirs. Where it is left out, this is found by trying sets.
+        objection: for options that may be chosen one by one but not all together; see :data:`Objection`.
+        begins: with ``objection``: see :data:`Beginning`; where it is left out, this is found by trying sets.
         walk: the name of the walk that asks, where several are under way.
     """
 
@@ -145,10 +143,8 @@ class Question:
         if type(options) is tuple and options and type(options[0]) is Option:
             self.options: tuple[Option, ...] = options
         else:
-            self.options = tuple(
-                option if isinstance(option, Option) else Option(number, option)
-                for number, option in enumerate(options, 1)
-            )
+            numbered = enumerate(options, 1)
+            self.options = tuple(one if isinstance(one, Option) else Option(number, one) for number, one in numbered)
         self.several = several
         self.task = task
         self._messages = messages if callable(messages) else tuple(messages)

@@ -231,8 +231,7 @@ def invalid(question: Question, problem: str, said: str, usage: TokenUsage) -> I
 def refuses_logprobs(error: Exception) -> bool:
     """Whether a server refused a request because it asked for token probabilities.
 
-    Servers say so with different statuses: 400 and 403 are seen at hosted models, 500 at a local server that was
-    started without them. So what is looked at is what they say.
+    What is looked at is what servers say: their statuses differ (400, 403; 500 at a local one started without them).
     """
     return isinstance(getattr(error, "status_code", None), int) and "logprob" in _said(error).casefold()
 
@@ -267,7 +266,7 @@ def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
 
 
 def _said(error: Exception) -> str:
-    """The server's own words, which stand in different places: one SDK has them as an attribute, others in the body."""
+    """The server's own words: one SDK has them as an attribute, others in the body."""
     said: object = getattr(error, "api_message", None)
     body = getattr(error, "body", None)
     while not said and isinstance(body, dict):

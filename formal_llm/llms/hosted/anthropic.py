@@ -44,12 +44,10 @@ class AnthropicLLM(HostedText):
 
     Args:
         model: the name of the model.
-        base_url: the address; None: ``ANTHROPIC_BASE_URL``, or Anthropic's.
-        api_key: the key; None: ``ANTHROPIC_API_KEY``, or another credential that the SDK finds.
-        timeout: how many seconds the server may be silent; None: as the SDK has it (ten minutes).
-        max_retries: how often a request is repeated after a passing failure; None: as the SDK has it (twice).
-        client: a client of the SDK, instead of these four; it is yours to close.
-        async_client: the same to be awaited; None: one like ``client`` is made for each event loop.
+        base_url, api_key, timeout, max_retries, client, async_client: how it is reached, see
+            :class:`~formal_llm.llms.hosted.openai_client.Connection` (here with clients of Anthropic's SDK); by default
+            at ``ANTHROPIC_BASE_URL``, or Anthropic's, with ``ANTHROPIC_API_KEY``, or another credential that the SDK
+            finds.
         method: ``"schema"``: structured output; ``"tool"``: a strict tool, for models that know only that.
         max_tokens: the limit on what the model writes. Thinking counts too, and some models think unasked, so it is
             far more than an answer needs; what is not used costs nothing. Above about 21000 the SDK wants a timeout.

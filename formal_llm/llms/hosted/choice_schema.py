@@ -17,14 +17,11 @@ from formal_llm.llms.usage import TokenUsage
 
 
 class Reply(NamedTuple):
-    """What a provider sent back.
+    """What a provider sent back: what the model wrote, and what it cost.
 
     Attributes:
-        text: what the model wrote.
-        usage: what it cost.
         stopped: what kept the model from finishing its answer; empty if nothing did.
-        logprobs: the token probabilities in the form of OpenAI's chat completions, as plain data; None where there are
-            none.
+        logprobs: the token probabilities in the form of OpenAI's chat completions, as plain data.
     """
 
     text: str

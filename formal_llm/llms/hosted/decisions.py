@@ -86,14 +86,10 @@ def _share(given: object) -> float | None:
 
 def _distribution(given: Mapping[object, object], names: Mapping[str, int]) -> dict[int, float] | None:
     """``given`` as probabilities of the options; None if it is no distribution over them."""
-    found: dict[int, float] = {}
-    for name, number in names.items():
-        # An option that is left out has 0, if the others make up the whole.
-        share = _share(given.get(name, 0.0))
-        if share is None:
-            return None
-        found[number] = share
+    # An option that is left out has 0, if the others make up the whole.
+    told = {number: _share(given.get(name, 0.0)) for name, number in names.items()}
+    found = {number: share for number, share in told.items() if share is not None}
     total = math.fsum(found.values())
-    if abs(total - 1) > _ROUNDING:
+    if len(found) < len(told) or abs(total - 1) > _ROUNDING:
         return None
     return {number: share / total for number, share in found.items()}

@@ -64,11 +64,12 @@ class OpenAILLM(ChatCompletionsLLM):
         self.api = "decisions" if decides else "chat"
         super().__init__(
             model,
-            sampling={"temperature": temperature, "max_completion_tokens": max_completion_tokens},
+            temperature=temperature,
+            max_completion_tokens=max_completion_tokens,
             logprobs=logprobs,
-            settings={"api": self.api},
             **connection,
         )
+        self.settings["api"] = self.api
 
     def _send(self, client: Any, question: Question) -> Any:
         if not self._decides(question):

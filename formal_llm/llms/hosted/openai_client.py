@@ -165,27 +165,30 @@ class ChatCompletionsLLM(OpenAIClientLLM, HostedText):
     """A model that is asked through OpenAI's chat completions, with the guarantee that its server knows.
 
     Args:
-        sampling: arguments of each question that decide how the answer is drawn; those that are None are not sent.
+        temperature: the sampling temperature; None sends none.
+        max_completion_tokens: the limit on what the model writes and thinks for a choice; None sends none.
         extra_body: further fields of each request.
-        model, logprobs, settings, connection: see :class:`OpenAIClientLLM`.
+        model, logprobs, connection: see :class:`OpenAIClientLLM`.
     """
 
-    #: The name of the limit on what is written: OpenAI's own, or the older one that all servers know.
+    #: The names of the limits on what is written, in choices and as free text: OpenAI's own, or the older one.
+    choice_limit: ClassVar[str] = "max_completion_tokens"
     text_limit: ClassVar[str] = "max_tokens"
 
     def __init__(
         self,
         model: str,
         *,
-        sampling: Mapping[str, float | None],
+        temperature: float | None = None,
+        max_completion_tokens: int | None = None,
         logprobs: bool | None = None,
         extra_body: Mapping[str, object] | None = None,
-        settings: Mapping[str, object] | None = None,
         **connection: Unpack[Connection],
     ) -> None:
+        sampling = {"temperature": temperature, self.choice_limit: max_completion_tokens}
         self._sampling = given(**sampling)
         self._extra_body = dict(extra_body or {})
-        own = {**(settings or {}), **sampling, "logprobs": logprobs, "extra_body": self._extra_body or None}
+        own = {**sampling, "logprobs": logprobs, "extra_body": self._extra_body or None}
         super().__init__(model, settings=own, logprobs=logprobs, **connection)
 
     @abstractmethod

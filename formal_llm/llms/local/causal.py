@@ -98,7 +98,8 @@ class CausalScorer(PromptScorer):
         if cache is not None:
             cache.tick()
         found: dict[int, torch.Tensor] = {}
-        together, alone = [], []
+        together: list[int] = []
+        alone: list[int] = []
         for index, prompt in enumerate(prompts):
             # A window must not hide any token of a prompt and its answers from those that come after it.
             length = len(prompt.tokens) + max(prompt.tree.depths, default=0)

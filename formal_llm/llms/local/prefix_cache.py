@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from formal_llm.llms.local.packing import Ids
 
-    #: For each layer keys and values.
+    #: For each layer keys and values ``[rows, heads, tokens, size]``.
     Layers: TypeAlias = Sequence[tuple[torch.Tensor, torch.Tensor]]
 
 _FIRST = 1_024
@@ -102,12 +102,7 @@ class PrefixCache:
             self._forget(min(most // 2, most - many))
 
     def take(self, many: int, layers: Layers) -> Ids | None:
-        """Slots for new tokens; None where they do not fit.
-
-        Args:
-            many: how many.
-            layers: keys and values of the shape ``[rows, heads, tokens, size]``, to make tables like.
-        """
+        """Slots for ``many`` new tokens; None where they do not fit. The first tables are made like ``layers``."""
         if not self._tables:
             self._tables = [
                 (k.new_empty(0, k.shape[1], k.shape[3]), v.new_empty(0, v.shape[1], v.shape[3])) for k, v in layers
@@ -238,10 +233,7 @@ class Trunk:
         return len(self._parts)
 
     def add(self, layers: Layers) -> int:
-        """Take what a pass has read.
-
-        Args:
-            layers: for each layer keys and values ``[rows, heads, tokens, size]``.
+        """Take what a pass has read, for each layer keys and values ``[rows, heads, tokens, size]``.
 
         Returns:
             The first slot; token ``t`` of row ``r`` has the slot ``first + r * tokens + t``.

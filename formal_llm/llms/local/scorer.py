@@ -90,12 +90,7 @@ class Scorer(ABC):
 
 
 class PromptScorer(Scorer):
-    """A model that scores the answers to prompts: their numbers and what ends them.
-
-    Attributes:
-        renderer: puts questions as tokens.
-        batch_tokens: how many tokens are read in one pass.
-    """
+    """A model that scores the answers to prompts, which a renderer makes: their numbers and what ends them."""
 
     def __init__(self, model: PreTrainedModel, renderer: Renderer, batch_tokens: int | None) -> None:
         super().__init__()

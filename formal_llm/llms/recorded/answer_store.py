@@ -46,10 +46,7 @@ _inherited: list[sqlite3.Connection] = []
 
 
 class AnswerStore:
-    """Texts under keys in an SQLite file.
-
-    Args:
-        path: the file; made if it is not there.
+    """Texts under keys in an SQLite file, which is made if it is not there.
 
     Raises:
         AnswerFileError: the file cannot be used: it is no database, or one of something else, or cannot be written to.

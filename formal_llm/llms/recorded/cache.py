@@ -42,9 +42,8 @@ class CacheStats:
 class CachedLLM(WrapperLLM):
     """An LLM whose answers are kept in an SQLite file.
 
-    It has ``achoose``, ``aclose`` and ``choose_many`` where the LLM behind it has them. Threads, coroutines and
-    processes may share one file. While a question is on its way, the same question from another coroutine, or from
-    another thread, is not sent: it waits for the answer to the first.
+    Threads, coroutines and processes may share one file. While a question is on its way, the same question from another
+    coroutine, or from another thread, is not sent: it waits for the answer to the first.
 
     Only legal answers are kept. An answer from the cache costs nothing, and is checked against the question like any
     other; a damaged entry counts as none and is replaced. A model that answers at random is held to its first answer.

@@ -40,10 +40,10 @@ _BEGINNING = b'{"format": "formal_llm.transcript/1", '
 class RecordingLLM(WrapperLLM):
     """An LLM whose answers are written to a transcript.
 
-    It has ``achoose``, ``aclose`` and ``choose_many`` where the LLM behind it has them. Threads and coroutines may
-    share it; of processes, one at a time writes to a file. Each line is handed to the operating system at once and
-    whole, so a killed process loses nothing that was answered. A transcript that is there already is continued; should
-    its last line be half-written, that is taken off. Failures of a provider are no answers and are not recorded.
+    Threads and coroutines may share it; of processes, one at a time writes to a file. Each line is handed to the
+    operating system at once and whole, so a killed process loses nothing that was answered. A transcript that is there
+    already is continued; should its last line be half-written, that is taken off. Failures of a provider are no answers
+    and are not recorded.
 
     Args:
         llm: who answers: a provider string, a function or an object.
