@@ -16,12 +16,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from formal_llm.errors import InvalidAnswer, LLMError
-from formal_llm.llms.llm import LLMLike
+from formal_llm.llms.llm import LLMLike, WrapperLLM, checked
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.recorded.answer_data import answer_from_data, answer_to_data, read_json
 from formal_llm.llms.recorded.answer_store import AnswerStore
 from formal_llm.llms.usage import TokenUsage
-from formal_llm.llms.wrapper import WrapperLLM, checked
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,11 +26,10 @@ from pathlib import Path
 from typing import Any
 
 from formal_llm.errors import AnswerFileError, InvalidAnswer, LLMError, NotRecorded
-from formal_llm.llms.llm import LLMLike
+from formal_llm.llms.llm import LLMLike, WrapperLLM, checked
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.recorded import answer_data
 from formal_llm.llms.usage import TokenUsage
-from formal_llm.llms.wrapper import WrapperLLM, checked
 
 _FORMAT = "formal_llm.transcript/1"
 #: How every line begins, so that what is left of a half-written one can be told from the text of something else.
