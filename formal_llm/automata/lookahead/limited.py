@@ -190,7 +190,8 @@ def as_automaton(source: Source, limits: Limits | None = None) -> SourceAutomato
     automaton, own = _parts(source)
     both = own & limits if limits else own
     if isinstance(automaton, PDA):
-        for name in (*both.at_most, *both.at_least):
+        # Each by itself: together they leave out what says nothing, such as a limit that equals the default one.
+        for name in (name for part in (own, limits or own) for name in (*part.at_most, *part.at_least)):
             if name not in automaton.terminals:
                 raise AutomatonError(unknown("terminal in a limit", name, automaton.terminals))
         return automaton.with_limits(both)

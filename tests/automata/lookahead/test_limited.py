@@ -117,6 +117,11 @@ class TestComposition:
         with pytest.raises(AutomatonError, match="unknown terminal in a limit: paint"):
             as_automaton(pda, Limits({"paint": 1}))
 
+    def test_unknown_terminals_are_refused_beside_a_default_that_says_the_same(self):
+        cfg = CFG.from_string("%limit 1\nS -> a S | b")
+        with pytest.raises(AutomatonError, match="unknown terminal in a limit: quux"):
+            as_automaton(cfg, Limits({"quux": 1}))
+
     def test_suggestion(self):
         pda = PDA([("p", "paint", None, "p")], start="p", accepting=["p"])
         with pytest.raises(AutomatonError, match=r"did you mean paint\?"):
