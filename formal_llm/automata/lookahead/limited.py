@@ -190,7 +190,8 @@ def as_automaton(source: Source, limits: Limits | None = None) -> SourceAutomato
     automaton, own = _parts(source)
     both = own & limits if limits else own
     if isinstance(automaton, PDA):
-        for name in (*both.at_most, *both.at_least):
+        given = limits or Limits()  # named as well where the rules have the same bound for every terminal
+        for name in (*both.at_most, *both.at_least, *given.at_most, *given.at_least):
             if name not in automaton.terminals:
                 raise AutomatonError(unknown("terminal in a limit", name, automaton.terminals))
         return automaton.with_limits(both)
