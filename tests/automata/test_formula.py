@@ -662,7 +662,7 @@ class TestProducts:
         cfg = CFG.from_string("%require 1 a\nS -> a S | b")
         both = constraint("(next b)", ["b"]) & cfg
         assert Lookahead(both).completable().value == "no"
-        only = Lookahead(constraint("(always any)", ["b", "a"]), Limits(at_least={"a": 2})).automaton
+        only = Lookahead(constraint("(always any)", ["b", "a"]), Limits(at_least={"a": 2})).source
         assert Lookahead(constraint("b", ["b"]) & only).completable().value == "no"
         assert Lookahead(only & constraint("(always any)", ["a"])).shortest_word() == ("a", "a")
 
@@ -670,7 +670,7 @@ class TestProducts:
         cheap = CFG.from_string("%limit cost <= 5\nS -> a S | ε\na cost=2")
         quick = CFG.from_string("S -> a S | ε\na minutes=3")
         side = PDA([("s", "a", None, "s")], start="s", accepting="s", symbols=quick.symbols)
-        both = cheap & Lookahead(side, Limits(sums=(SumLimit("minutes", 3),))).automaton
+        both = cheap & Lookahead(side, Limits(sums=(SumLimit("minutes", 3),))).source
         assert Lookahead(both).count() == 2
         other = PDA([("s", "a", None, "s")], start="s", accepting="s", symbols=cheap.symbols)
         dear = CFG.from_string("S -> a S | ε\na cost=3")
