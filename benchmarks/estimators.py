@@ -32,10 +32,10 @@ from rich.table import Table
 
 from formal_llm import Limits, TaskPack
 from formal_llm.packs.openagi.references import tools_called_for
-from formal_llm.rltf.advantages import ADVANTAGES, Known, estimate
+from formal_llm.rltf.advantages import ADVANTAGES, KnownPlans, estimate
 from formal_llm.rltf.baselines import Baseline
-from formal_llm.rltf.plan_tree import PlanTree
-from formal_llm.rltf.rewards import f1, tools_of
+from formal_llm.rltf.reference_tools import f1, tools_of
+from formal_llm.rltf.tabular import TabularPolicy
 
 #: Denoising, deblurring, captioning and translation are called for; the other tools are beside the point.
 TASK = "Given noisy blurry image, how to return the caption in German step by step?"
@@ -70,7 +70,7 @@ class Setting:
         goal: the expected reward at which a run ends.
     """
 
-    tree: PlanTree
+    tree: TabularPolicy
     rewards: Any
     samples: int
     cap: int
@@ -113,12 +113,9 @@ class Ascent:
         return self.rate * mean / (np.sqrt(square) + 1e-8)
 
 
-def greedy(tree: PlanTree) -> int:
+def greedy(tree: TabularPolicy) -> int:
     """The plan of the first policy's most probable options, the first of equal ones."""
-    node = tree.root
-    while node.question is not None:
-        node = node.children[0]
-    return node.leaf
+    return min(range(len(tree.episodes)), key=lambda number: tree.episodes[number].path)
 
 
 def run(setting: Setting, name: str, way: str, rate: float, seed: int) -> Run:
@@ -139,7 +136,7 @@ def run(setting: Setting, name: str, way: str, rate: float, seed: int) -> Run:
             sample = rng.choice(len(rewards), size=setting.samples, p=likely / likely.sum()).tolist()
         before = set(known)
         repeats = tuple(plan in before for plan in sample)
-        told = Known(tuple(likely[known].tolist()), tuple(rewards[known].tolist()), repeats)
+        told = KnownPlans(tuple(likely[known].tolist()), tuple(rewards[known].tolist()), repeats)
         gained = tuple(rewards[sample].tolist()) if sample else ()
         found = estimate(name, rewards=gained, baseline=baseline, known=told)
         weights = np.zeros(len(rewards))
@@ -239,7 +236,7 @@ def noise(console: Console, setting: Setting, groups: int) -> None:
                 needs = ADVANTAGES[name]
                 listed = list(range(count)) if needs.needs_all else known
                 repeats = tuple(plan in listed for plan in sample)
-                told = Known(tuple(likely[listed].tolist()), tuple(rewards[listed].tolist()), repeats)
+                told = KnownPlans(tuple(likely[listed].tolist()), tuple(rewards[listed].tolist()), repeats)
                 found = estimate(name, rewards=rewards[sample].tolist(), baseline=baseline, known=told)
                 weights = np.zeros(count)
                 np.add.at(weights, sample, found.sampled)
@@ -252,12 +249,12 @@ def noise(console: Console, setting: Setting, groups: int) -> None:
     console.print(table)
 
 
-def plan_tree(tools: Sequence[str]) -> PlanTree:
-    """The tree of the task with these tools."""
+def all_plans(tools: Sequence[str]) -> TabularPolicy:
+    """All plans of the task with these tools."""
     pack = TaskPack.load("openagi")
     kept = {*tools, "input_image"}
     limits = Limits(at_most={name: int(name in kept) for name in pack.cfg.terminals})
-    return PlanTree.of(pack.planner(limits=limits), pack.read(TASK), 10_000)
+    return TabularPolicy.of(pack.planner(limits=limits), pack.read(TASK), 10_000)
 
 
 def main() -> None:
@@ -269,7 +266,7 @@ def main() -> None:
     options.add_argument("--tools", default=",".join(TOOLS), help="those that a plan may use")
     options.add_argument("--power", type=float, default=1.0, help="rewards are raised to it: sharper above 1")
     given = options.parse_args()
-    tree = plan_tree(given.tools.split(","))
+    tree = all_plans(given.tools.split(","))
     task = tree.episodes[0].task
     wanted = tools_called_for(task)
     rewards = np.array([f1(wanted, tools_of(episode.plan)) ** given.power for episode in tree.episodes])

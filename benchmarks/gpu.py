@@ -216,10 +216,10 @@ def measure(name: str, device: str, dtype: Any, arguments: argparse.Namespace, r
     row("scoring", f"{choices / seconds:,.1f} choices/s", plain, learned, seconds)
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer(planner, policy, openagi_reward(), pack.split("training"), folder, settings=settings)
-        trainer._update(1)  # an update alone, without what a run writes
+        trainer.learner.update()  # an update alone, without what a run writes
         memory(device)
         with counted() as (plain, learned):
-            _, seconds = timed(lambda: trainer._update(2), device)
+            _, seconds = timed(lambda: trainer.learner.update(), device)
     row("training", f"{13 * shape.samples / seconds:,.1f} plans/s", plain, learned, seconds)
 
 

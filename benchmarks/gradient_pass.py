@@ -21,7 +21,7 @@ from formal_llm import TaskPack
 from formal_llm.llms.local import causal
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.rltf.episode import Episode
-from formal_llm.rltf.objective import Objective, Terms
+from formal_llm.rltf.objective import Objective
 from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.rollout import Start, rollout
 
@@ -37,7 +37,7 @@ def measured(policy: Policy, episodes: list[Episode], worth: float) -> tuple[int
     try:
         with counted() as (_, read):
             begin = time.process_time()
-            objective.backward(Terms())
+            objective.backward()
             return read.tokens, time.process_time() - begin
     finally:
         causal._WORTH = before

@@ -40,9 +40,11 @@ from rich.table import Table
 
 from benchmarks import few_tools
 from formal_llm import authored
-from formal_llm.llms.local.model import EncoderLLM, LocalLLM, TransformersLLM
+from formal_llm.llms.local.encoders import EncoderLLM
+from formal_llm.llms.local.llm import LocalLLM
+from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.packs.training import Ingredients
-from formal_llm.rltf.metrics_log import Entry, read_log
+from formal_llm.rltf.metrics_log import LogEntry, read_log
 from formal_llm.rltf.policy import LoRA, Policy
 from formal_llm.rltf.run_view import duration
 from formal_llm.rltf.settings import Settings
@@ -115,7 +117,7 @@ def run(name: str, settings: Settings, *, few: bool = False) -> Outcome:
     return outcome(entries, settings, time.monotonic() - begin)
 
 
-def outcome(entries: Sequence[Entry], settings: Settings, seconds: float) -> Outcome:
+def outcome(entries: Sequence[LogEntry], settings: Settings, seconds: float) -> Outcome:
     judged = {entry.step: entry.figures for entry in entries if entry.kind == "evaluation"}
     updates = [entry for entry in entries if entry.kind == "update" and entry.step > settings.warm_start]
     first, last = judged[min(judged)], judged[max(judged)]

@@ -42,7 +42,7 @@ def main() -> int:
     parts = Ingredients.of(settings, folder)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     with trainer_of(settings, folder, views=[RunView(parts.updates, every=15)], ingredients=parts) as trainer:
-        console.print(f"{trainer.policy}; {len(parts.tasks)} tasks to train on, {len(parts.held_out)} held out")
+        console.print(f"{trainer.setup.policy}; {len(parts.tasks)} tasks to train on, {len(parts.held_out)} held out")
         trained = trainer.run()
         before, after = plans(trainer)
     table = Table(
@@ -67,10 +67,10 @@ def plans(trainer: Any) -> tuple[list[str], list[str]]:
     starts = [Start(number, task) for number, task in enumerate(trainer.held_out)]
 
     def made() -> list[str]:
-        episodes = rollout(trainer.planner, trainer.policy, starts)
+        episodes = rollout(trainer.setup.planner, trainer.setup.policy, starts)
         return [str(episode.plan.call).removeprefix("image = ").removeprefix("text = ") for episode in episodes]
 
-    with trainer.policy.without_adapters():
+    with trainer.setup.policy.without_adapters():
         before = made()
     return before, made()
 

@@ -20,65 +20,14 @@ PRICE = 0.3
 
 _WORD = re.compile(r"[^\W_]+")
 _SUFFIXES = (
-    "ization",
-    "isation",
-    "ation",
-    "ions",
-    "ion",
-    "ings",
-    "ing",
-    "ies",
-    "ers",
-    "er",
-    "ed",
-    "es",
-    "at",
-    "s",
-    "e",
+    "ization", "isation", "ation", "ions", "ion", "ings", "ing", "ies", "ers", "er", "ed", "es", "at", "s", "e",
     "y",
-)
-_STOP_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "by",
-        "for",
-        "from",
-        "give",
-        "gives",
-        "given",
-        "how",
-        "i",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "of",
-        "on",
-        "one",
-        "or",
-        "return",
-        "show",
-        "shows",
-        "step",
-        "steps",
-        "that",
-        "the",
-        "then",
-        "they",
-        "this",
-        "to",
-        "use",
-        "used",
-        "with",
-        "what",
-    ]
-)
+)  # fmt: skip
+_STOP_WORDS = frozenset([
+    "a", "an", "and", "are", "as", "at", "by", "for", "from", "give", "gives", "given", "how", "i", "in", "into",
+    "is", "it", "its", "of", "on", "one", "or", "return", "show", "shows", "step", "steps", "that", "the", "then",
+    "they", "this", "to", "use", "used", "with", "what",
+])  # fmt: skip
 
 
 @lru_cache(maxsize=4096)

@@ -8,21 +8,21 @@ import random
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from typing import cast
 
 from formal_llm.errors import InvalidAnswer, LLMError
-from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.question import Answer, AnswerLike, Question
 
 
 class FunctionLLM:
     """Answers with a function of the question; it may return an :class:`Answer`, a number, or text to be read."""
 
-    def __init__(self, function: Callable[[Question], Any]) -> None:
+    def __init__(self, function: Callable[[Question], AnswerLike]) -> None:
         self._function = function
 
     def choose(self, question: Question) -> Answer:
         """What the function returns, checked."""
-        given = self._function(question)
+        given: object = self._function(question)
         if inspect.iscoroutine(given):
             given.close()
             raise TypeError("the function returns a coroutine, not an answer; wrap it: AsyncFunctionLLM(function)")
@@ -36,7 +36,7 @@ class AsyncFunctionLLM:
     each thread: what the function opened for one question, such as connections, it finds again at the next.
     """
 
-    def __init__(self, function: Callable[[Question], Awaitable[Any]]) -> None:
+    def __init__(self, function: Callable[[Question], Awaitable[AnswerLike]]) -> None:
         self._function = function
         self._own = threading.local()
 
@@ -66,6 +66,16 @@ class AsyncFunctionLLM:
             runner = self._own.runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
             weakref.finalize(self, runner.get_loop().close)
         return runner.run(self.achoose(question))
+
+
+def of_function(
+    function: Callable[[Question], AnswerLike] | Callable[[Question], Awaitable[AnswerLike]],
+) -> FunctionLLM | AsyncFunctionLLM:
+    """The LLM that answers with a function, ``async def`` or not."""
+    # An object is asynchronous where its call is.
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
+        return AsyncFunctionLLM(cast("Callable[[Question], Awaitable[AnswerLike]]", function))
+    return FunctionLLM(cast("Callable[[Question], AnswerLike]", function))
 
 
 #: How many random selections are tried before one that the question objects to is given all the same.
@@ -136,7 +146,7 @@ class ScriptedLLM:
         questions: the questions that were asked so far.
     """
 
-    def __init__(self, answers: Iterable[Any]) -> None:
+    def __init__(self, answers: Iterable[AnswerLike]) -> None:
         self._answers = iter(answers)
         self.questions: list[Question] = []
 

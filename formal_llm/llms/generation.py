@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from formal_llm.llms.question import Message, TokenUsage
+from formal_llm.llms.question import Message
+from formal_llm.llms.usage import TokenUsage
 
 #: What is asked: one text, which the user says, or the messages of a chat.
 Messages: TypeAlias = str | Sequence[Message]

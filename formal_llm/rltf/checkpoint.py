@@ -13,10 +13,13 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from formal_llm.errors import TrainingError
 from formal_llm.rltf.policy import Policy
+
+if TYPE_CHECKING:
+    import torch
 
 _FORMAT = "formal_llm.rltf.checkpoint/1"
 _FOLDER = "checkpoints"
@@ -26,7 +29,7 @@ BEST, FINAL = "best", "final"
 
 
 @dataclass(frozen=True)
-class State:
+class RunState:
     """What is saved besides adapters and optimizer.
 
     Attributes:
@@ -35,7 +38,7 @@ class State:
     """
 
     step: int
-    data: Mapping[str, Any]
+    data: Mapping[str, object]
 
 
 class Checkpoints:
@@ -47,12 +50,12 @@ class Checkpoints:
         fingerprint: what the run depends on, as JSON data: a checkpoint of another one is refused.
     """
 
-    def __init__(self, folder: str | Path, *, keep: int = 2, fingerprint: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, folder: str | Path, *, keep: int = 2, fingerprint: Mapping[str, object] | None = None) -> None:
         self.folder = Path(folder) / _FOLDER
         self.keep = keep
         self.fingerprint = json.loads(json.dumps(dict(fingerprint or {})))
 
-    def save(self, policy: Policy, optimizer: Any, state: State) -> Path:
+    def save(self, policy: Policy, optimizer: torch.optim.Optimizer, state: RunState) -> Path:
         """Save a checkpoint, and remove those that are too old.
 
         Raises:
@@ -71,9 +74,7 @@ class Checkpoints:
             (fresh / "state.json").write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
             for file in fresh.iterdir():
                 _sync(file)
-            if place.exists():  # made before a resume; the same, but nobody can tell
-                shutil.rmtree(place)
-            fresh.rename(place)
+            _put(fresh, place)  # in the place of one that was made before a resume, if there is one
             _sync(self.folder)
         except (OSError, RuntimeError) as error:
             raise TrainingError(
@@ -92,7 +93,7 @@ class Checkpoints:
                 found.append(int(number))
         return sorted(found)
 
-    def load(self, policy: Policy, optimizer: Any, step: int | None = None) -> State | None:
+    def load(self, policy: Policy, optimizer: torch.optim.Optimizer, step: int | None = None) -> RunState | None:
         """Put a checkpoint into policy and optimizer; the last one where no step is given.
 
         Returns:
@@ -135,7 +136,7 @@ class Checkpoints:
         except (ValueError, KeyError) as error:
             raise TrainingError(f"the optimizer of {place} does not fit: {error}") from error
         data.pop("fingerprint")
-        return State(step_found, data)
+        return RunState(step_found, data)
 
     def mark(self, policy: Policy, name: str) -> Path:
         """Save the adapters alone under a name (``best``, ``final``) in the folder of the run."""
@@ -143,13 +144,18 @@ class Checkpoints:
         fresh = place.with_name(place.name + ".new")
         shutil.rmtree(fresh, ignore_errors=True)
         policy.save(fresh)
-        old = place.with_name(place.name + ".old")
-        shutil.rmtree(old, ignore_errors=True)
-        if place.exists():
-            place.rename(old)
-        fresh.rename(place)
-        shutil.rmtree(old, ignore_errors=True)
+        _put(fresh, place)
         return place
+
+
+def _put(fresh: Path, place: Path) -> None:
+    """Put a folder in the place of one that may be there."""
+    old = place.with_name(place.name + ".old")
+    shutil.rmtree(old, ignore_errors=True)
+    if place.exists():
+        place.rename(old)
+    fresh.rename(place)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _sync(path: Path) -> None:

@@ -1,46 +1,47 @@
-"""Curves as SVG: line charts with axes, several series, bands of spread, marks and a legend. No library is needed.
+"""Curves as SVG: line charts with several series, bands of spread and marks, drawn by matplotlib.
 
-The picture stands on a card of its own and follows the reader's light or dark scheme. Series differ by colour and by
-dash, so they can be told apart without colours; the colours are those of Okabe and Ito (2008), which people with any
-kind of colour vision can tell apart, darkened or lightened until they stand out from the card.
+The picture has a white ground, so it can be read on light and on dark pages. Series differ by colour and by dash, so
+they can be told apart without colours; the colours are those of Okabe and Ito (2008), which people with any kind of
+colour vision can tell apart, darkened until they stand out from white.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from xml.sax.saxutils import escape, quoteattr
+from io import StringIO
+from typing import TYPE_CHECKING, TypeAlias
+
+from formal_llm.errors import MissingDependency
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 #: A point: x and y. A y that is no finite number is a gap in the line.
-Point = tuple[float, float]
+Point: TypeAlias = tuple[float, float]
 
-_LIGHT = ("#0067a5", "#c2500a", "#007a5a", "#a3488a", "#8a6500", "#3f6f8f")
-_DARK = ("#56b4e9", "#f5874f", "#2fc499", "#e08fc0", "#e6b422", "#a8c8dd")
-_DASHES = ("", "7 4", "2 3", "9 3 2 3", "12 4", "4 2")
-#: Room around the plot, in the units of the picture: left, right, top, bottom.
-_LEFT, _RIGHT, _TOP, _BOTTOM = 70.0, 24.0, 46.0, 50.0
-#: The height of a row of the legend, and the room that an entry takes besides its text.
-_ROW, _KEY = 20.0, 50.0
+#: The colours and dashes of the series, in turn; a dash is the lengths of line and gap, in line widths.
+COLOURS = ("#0067a5", "#c2500a", "#007a5a", "#a3488a", "#8a6500", "#3f6f8f")
+_DASHES = (None, (3.5, 2), (1, 1.5), (4.5, 1.5, 1, 1.5), (6, 2), (2, 1))
+_TITLE, _TEXT, _AXIS, _GRID = "#1b1f24", "#4a4f57", "#8a9099", "#e7eaee"
+#: How matplotlib draws here: texts stay texts, the same chart is the same file, and nothing is read as mathematics.
+_RULES = {
+    "svg.fonttype": "none", "svg.hashsalt": "formal_llm", "text.parse_math": False, "font.family": "sans-serif",
+    "font.size": 9, "text.color": _TEXT, "axes.labelcolor": _TEXT, "xtick.labelcolor": _TEXT, "ytick.labelcolor": _TEXT,
+    "axes.edgecolor": _AXIS, "xtick.color": _AXIS, "ytick.color": _AXIS, "axes.spines.top": False,
+    "axes.spines.right": False, "axes.spines.left": False, "ytick.left": False, "axes.grid": True,
+    "axes.grid.axis": "y", "grid.color": _GRID, "axes.axisbelow": True, "figure.facecolor": "white",
+    "figure.constrained_layout.w_pad": 0.1, "figure.constrained_layout.h_pad": 0.1,
+}  # fmt: skip
+#: The size of a picture in inches: 720 by 340 pixels of SVG, at its natural scale.
+_SIZE = (720 / 96, 340 / 96)
 #: A line of more points than this is thinned; the eye sees no difference.
 _MOST = 600
-
-_STYLE = """\
-text{font:12px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fill:#4a4f57}
-.title{font-size:15px;font-weight:600;fill:#1b1f24}
-.card{fill:#ffffff;stroke:#d5d9de}
-.grid{stroke:#e7eaee;stroke-width:1}
-.axis{stroke:#8a9099;stroke-width:1}
-.mark{stroke:#8a9099;stroke-width:1;stroke-dasharray:3 3}
-.line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}
-.band{stroke:none;fill-opacity:.16}
-"""
-_STYLE_DARK = """\
-text{fill:#b4bac3}.title{fill:#f0f2f5}.card{fill:#15181d;stroke:#353a42}.grid{stroke:#2a2f36}
-.axis,.mark{stroke:#757c86}.band{fill-opacity:.22}
-"""
+#: Points whose numbers are larger are no part of a picture.
+_LARGEST = 1e100
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,6 @@ class Chart:
         x_label, y_label: what the axes are, with the unit where there is one.
         marks: vertical lines, each an x and what is said of it.
         y_range: the least range of the y axis, whatever the points are; None to follow the points.
-        width, height: the size, in pixels at its natural scale.
     """
 
     title: str
@@ -80,180 +80,96 @@ class Chart:
     y_label: str = ""
     marks: tuple[tuple[float, str], ...] = ()
     y_range: tuple[float, float] | None = None
-    width: int = 720
-    height: int = 320
 
     def svg(self) -> str:
-        """The chart as a text of SVG. The same chart is the same text, always."""
-        return "\n".join(_Drawing(self).parts()) + "\n"
+        """The chart as a text of SVG. The same chart is the same text, always.
 
+        Raises:
+            MissingDependency: matplotlib is not installed.
+        """
+        try:
+            import matplotlib
+        except ImportError as error:
+            raise MissingDependency("curves are drawn by matplotlib: pip install 'formal-llm[rltf]'") from error
+        text = StringIO()
+        told = {"Title": self.title, "Description": self._described(), "Date": None, "Creator": None}
+        with matplotlib.rc_context(_RULES):  # type: ignore[arg-type]  # names of settings, and no other texts, are known
+            self._figure().savefig(text, format="svg", metadata=told)
+        return text.getvalue()
 
-class _Drawing:
-    """One chart with its scales."""
+    def _figure(self) -> Figure:
+        from matplotlib.figure import Figure
 
-    def __init__(self, chart: Chart) -> None:
-        self.chart = chart
-        self.series = [thinned(one) for one in chart.series]
-        lines = [part for one in chart.series for part in (one.points, one.low, one.high)]
-        xs = [point[0] for points in lines for point in points if _drawable(point)]
-        ys = [point[1] for points in lines for point in points if _drawable(point)]
-        self.empty = not xs
-        self.x_ticks = ticks(min(xs, default=0.0), max(xs, default=1.0), 8, whole=all(x == int(x) for x in xs))
-        self.x_from, self.x_to = min(xs, default=0.0), max(xs, default=1.0)
-        if self.x_from == self.x_to:
-            self.x_from, self.x_to = self.x_ticks[0], self.x_ticks[-1]
-        self.y_ticks = ticks(min([*ys, *(chart.y_range or ())], default=0.0),
-                             max([*ys, *(chart.y_range or ())], default=1.0), 5)  # fmt: skip
-        self.y_from, self.y_to = self.y_ticks[0], self.y_ticks[-1]
-        self.right, self.bottom = chart.width - _RIGHT, chart.height - _BOTTOM
-        self.legend = self._rows()
-        # The first row of the legend stands beside the title where there is room for it.
-        self.beside = 20 + 1.2 * _width(chart.title) + 16 <= self.right - sum(map(self._entry, self.legend[0]))
-        self.top = _TOP + _ROW * (len(self.legend) - self.beside) if self.legend[0] else _TOP
+        figure = Figure(_SIZE, layout="constrained")
+        axes = figure.add_subplot()
+        axes.set_title(self.title, loc="left", color=_TITLE, fontsize=11, fontweight="bold", pad=10)
+        self._draw(axes)
+        handles, names = axes.get_legend_handles_labels()
+        if handles:
+            columns = min(len(handles), 3)
+            figure.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False, handlelength=3)
+        return figure
 
-    def x(self, value: float) -> float:
-        return _LEFT + (value - self.x_from) / (self.x_to - self.x_from) * (self.right - _LEFT)
+    def _draw(self, axes: Axes) -> None:
+        from matplotlib.ticker import MaxNLocator
 
-    def y(self, value: float) -> float:
-        return self.bottom - (value - self.y_from) / (self.y_to - self.y_from) * (self.bottom - self.top)
-
-    def parts(self) -> Iterator[str]:
-        chart = self.chart
-        size = f'viewBox="0 0 {chart.width} {chart.height}" width="{chart.width}" height="{chart.height}"'
-        yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label={quoteattr(chart.title)}>'
-        yield f"<title>{escape(chart.title)}</title>"
-        yield f"<desc>{escape(self._described())}</desc>"
-        yield f"<style>\n{_STYLE}{_colours(_LIGHT)}@media (prefers-color-scheme:dark){{\n{_STYLE_DARK}"
-        yield f"{_colours(_DARK)}}}\n</style>"
-        yield f'<rect class="card" x=".5" y=".5" width="{chart.width - 1}" height="{chart.height - 1}" rx="8"/>'
-        yield _text(20, 28, chart.title, "title")
-        if not self.empty:
-            yield from self._axes()
-            yield from self._marks()
-        else:
-            yield _text((_LEFT + self.right) / 2, (self.top + self.bottom) / 2, "nothing was measured", anchor="middle")
-        for number, one in enumerate(self.series):
-            yield from self._line(number, one)
-        yield from self._legend()
-        yield "</svg>"
+        drawn = [point for one in self.series for point in (*one.points, *one.low, *one.high) if _drawable(point)]
+        axes.set_xlabel(self.x_label)
+        axes.set_ylabel(self.y_label)
+        axes.margins(x=0.02, y=0.05)
+        if not drawn:
+            axes.text(0.5, 0.5, "nothing was measured", transform=axes.transAxes, ha="center", va="center")
+            axes.set(xticks=(), yticks=())
+            return
+        axes.ticklabel_format(axis="y", useOffset=False)
+        if all(x == int(x) for x, _ in drawn):
+            axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
+        for number, one in enumerate(map(thinned, self.series)):
+            _line(axes, number, one)
+        if self.y_range is not None:
+            axes.update_datalim([(drawn[0][0], y) for y in self.y_range], updatex=False)
+            axes.autoscale_view()
+        first, last = axes.get_xlim()
+        for x, said in self.marks:
+            if first <= x <= last:
+                left = x > (first + last) / 2  # the text stands where there is room
+                axes.axvline(x, color=_AXIS, linewidth=1, linestyle=(0, (3, 3)), zorder=1)
+                axes.annotate(
+                    said, (x, 0), (-6 if left else 6, 6), xycoords=axes.get_xaxis_transform(),
+                    textcoords="offset points", ha="right" if left else "left",
+                )  # fmt: skip
 
     def _described(self) -> str:
         """The chart in words, for those who do not see it."""
         told = []
-        for one in self.chart.series:
+        for one in self.series:
             finite = [point for point in one.points if _drawable(point)]
             if finite:
                 (x, y), (last, end) = finite[0], finite[-1]
-                told.append(f"{one.name}: {y:.4g} at {self.chart.x_label} {x:g}, {end:.4g} at {last:g}")
+                told.append(f"{one.name}: {y:.4g} at {self.x_label} {x:g}, {end:.4g} at {last:g}")
         return "; ".join(told) or "nothing was measured"
 
-    def _axes(self) -> Iterator[str]:
-        for value in self.y_ticks:
-            y = self.y(value)
-            yield f'<line class="grid" x1="{_LEFT:g}" y1="{y:.1f}" x2="{self.right:g}" y2="{y:.1f}"/>'
-            yield _text(_LEFT - 8, y + 4, tick_text(value, self.y_ticks), anchor="end")
-        for value in self.x_ticks:
-            if self.x_from <= value <= self.x_to:
-                x = self.x(value)
-                yield f'<line class="axis" x1="{x:.1f}" y1="{self.bottom:g}" x2="{x:.1f}" y2="{self.bottom + 5:g}"/>'
-                yield _text(x, self.bottom + 19, tick_text(value, self.x_ticks), anchor="middle")
-        yield f'<line class="axis" x1="{_LEFT:g}" y1="{self.bottom:g}" x2="{self.right:g}" y2="{self.bottom:g}"/>'
-        yield _text((_LEFT + self.right) / 2, self.chart.height - 13, self.chart.x_label, anchor="middle")
-        middle = (self.top + self.bottom) / 2
-        yield (
-            f'<text x="20" y="{middle:.1f}" text-anchor="middle" transform="rotate(-90 20 {middle:.1f})">'
-            f"{escape(self.chart.y_label)}</text>"
-        )
 
-    def _marks(self) -> Iterator[str]:
-        for value, said in self.chart.marks:
-            if self.x_from <= value <= self.x_to:
-                x = self.x(value)
-                yield f'<line class="mark" x1="{x:.1f}" y1="{self.top:.1f}" x2="{x:.1f}" y2="{self.bottom:g}"/>'
-                left = x > (_LEFT + self.right) / 2  # the text stands where there is room
-                yield _text(x - 6 if left else x + 6, self.bottom - 8, said, anchor="end" if left else "start")
-
-    def _line(self, number: int, one: Series) -> Iterator[str]:
-        colour = number % len(_LIGHT)
-        for low, high in zip(_runs(one.low), _runs(one.high), strict=False):
-            if len(low) > 1:
-                edge = " ".join(self._at(point) for point in (*high, *reversed(low)))
-                yield f'<polygon class="band f{colour}" points="{edge}"/>'
-        for run in _runs(one.points):
-            if len(run) > 1:
-                yield f'<polyline class="line s{colour}"{_dash(number)} points="{" ".join(map(self._at, run))}"/>'
-            if one.dots or len(run) == 1:
-                for x, y in run:
-                    yield f'<circle class="f{colour}" cx="{self.x(x):.1f}" cy="{self.y(y):.1f}" r="3.5"/>'
-
-    def _at(self, point: Point) -> str:
-        return f"{self.x(point[0]):.1f},{self.y(point[1]):.1f}"
-
-    def _rows(self) -> list[list[int]]:
-        """The numbers of the series that have a name, in the rows of the legend."""
-        rows: list[list[int]] = [[]]
-        room = self.right - 20
-        for number, one in enumerate(self.series):
-            if one.name:
-                if rows[-1] and sum(map(self._entry, [*rows[-1], number])) > room:
-                    rows.append([])
-                rows[-1].append(number)
-        return rows
-
-    def _entry(self, number: int) -> float:
-        return _width(self.series[number].name) + _KEY
-
-    def _legend(self) -> Iterator[str]:
-        """Rows that end at the right edge."""
-        for place, row in enumerate(self.legend):
-            x = self.right - sum(map(self._entry, row)) + _KEY - 36
-            y = 28 + _ROW * (place + (not self.beside))
-            for number in row:
-                one, colour = self.series[number], number % len(_LIGHT)
-                ends = f'x1="{x:.1f}" y1="{y - 4:g}" x2="{x + 26:.1f}" y2="{y - 4:g}"'
-                yield f'<line class="line s{colour}"{_dash(number)} {ends}/>'
-                if one.dots:
-                    yield f'<circle class="f{colour}" cx="{x + 13:.1f}" cy="{y - 4:g}" r="3.5"/>'
-                yield _text(x + 34, y, one.name)
-                x += self._entry(number)
+def _line(axes: Axes, number: int, one: Series) -> None:
+    """Draw a series, its band first; a point between two gaps is a dot."""
+    colour, dash = style(number)
+    if one.low:
+        xs, (low, high) = [x for x, _ in one.low], (_heights(one.low), _heights(one.high))
+        axes.fill_between(xs, low, high, color=colour, alpha=0.16, linewidth=0)
+    heights = _heights(one.points)
+    line = axes.plot(
+        [x for x, _ in one.points], heights, color=colour, linewidth=1.8, linestyle="-" if dash is None else (0, dash),
+        label=one.name or None, gid=f"line-{number}",
+    )[0]  # fmt: skip
+    around = [math.nan, *heights, math.nan]
+    alone = [n for n, y in enumerate(heights) if math.isnan(around[n]) and math.isnan(around[n + 2]) and y == y]
+    if one.dots or alone:
+        line.set(marker="o", markersize=5, markevery=None if one.dots else alone)
 
 
-# -- scales -----------------------------------------------------------------------------------------------------------
-
-
-def ticks(low: float, high: float, about: int, *, whole: bool = False) -> list[float]:
-    """Round numbers at equal distances that reach from ``low`` or below to ``high`` or above; two or more.
-
-    Args:
-        low: a finite number.
-        high: a finite number, not below ``low``.
-        about: how many are wanted; there may be some fewer or more.
-        whole: whether only whole numbers make sense.
-
-    The distance is 1, 2 or 5 times a power of 10 (Heckbert 1990, *Nice numbers for graph labels*).
-    """
-    if high - low <= 1e-12 * max(abs(low), abs(high)):  # one value; a line through the middle
-        apart = abs(low) * 0.1 or 0.5
-        low, high = low - apart, high + apart
-    if whole:
-        low, high = math.floor(low), math.ceil(high)
-    rough = (high - low) / max(about - 1, 1)
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = power * next((nice for nice, below in ((1, 1.5), (2, 3), (5, 7)) if rough / power < below), 10)
-    if whole:
-        step = max(round(step), 1)
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [number * step for number in range(first, max(last, first + 1) + 1)]
-
-
-def tick_text(value: float, among: Sequence[float]) -> str:
-    """A tick's number with as many places as tell it from its neighbours."""
-    step = among[1] - among[0]
-    if value and (abs(value) >= 1e6 or step < 1e-5):
-        return f"{value:.3g}"
-    places = max(0, -math.floor(math.log10(step) + 1e-9))
-    text = f"{value:,.{places}f}"
-    return text.replace("-", "\N{MINUS SIGN}") if float(text.replace(",", "")) else f"{0:.{places}f}"
+def style(number: int) -> tuple[str, tuple[float, ...] | None]:
+    """The colour and the dash of a series, by its number from 0; those that share a colour do not share a dash."""
+    return COLOURS[number % len(COLOURS)], _DASHES[(number + number // len(COLOURS)) % len(_DASHES)]
 
 
 # -- what lines are made of -------------------------------------------------------------------------------------------
@@ -267,46 +183,18 @@ def smoothed(name: str, points: Sequence[Point], window: int) -> Series:
         points: the points, x ascending. Those that are no finite numbers are left out of the means, and are gaps.
         window: over how many points, of which the last one is the point itself; at the start over those there are.
     """
-    middle: list[Point] = []
-    low: list[Point] = []
-    high: list[Point] = []
+    rows: list[tuple[float, float, float]] = []  # x, mean, spread
     for place, (x, y) in enumerate(points):
-        if not math.isfinite(y):
-            rows = (middle, low, high)
-            for row in rows:
-                row.append((x, math.nan))
-            continue
-        values = [value for _, value in points[max(0, place - window + 1) : place + 1] if math.isfinite(value)]
-        mean, spread = statistics.fmean(values), statistics.pstdev(values)
-        middle.append((x, mean))
-        low.append((x, mean - spread))
-        high.append((x, mean + spread))
-    return Series(name, tuple(middle), tuple(low), tuple(high))
-
-
-def mean_of(name: str, runs: Iterable[Sequence[Point]], *, dots: bool = False) -> Series:
-    """The mean of several runs at each x that all of them have, with a band of one standard deviation (of a sample).
-
-    Raises:
-        ValueError: there is no run, or no x that all have.
-    """
-    tables = [dict(run) for run in runs]
-    if not tables:
-        raise ValueError("a mean of no runs is none")
-    xs = sorted(set(tables[0]).intersection(*tables))
-    if not xs:
-        raise ValueError("the runs have no x in common")
-    columns = [[table[x] for table in tables] for x in xs]
-    means = [statistics.fmean(column) for column in columns]
-    spreads = [statistics.stdev(column) if len(column) > 1 else 0.0 for column in columns]
-    rows = list(zip(xs, means, spreads, strict=True))
-    band = len(tables) > 1
+        if math.isfinite(y):
+            values = [value for _, value in points[max(0, place - window + 1) : place + 1] if math.isfinite(value)]
+            rows.append((x, statistics.fmean(values), statistics.pstdev(values)))
+        else:
+            rows.append((x, math.nan, math.nan))
     return Series(
         name,
         tuple((x, mean) for x, mean, _ in rows),
-        tuple((x, mean - spread) for x, mean, spread in rows) if band else (),
-        tuple((x, mean + spread) for x, mean, spread in rows) if band else (),
-        dots=dots,
+        tuple((x, mean - spread) for x, mean, spread in rows),
+        tuple((x, mean + spread) for x, mean, spread in rows),
     )
 
 
@@ -323,32 +211,11 @@ def thinned(series: Series, most: int = _MOST) -> Series:
     return replace(series, points=kept(series.points), low=kept(series.low), high=kept(series.high))
 
 
-def _runs(points: Sequence[Point]) -> list[list[Point]]:
-    """The parts of a line between its gaps."""
-    return [list(run) for good, run in itertools.groupby(points, key=_drawable) if good]
+def _heights(points: Sequence[Point]) -> list[float]:
+    """The y of points; nan for those that are gaps."""
+    return [point[1] if _drawable(point) else math.nan for point in points]
 
 
 def _drawable(point: Point) -> bool:
     """Whether both numbers are finite, and so is the distance between any two of them."""
-    return all(abs(value) <= 1e300 for value in point)
-
-
-def _width(text: str) -> float:
-    """How wide a text of 12 pixels is at most, about; the fonts that readers have differ by a fifth."""
-    return sum(4.2 if c in "iljtfrI.,:;'|!()[] " else 10.5 if c in "mwMW" or ord(c) > 0x2E80 else 7.3 for c in text)
-
-
-def _colours(colours: Sequence[str]) -> str:
-    return "".join(f".s{n}{{stroke:{colour}}}.f{n}{{fill:{colour}}}\n" for n, colour in enumerate(colours))
-
-
-def _dash(number: int) -> str:
-    """The dash of a series; those that share a colour do not share a dash."""
-    dash = _DASHES[(number + number // len(_LIGHT)) % len(_DASHES)]
-    return f' stroke-dasharray="{dash}"' if dash else ""
-
-
-def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> str:
-    style = f' class="{kind}"' if kind else ""
-    where = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    return f'<text{style} x="{x:.1f}" y="{y:.1f}"{where}>{escape(text)}</text>'
+    return all(abs(value) <= _LARGEST for value in point)

@@ -7,15 +7,19 @@ processes give the same weights up to rounding. Launched with ``torchrun``.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from formal_llm.errors import TrainingError
 
+if TYPE_CHECKING:
+    import torch
+
 T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 #: How long a process waits for the others, which may be judging plans or the held-out tasks. Of one that has died
 #: torchrun tells at once.
@@ -43,17 +47,17 @@ class World:
         """The items that are this process's."""
         return list(items[self.rank :: self.size])
 
-    def gather(self, mine: dict[Any, T]) -> dict[Any, T]:
+    def gather(self, mine: dict[K, T]) -> dict[K, T]:
         """What all processes have, together; the keys of each are its own."""
         if self.size == 1:
             return mine
         import torch.distributed as dist
 
-        parts: list[dict[Any, T]] = [{} for _ in range(self.size)]
+        parts: list[dict[K, T]] = [{} for _ in range(self.size)]
         dist.all_gather_object(parts, mine)
         return {key: value for part in parts for key, value in part.items()}
 
-    def sum_gradients(self, parameters: Sequence[Any]) -> None:
+    def sum_gradients(self, parameters: Sequence[torch.nn.Parameter]) -> None:
         """Replace each gradient by its sum over the processes; what has none in any process has none then, too.
 
         (For an optimizer with momentum no gradient and a gradient of 0 are not the same.)

@@ -7,10 +7,14 @@ question with a distribution over its legal options, and where a rule leaves one
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from formal_llm.llms.question import Question
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.task import Task
+
+#: A plan as the numbers that were chosen.
+PlanPath: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +49,14 @@ class Episode:
     log_probability: float = 0.0
 
     @property
-    def key(self) -> tuple[str, ...]:
-        """The word of the plan: what plans of one task are told apart by."""
+    def word(self) -> tuple[str, ...]:
+        """The word of the plan. Where the automaton is ambiguous, plans of one task may share it."""
         return self.plan.word
+
+    @property
+    def path(self) -> PlanPath:
+        """The numbers that were chosen, first question first: what the plans of one task are told apart by.
+
+        Two episodes of one task and planner have the same path exactly when they are the same plan.
+        """
+        return tuple(decision.number for decision in self.decisions)

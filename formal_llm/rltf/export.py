@@ -28,7 +28,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan
 from formal_llm.llms.local.selections import Selecting
@@ -37,6 +37,7 @@ from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.task import Task
 from formal_llm.rltf.episode import Episode
+from formal_llm.rltf.files import write_whole
 from formal_llm.rltf.rewards import Judged, RewardFunction, reward_of
 
 #: What a prompt ends with. It stands in the place of the instruction of a single question.
@@ -48,6 +49,8 @@ INSTRUCTION = (
 #: A choice in a completion, and what is between two.
 _CHOICE = re.compile(r"\d{1,9}(?:\+\d{1,9})*")
 _BETWEEN = re.compile(r"[\s,;]+")
+#: A prompt or completion: a text, or the messages of a chat, each with ``role`` and ``content``.
+Prompt: TypeAlias = str | list[dict[str, str]]
 
 
 def walk_messages(planner: Planner, task: str | Task) -> tuple[Message, ...]:
@@ -132,9 +135,9 @@ def write_completions(
     Raises:
         ValueError: not as many rewards as episodes, or an episode of other rules.
     """
-    prompts: dict[Task, str | list[dict[str, str]]] = {}
+    prompts: dict[Task, Prompt] = {}
 
-    def row(episode: Episode, worth: Judged) -> dict[str, Any]:
+    def row(episode: Episode, worth: Judged) -> dict[str, object]:
         if episode.task not in prompts:
             prompts[episode.task] = _prompt(planner, episode.task, conversational)
         text = _numbers(planner, episode)
@@ -230,7 +233,7 @@ def completion_reward(
     stated = Judged(float(invalid), "no plan")
     of_prompt: dict[str, set[int]] = {}
 
-    def place_of(prompt: Any) -> int:
+    def place_of(prompt: Prompt) -> int:
         if not of_prompt:
             for place, task in enumerate(tasks):
                 for conversational in (False, True):
@@ -243,7 +246,11 @@ def completion_reward(
         return min(places)
 
     def rewards(
-        prompts: Sequence[Any], completions: Sequence[Any], *, task: Sequence[int] | None = None, **_columns: Any
+        prompts: Sequence[Prompt],
+        completions: Sequence[Prompt],
+        *,
+        task: Sequence[int] | None = None,
+        **_columns: object,
     ) -> list[float]:
         places = [place_of(prompt) for prompt in prompts] if task is None else [int(place) for place in task]
         results = [stated] * len(completions)
@@ -268,20 +275,20 @@ def completion_reward(
 # -- forms ------------------------------------------------------------------------------------------------------------
 
 
-def _prompt(planner: Planner, task: Task, conversational: bool) -> str | list[dict[str, str]]:
+def _prompt(planner: Planner, task: Task, conversational: bool) -> Prompt:
     if not conversational:
         return walk_prompt(planner, task)
     return [message._asdict() for message in walk_messages(planner, task)]
 
 
-def _messages(prompt: Any) -> Any:
+def _messages(prompt: Prompt) -> Prompt:
     """A prompt as it was exported; trainers may add keys to messages."""
     if isinstance(prompt, str):
         return prompt
     return [{"role": message["role"], "content": message["content"]} for message in prompt]
 
 
-def _said(completion: Any) -> str:
+def _said(completion: Prompt) -> str:
     """The text of a completion: as it is, or the content of its last message."""
     if isinstance(completion, str):
         return completion
@@ -289,11 +296,7 @@ def _said(completion: Any) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _write_lines(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) -> Path:
+def _write_lines(path: str | os.PathLike[str], rows: Iterable[Mapping[str, object]]) -> Path:
     """A file of JSON lines, all of it or as it was."""
-    file = Path(path)
-    beside = file.with_name(file.name + ".new")
-    with beside.open("w", encoding="utf-8") as out:
-        out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    beside.replace(file)
-    return file
+    write_whole(Path(path), ((json.dumps(row, ensure_ascii=False) + "\n").encode() for row in rows))
+    return Path(path)

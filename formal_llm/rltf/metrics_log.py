@@ -26,16 +26,19 @@ import math
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import FileIO
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, SupportsFloat
 
 from formal_llm.errors import MissingDependency, ResourceNotFound, ResultsError
 from formal_llm.planning.drivers.json_lines import open_alone, write_line
+from formal_llm.rltf.files import write_whole
+
+if TYPE_CHECKING:
+    from torch.utils.tensorboard import SummaryWriter
 
 #: The name of the file in the folder of a run.
 LOG = "log.jsonl"
@@ -46,7 +49,7 @@ HELD_OUT = "held-out"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LogEntry:
     """A line of a log.
 
     Attributes:
@@ -67,7 +70,7 @@ class Entry:
 class View(Protocol):
     """Somebody who watches a run."""
 
-    def note(self, entry: Entry) -> None:
+    def note(self, entry: LogEntry) -> None:
         """Called with each line when it is written."""
 
     def close(self) -> None:
@@ -99,7 +102,7 @@ class RunLog:
         self,
         folder: str | os.PathLike[str],
         *,
-        settings: Mapping[str, Any] | None = None,
+        settings: Mapping[str, object] | None = None,
         resume: int | None = None,
         views: tuple[View, ...] = (),
         tensorboard: bool = False,
@@ -107,7 +110,7 @@ class RunLog:
         self.folder = Path(folder)
         self.path = self.folder / LOG
         self._views = views
-        self._board: Any = None
+        self._board: SummaryWriter | None = None
         self._before = 0.0
         self._file = self._open()
         try:
@@ -129,7 +132,7 @@ class RunLog:
         """Seconds that the run has worked so far, those before it was resumed included."""
         return self._before + time.monotonic() - self._start
 
-    def update(self, step: int, figures: Mapping[str, Any]) -> None:
+    def update(self, step: int, figures: Mapping[str, SupportsFloat]) -> None:
         """Note an update.
 
         Args:
@@ -138,7 +141,7 @@ class RunLog:
         """
         self._write("update", step, {}, _floats(figures))
 
-    def evaluation(self, step: int, figures: Mapping[str, Any], split: str = HELD_OUT) -> None:
+    def evaluation(self, step: int, figures: Mapping[str, SupportsFloat], split: str = HELD_OUT) -> None:
         """Note what plans for the tasks of a split are worth after ``step`` updates."""
         self._write("evaluation", step, {"split": split}, _floats(figures))
 
@@ -164,14 +167,14 @@ class RunLog:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # -- writing ------------------------------------------------------------------------------------------------
 
-    def _write(self, kind: str, step: int, data: Mapping[str, Any], figures: Mapping[str, float] | None = None) -> None:
+    def _write(
+        self, kind: str, step: int, data: Mapping[str, object], figures: Mapping[str, float] | None = None
+    ) -> None:
         elapsed = round(self.elapsed, 3)
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         line: dict[str, Any] = {"kind": kind, "step": step, "time": now, "elapsed": elapsed, **data}
@@ -183,7 +186,7 @@ class RunLog:
             for name, value in figures.items():
                 self._board.add_scalar(f"{room}/{name}", value, step)
             self._board.flush()
-        entry = Entry(kind, step, elapsed, figures or {}, data)
+        entry = LogEntry(kind, step, elapsed, figures or {}, data)
         for view in self._views:
             view.note(entry)
 
@@ -221,17 +224,12 @@ class RunLog:
 
     def _replace(self, text: bytes) -> None:
         """Put a text in the place of the file, all of it or nothing."""
-        beside = self.path.with_name(self.path.name + ".new")
-        with beside.open("wb") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(self.path)
+        write_whole(self.path, [text], durable=True)
         self._file.close()
         self._file = self._open()
 
 
-def read_log(folder: str | os.PathLike[str]) -> list[Entry]:
+def read_log(folder: str | os.PathLike[str]) -> list[LogEntry]:
     """The lines of a run's log, in their order; a last line that is being written is left out.
 
     Args:
@@ -248,7 +246,7 @@ def read_log(folder: str | os.PathLike[str]) -> list[Entry]:
     for _, line in _lines(path, path.read_bytes()):
         figures = {name: float(value) for name, value in line.get("figures", {}).items()}
         rest = {key: value for key, value in line.items() if key not in ("kind", "step", "elapsed", "figures")}
-        entries.append(Entry(line["kind"], line["step"], line["elapsed"], figures, rest))
+        entries.append(LogEntry(line["kind"], line["step"], line["elapsed"], figures, rest))
     return entries
 
 
@@ -266,7 +264,7 @@ def _lines(path: Path, text: bytes) -> Iterator[tuple[bytes, dict[str, Any]]]:
 
 def _parsed(raw: bytes) -> dict[str, Any] | None:
     try:
-        line = json.loads(raw)
+        line: dict[str, Any] = json.loads(raw)
         if line["kind"] not in _KINDS or (line["kind"] == "run" and line["format"] != _FORMAT):
             return None
         if type(line["step"]) is not int or not isinstance(line["elapsed"], (int, float)):
@@ -275,7 +273,7 @@ def _parsed(raw: bytes) -> dict[str, Any] | None:
             float(value)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    return line  # type: ignore[no-any-return]
+    return line
 
 
 def _best(lines: list[dict[str, Any]]) -> list[float] | None:
@@ -289,7 +287,7 @@ def _best(lines: list[dict[str, Any]]) -> list[float] | None:
     return list(best)
 
 
-def _floats(figures: Mapping[str, Any]) -> dict[str, float]:
+def _floats(figures: Mapping[str, SupportsFloat]) -> dict[str, float]:
     return {name: float(value) for name, value in figures.items()}
 
 
@@ -297,25 +295,17 @@ def _told(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
 
 
-def _tensorboard(folder: Path, resume: int | None) -> Any:
+def _tensorboard(folder: Path, resume: int | None) -> SummaryWriter:
     """A writer of TensorBoard's event files.
 
     Raises:
         MissingDependency: TensorBoard or PyTorch is not installed.
     """
-    with missing_tensorboard():
-        from torch.utils.tensorboard import SummaryWriter
-    purge = None if resume is None else resume + 1
-    return SummaryWriter(str(folder / "tensorboard"), purge_step=purge)
-
-
-@contextmanager
-def missing_tensorboard() -> Iterator[None]:
-    """A failed import of TensorBoard as an error that says what to install."""
     try:
-        yield
+        from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         raise MissingDependency(
             f"TensorBoard was asked for and cannot be used ({error}): pip install 'formal-llm[rltf]', "
             "or leave it off; log.jsonl has the same figures"
         ) from None
+    return SummaryWriter(str(folder / "tensorboard"), purge_step=None if resume is None else resume + 1)

@@ -13,14 +13,20 @@ reference model are means over the questions that were met, so they are sums ove
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
 
 from formal_llm.errors import TrainingError
 from formal_llm.llms.question import Question
+from formal_llm.rltf.distinct import DistinctQuestions
 from formal_llm.rltf.episode import Episode
 from formal_llm.rltf.policy import Policy
+
+if TYPE_CHECKING:
+    import torch
+
+T = TypeVar("T")
 
 #: A coefficient up to this is what rounding leaves of plans that outweigh each other; such a question has no gradient.
 _NOTHING = 1e-12
@@ -33,34 +39,19 @@ class _Asked:
     Attributes:
         question: the question.
         coefficients: of the log-probability of each option.
-        visits: its share of the questions that were met; the shares of a task sum to 1.
         episode: one that met it, to name in errors.
+        visits: its share of the questions that were met; the shares of a task sum to 1.
     """
 
     question: Question
     coefficients: list[float]
+    episode: Episode
     visits: float = 0.0
-    episode: Episode | None = None
 
 
 @dataclass(frozen=True)
-class Terms:
-    """What is added to the objective, and how large a part is computed at once.
-
-    Attributes:
-        entropy: times the mean entropy of the choices, in nats: above 0 it keeps the policy from settling too soon.
-        kl: times the mean distance KL(policy || base model) of the choices, in nats; it is subtracted.
-        questions_per_pass: how many distinct questions a backward pass has: the bound on memory.
-    """
-
-    entropy: float = 0.0
-    kl: float = 0.0
-    questions_per_pass: int = 256
-
-
-@dataclass
-class Measured:
-    """What was seen on the way.
+class ObjectiveFigures:
+    """What is seen of an objective while its gradient is computed; figures of several parts can be added.
 
     Attributes:
         loss: minus the objective; a surrogate, whose gradient counts and not its value.
@@ -76,21 +67,29 @@ class Measured:
     questions: int = 0
     gradients: int = 0
 
+    def __add__(self, other: ObjectiveFigures) -> ObjectiveFigures:
+        return ObjectiveFigures(
+            self.loss + other.loss,
+            self.entropy + other.entropy,
+            self.kl + other.kl,
+            self.questions + other.questions,
+            self.gradients + other.gradients,
+        )
 
-@dataclass(eq=False)
+
 class Objective:
     """The objective of one update.
 
-    Attributes:
+    Args:
         policy: the policy.
         scale: what the weights of all tasks are multiplied with: 1 / number of tasks.
     """
 
-    policy: Policy
-    scale: float = 1.0
-    _asked: dict[Hashable, _Asked] = field(default_factory=dict)
-    _objects: dict[int, _Asked] = field(default_factory=dict)
-    _seen: list[Question] = field(default_factory=list)
+    def __init__(self, policy: Policy, scale: float = 1.0) -> None:
+        self.policy = policy
+        self.scale = scale
+        self._distinct = DistinctQuestions(policy.scorer.key)
+        self._asked: list[_Asked] = []
 
     def add(self, episodes: Sequence[Episode], weights: Sequence[float], shares: Sequence[float] | None = None) -> None:
         """Add the episodes of one task.
@@ -109,48 +108,43 @@ class Objective:
             if not math.isfinite(weight):
                 raise _failed("the weight of a plan", weight, episode)
             for decision in episode.decisions:
-                asked = self._of(decision.question, episode)
+                number = self._distinct.number(decision.question)
+                if number == len(self._asked):
+                    self._asked.append(_Asked(decision.question, [0.0] * len(decision.question.options), episode))
+                asked = self._asked[number]
                 asked.coefficients[decision.number - 1] += weight * self.scale
                 if whole:
                     asked.visits += self.scale * count / whole
 
-    def _of(self, question: Question, episode: Episode) -> _Asked:
-        """The distinct question; samples of one task share their question objects, which is told at once."""
-        asked = self._objects.get(id(question))
-        if asked is None:
-            key = self.policy.scorer.key(question)
-            asked = self._asked.get(key)
-            if asked is None:
-                asked = self._asked[key] = _Asked(question, [0.0] * len(question.options), episode=episode)
-            self._objects[id(question)] = asked
-            self._seen.append(question)  # as long as it is there, no other one has its identity
-        return asked
-
-    def backward(self, terms: Terms) -> Measured:
+    def backward(self, *, entropy: float = 0.0, kl: float = 0.0, questions_per_pass: int = 256) -> ObjectiveFigures:
         """Add the gradient of the loss to those of the policy's parameters.
+
+        Args:
+            entropy: times the mean entropy of the choices, in nats, is added to the objective: above 0 it keeps the
+                policy from settling too soon.
+            kl: times the mean distance KL(policy || base model) of the choices, in nats, is subtracted.
+            questions_per_pass: how many distinct questions a backward pass has: the bound on memory.
 
         Raises:
             TrainingError: a probability or the loss is not finite; names a task and a plan.
         """
         import torch
 
-        measured = Measured()
-        quiet = not (terms.entropy or terms.kl)
-        asked = list(self._asked.values())
-        moving = [one for one in asked if not quiet or max(map(abs, one.coefficients)) > _NOTHING]
-        for part in _parts(moving, terms.questions_per_pass):
-            loss = self._loss(part, terms, measured)
+        figures = ObjectiveFigures()
+        quiet = not (entropy or kl)
+        moving = [one for one in self._asked if not quiet or max(map(abs, one.coefficients)) > _NOTHING]
+        for part in _parts(moving, questions_per_pass):
+            loss, seen = self._loss(part, entropy, kl)
             loss.backward()
-            measured.loss += float(loss.detach())
-            measured.gradients += len(part)
-        still = [one for one in asked if quiet and max(map(abs, one.coefficients)) <= _NOTHING]
+            figures += replace(seen, loss=float(loss.detach()), gradients=len(part))
+        still = [one for one in self._asked if quiet and max(map(abs, one.coefficients)) <= _NOTHING]
         with torch.no_grad():  # they have no gradient; only their entropy is told
-            for part in _parts(still, terms.questions_per_pass):
-                self._loss(part, terms, measured)
-        return measured
+            for part in _parts(still, questions_per_pass):
+                figures += self._loss(part, entropy, kl)[1]
+        return figures
 
-    def _loss(self, part: Sequence[_Asked], terms: Terms, measured: Measured) -> Any:
-        """The loss of some questions."""
+    def _loss(self, part: Sequence[_Asked], entropy: float, kl: float) -> tuple[torch.Tensor, ObjectiveFigures]:
+        """The loss of some questions, and what is seen besides."""
         import torch
 
         questions = [asked.question for asked in part]
@@ -169,22 +163,21 @@ class Objective:
         logs = logs.masked_fill(~legal, 0.0)
         visits = torch.tensor([asked.visits for asked in part], device=logs.device)
         chances = logs.exp().masked_fill(~legal, 0.0)
-        entropy = (visits * -(chances * logs).sum(dim=1)).sum()
-        objective = (wanted.to(logs.device) * logs).sum() + terms.entropy * entropy
-        if terms.kl:
+        spread = (visits * -(chances * logs).sum(dim=1)).sum()
+        objective = (wanted.to(logs.device) * logs).sum() + entropy * spread
+        far = 0.0
+        if kl:
             base = self.policy.reference(questions).to(logs.device).masked_fill(~legal, 0.0)
             distance = (visits * (chances * (logs - base)).sum(dim=1)).sum()
-            objective = objective - terms.kl * distance
-            measured.kl += float(distance.detach())
+            objective = objective - kl * distance
+            far = float(distance.detach())
         loss = -objective
         if not bool(torch.isfinite(loss.detach())):
             raise _failed("the loss", float(loss.detach()), part[0].episode)
-        measured.entropy += float(entropy.detach())
-        measured.questions += len(part)
-        return loss
+        return loss, ObjectiveFigures(entropy=float(spread.detach()), kl=far, questions=len(part))
 
 
-def _parts(asked: Sequence[_Asked], size: int) -> Iterator[Sequence[_Asked]]:
+def _parts(asked: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     return (asked[begin : begin + size] for begin in range(0, len(asked), size))
 
 
@@ -196,28 +189,21 @@ def log_probabilities_of(policy: Policy, episodes: Sequence[Episode], *, questio
     """
     import torch
 
-    places: dict[int, int] = {}  # by the identity of a question: samples of a task share the object
-    numbers: dict[Hashable, int] = {}
-    questions: list[Question] = []
-    for episode in episodes:
-        for decision in episode.decisions:
-            if id(decision.question) not in places:
-                number = numbers.setdefault(policy.scorer.key(decision.question), len(questions))
-                if number == len(questions):
-                    questions.append(decision.question)
-                places[id(decision.question)] = number
-    rows: list[Any] = []
+    distinct = DistinctQuestions(policy.scorer.key)
+    numbers = [[distinct.number(one.question) for one in episode.decisions] for episode in episodes]
+    rows: list[list[float]] = []
     with torch.no_grad():
-        for begin in range(0, len(questions), questions_per_pass):
-            rows += policy.log_probabilities(questions[begin : begin + questions_per_pass]).tolist()
+        for part in _parts(distinct.questions, questions_per_pass):
+            rows += policy.log_probabilities(part).tolist()
     found = []
-    for episode in episodes:
-        found.append(math.fsum(rows[places[id(one.question)]][one.number - 1] for one in episode.decisions))
+    for episode, places in zip(episodes, numbers, strict=True):
+        chosen = zip(places, episode.decisions, strict=True)
+        found.append(math.fsum(rows[place][one.number - 1] for place, one in chosen))
         if math.isnan(found[-1]):
             raise _failed("the policy's log-probability", found[-1], episode)
     return found
 
 
-def _failed(what: str, value: float, episode: Episode | None) -> TrainingError:
-    where = "" if episode is None else f"; met with the plan {' '.join(episode.key)} of {episode.task.description!r}"
+def _failed(what: str, value: float, episode: Episode) -> TrainingError:
+    where = f"; met with the plan {' '.join(episode.word)} of {episode.task.description!r}"
     return TrainingError(f"{what} is {value}, not a finite number{where}")

@@ -12,12 +12,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
 from formal_llm.llms.llm import LLM, resolve
-from formal_llm.llms.local.model import LocalLLM
+from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.question import Question
+
+if TYPE_CHECKING:
+    import torch
+    from peft import PeftModel
+    from transformers import PreTrainedModel
 
 #: The projections of queries and values, as models name them: the first pair that a model has is trained.
 TARGETS = (
@@ -92,10 +97,7 @@ class Policy:
         self.scorer = self.llm.scorer
         self.temperature = temperature
         self.autocast = autocast
-        if adapter is None:
-            self.model = _with_new_adapters(self.scorer.model, lora or LoRA(), seed)
-        else:
-            self.model = _with_adapters_of(self.scorer.model, Path(adapter))
+        self.model = _with_adapters(self.scorer.model, lora or LoRA(), seed, None if adapter is None else Path(adapter))
         self.device = self.scorer.model.get_input_embeddings().weight.device
         if gradient_checkpointing:
             _checkpoint(self.scorer.model)
@@ -106,7 +108,7 @@ class Policy:
         return f"<Policy {self.llm.name}: {self.trainable:,} of {self.size:,} weights are trained>"
 
     @property
-    def parameters(self) -> list[Any]:
+    def parameters(self) -> list[torch.nn.Parameter]:
         """The weights that are trained, in a fixed order."""
         return [parameter for parameter in self.model.parameters() if parameter.requires_grad]
 
@@ -120,7 +122,7 @@ class Policy:
         """How many weights there are."""
         return sum(parameter.numel() for parameter in self.model.parameters())
 
-    def log_probabilities(self, questions: Sequence[Question]) -> Any:
+    def log_probabilities(self, questions: Sequence[Question]) -> torch.Tensor:
         """As :meth:`Scorer.log_probabilities`, at the policy's temperature; differentiable where gradients are on."""
         import torch
 
@@ -132,7 +134,7 @@ class Policy:
             return values
         return torch.log_softmax(values / self.temperature, dim=-1)
 
-    def reference(self, questions: Sequence[Question]) -> Any:
+    def reference(self, questions: Sequence[Question]) -> torch.Tensor:
         """The same of the model without its adapters; constants.
 
         Computed anew each time, though it never changes: what a model computes depends in its last bits on what is
@@ -221,7 +223,7 @@ def local_model(llm: str | LLM) -> LocalLLM:
     return found
 
 
-def _checkpoint(model: Any) -> None:
+def _checkpoint(model: PreTrainedModel) -> None:
     """Have a model compute its activations again in the backward pass."""
     if hasattr(model, "activation_checkpointing_enable"):
         model.activation_checkpointing_enable(activation_checkpointing_kwargs={"use_reentrant": False})
@@ -230,7 +232,7 @@ def _checkpoint(model: Any) -> None:
     model.enable_input_require_grads()
 
 
-def default_targets(model: Any) -> tuple[str, ...]:
+def default_targets(model: torch.nn.Module) -> tuple[str, ...]:
     """The names of the modules that project queries and values.
 
     Raises:
@@ -243,23 +245,32 @@ def default_targets(model: Any) -> tuple[str, ...]:
     raise ModelError(f"{type(model).__name__} has no query and value projections by a known name; give lora targets")
 
 
-def _with_new_adapters(model: Any, lora: LoRA, seed: int) -> Any:
-    peft = _peft()
+def _with_adapters(model: PreTrainedModel, lora: LoRA, seed: int, folder: Path | None) -> PeftModel:
+    """A model with new adapters, or with those in a folder."""
+    try:
+        import peft
+    except ImportError as error:
+        raise MissingDependency("training needs peft: pip install torch 'formal-llm[rltf]'") from error
     import torch
 
-    targets = list(lora.targets or default_targets(model))
+    name = type(model).__name__
+    if folder is not None:
+        _state_in(folder)
+        try:
+            with _quiet():
+                return peft.PeftModel.from_pretrained(model, str(folder), is_trainable=True)
+        except (ValueError, RuntimeError, KeyError, OSError) as error:
+            raise ModelError(f"the adapters in {folder} do not fit {name}: {error}") from error
+    config = peft.LoraConfig(
+        r=lora.rank, lora_alpha=lora.alpha, lora_dropout=lora.dropout, bias="none",
+        target_modules=list(lora.targets or default_targets(model)), fan_in_fan_out=name.startswith("GPT2"),
+    )  # fmt: skip
     with torch.random.fork_rng(devices=[]), _quiet():
         torch.manual_seed(seed)
         try:
-            return peft.get_peft_model(
-                model,
-                peft.LoraConfig(
-                    r=lora.rank, lora_alpha=lora.alpha, lora_dropout=lora.dropout, target_modules=targets,
-                    bias="none", fan_in_fan_out=type(model).__name__.startswith("GPT2"),
-                ),
-            )  # fmt: skip
+            return peft.get_peft_model(model, config)
         except ValueError as error:
-            raise ModelError(f"adapters cannot be put into {type(model).__name__}: {error}") from error
+            raise ModelError(f"adapters cannot be put into {name}: {error}") from error
 
 
 @contextmanager
@@ -270,17 +281,7 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def _with_adapters_of(model: Any, folder: Path) -> Any:
-    peft = _peft()
-    _state_in(folder)
-    try:
-        with _quiet():
-            return peft.PeftModel.from_pretrained(model, str(folder), is_trainable=True)
-    except (ValueError, RuntimeError, KeyError, OSError) as error:
-        raise ModelError(f"the adapters in {folder} do not fit {type(model).__name__}: {error}") from error
-
-
-def _state_in(folder: Path) -> dict[str, Any]:
+def _state_in(folder: Path) -> dict[str, torch.Tensor]:
     """The weights of the adapters in a folder."""
     file = folder / "adapter_model.safetensors"
     if not file.is_file():
@@ -294,15 +295,7 @@ def _state_in(folder: Path) -> dict[str, Any]:
         raise ModelError(f"{file} cannot be read: {error}") from error
 
 
-def _state_of(model: Any) -> dict[str, Any]:
+def _state_of(model: PeftModel) -> dict[str, torch.Tensor]:
     from peft import get_peft_model_state_dict
 
     return dict(get_peft_model_state_dict(model, save_embedding_layers=False))
-
-
-def _peft() -> Any:
-    try:
-        import peft
-    except ImportError as error:
-        raise MissingDependency("training needs peft: pip install torch 'formal-llm[rltf]'") from error
-    return peft

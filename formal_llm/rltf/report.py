@@ -11,11 +11,11 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from formal_llm.errors import ResultsError
+from formal_llm.errors import MissingDependency, ResultsError
 from formal_llm.rltf.curves import Chart, Point, Series, smoothed
-from formal_llm.rltf.metrics_log import HELD_OUT, Entry, read_log
+from formal_llm.rltf.files import write_whole
+from formal_llm.rltf.metrics_log import HELD_OUT, LogEntry, read_log
 from formal_llm.rltf.run_view import duration
 
 #: The names of the report and of the folder of its pictures, in the folder of the run.
@@ -40,20 +40,20 @@ class Run:
         resumes: after which updates it went on.
     """
 
-    settings: Mapping[str, Any]
-    updates: tuple[Entry, ...]
-    evaluations: Mapping[str, tuple[Entry, ...]]
-    checkpoints: tuple[Entry, ...]
+    settings: Mapping[str, object]
+    updates: tuple[LogEntry, ...]
+    evaluations: Mapping[str, tuple[LogEntry, ...]]
+    checkpoints: tuple[LogEntry, ...]
     end: str
     elapsed: float
     resumes: tuple[int, ...]
 
     @classmethod
-    def of(cls, entries: Iterable[Entry]) -> Run:
+    def of(cls, entries: Iterable[LogEntry]) -> Run:
         """The run that the lines of a log tell of."""
         rows = list(entries)
         updates = {entry.step: entry for entry in rows if entry.kind == "update"}
-        evaluations: dict[str, dict[int, Entry]] = {}
+        evaluations: dict[str, dict[int, LogEntry]] = {}
         for entry in rows:
             if entry.kind == "evaluation":
                 evaluations.setdefault(entry.data["split"], {})[entry.step] = entry
@@ -69,12 +69,12 @@ class Run:
         )
 
     @property
-    def held_out(self) -> tuple[Entry, ...]:
+    def held_out(self) -> tuple[LogEntry, ...]:
         """The evaluations on held-out tasks; of the first split there is where none is called so."""
         return self.evaluations.get(HELD_OUT) or next(iter(self.evaluations.values()), ())
 
     @property
-    def best(self) -> Entry | None:
+    def best(self) -> LogEntry | None:
         """The held-out evaluation with the highest reward, of equal ones the first; None where there is none."""
         finite = [entry for entry in self.held_out if math.isfinite(entry.figures.get("reward", math.nan))]
         return max(finite, key=lambda entry: (entry.figures["reward"], -entry.step), default=None)
@@ -101,10 +101,15 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
     run = Run.of(read_log(home))
     charts = charts_of(run)
     try:
+        pictures = {name: chart.svg() for name, chart in charts.items()}
+        missing = ""
+    except MissingDependency as error:
+        pictures, missing = {}, f"They are not here: {error}, then write the report again (`write_report`)."
+    try:
         (home / CURVES).mkdir(exist_ok=True)
-        for name, chart in charts.items():
-            _write(home / CURVES / f"{name}.svg", chart.svg())
-        _write(home / REPORT, report_text(run, charts))
+        for name, picture in pictures.items():
+            write_whole(home / CURVES / f"{name}.svg", [picture.encode()])
+        write_whole(home / REPORT, [report_text(run, charts, missing).encode()])
     except OSError as error:
         raise ResultsError(f"{home}: the report cannot be written: {error.strerror}") from None
     return home / REPORT
@@ -141,8 +146,14 @@ def charts_of(run: Run) -> dict[str, Chart]:
     return charts
 
 
-def report_text(run: Run, charts: Mapping[str, Chart]) -> str:
-    """The text of a report, in Markdown."""
+def report_text(run: Run, charts: Mapping[str, Chart], missing: str = "") -> str:
+    """The text of a report, in Markdown.
+
+    Args:
+        run: the run.
+        charts: its charts, by the names of their files.
+        missing: why there are no pictures of them; empty where there are.
+    """
     parts = ["# Training run", _summary(run)]
     if run.held_out:
         parts += ["## Before, during and after", _evaluations(run)]
@@ -151,7 +162,7 @@ def report_text(run: Run, charts: Mapping[str, Chart]) -> str:
         parts += ["## Best checkpoint", best]
     if charts:
         parts.append("## Curves")
-        parts += [f"![{chart.title}]({CURVES}/{name}.svg)" for name, chart in charts.items()]
+        parts += [missing] if missing else [f"![{chart.title}]({CURVES}/{name}.svg)" for name, chart in charts.items()]
     if run.updates:
         parts += ["## Updates", _updates(run)]
     parts += ["## Durations", _durations(run)]
@@ -190,7 +201,7 @@ def _evaluations(run: Run) -> str:
     return f"{text}\n\n{left_out} more are in the log and in the curve." if left_out else text
 
 
-def _some(entries: Sequence[Entry], best: Entry | None) -> list[Entry]:
+def _some(entries: Sequence[LogEntry], best: LogEntry | None) -> list[LogEntry]:
     """At most about as many evaluations as a person reads: the first, the last, the best, and some between."""
     every = math.ceil(len(entries) / _ROWS)
     return [e for n, e in enumerate(entries) if n % every == 0 or e is entries[-1] or e is best]
@@ -244,7 +255,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) ->
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
 
-def _flat(settings: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:
+def _flat(settings: Mapping[str, object], before: str = "") -> Iterable[tuple[str, object]]:
     """Settings of all tables, ``table.name`` and value."""
     for name, value in settings.items():
         if isinstance(value, Mapping) and value:
@@ -268,17 +279,10 @@ def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _span(part: Sequence[Entry]) -> str:
+def _span(part: Sequence[LogEntry]) -> str:
     first, last = part[0].step, part[-1].step
     return str(first) if first == last else f"{first} to {last}"
 
 
 def _called(name: str) -> str:
     return _CALLED.get(name, name.replace("_", " "))
-
-
-def _write(path: Path, text: str) -> None:
-    """A file, all of it or as it was."""
-    beside = path.with_name(path.name + ".new")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)

@@ -14,10 +14,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 from formal_llm.errors import AnswerFileError, RewardError
@@ -124,9 +122,7 @@ class CachedReward(Reward):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # -- judging ------------------------------------------------------------------------------------------------
@@ -170,11 +166,12 @@ class CachedReward(Reward):
 
     def _judged(self, todo: dict[str, tuple[Task, Plan]], workers: int) -> dict[str, Judged]:
         """Judge and keep, writing now and then."""
-        fresh: dict[str, Judged] = {}
+        keys, fresh = list(todo), {}
         unwritten: list[str] = []
         written = time.monotonic()
         try:
-            for key, judged in _each(self.reward, todo, workers):
+            for number, judged in self.reward.judge_each(list(todo.values()), workers):
+                key = keys[number]
                 fresh[key] = self._known[key] = judged
                 unwritten.append(key)
                 if time.monotonic() - written > _EVERY:
@@ -234,34 +231,6 @@ class CachedReward(Reward):
         except AnswerFileError as error:
             problem = error.problem.replace("the answers are asked for again", "the plans are judged again")
             raise RewardError(problem, file=self._file) from error
-
-
-def _each(reward: Reward, todo: dict[str, tuple[Task, Plan]], workers: int) -> Iterator[tuple[str, Judged]]:
-    """Judgements as they come; the first error in the order of ``todo`` last, after all that was begun."""
-    if workers == 1 or len(todo) < 2:
-        for key, (task, plan) in todo.items():
-            yield key, reward.judge(task, plan)
-        return
-    pool = ThreadPoolExecutor(min(workers, len(todo)))
-    try:
-        futures: dict[Future[Judged], str] = {pool.submit(reward.judge, *row): key for key, row in todo.items()}
-        waiting, failed = set(futures), False
-        while waiting:
-            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in done:
-                if future.cancelled():
-                    continue
-                if future.exception() is None:
-                    yield futures[future], future.result()
-                elif not failed:
-                    failed = True
-                    for other in waiting:
-                        other.cancel()
-        for future in futures:
-            if not future.cancelled():
-                future.result()
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _hash(text: str) -> str:

@@ -13,10 +13,10 @@ from __future__ import annotations
 import importlib
 import inspect
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TypeAlias, cast
 
 from formal_llm.errors import Cancelled, ExecutionError, ResourceNotFound, RewardError, ToolError
 from formal_llm.planning.plans.plan import Plan
@@ -40,7 +40,7 @@ class Judged:
 
 
 #: What can be used as a reward.
-RewardFunction = Callable[[Task, Plan], "float | Judged"]
+RewardFunction: TypeAlias = Callable[[Task, Plan], "float | Judged"]
 
 
 class Reward:
@@ -120,18 +120,36 @@ class Reward:
             RewardError: as :meth:`judge`; of several errors the first in the order of the pairs.
             ValueError: less than one worker.
         """
-        rows = list(pairs)
+        found = dict(self.judge_each(list(pairs), workers))
+        return [found[number] for number in sorted(found)]
+
+    def judge_each(self, rows: Sequence[tuple[Task, Plan]], workers: int = 1) -> Iterator[tuple[int, Judged]]:
+        """As :meth:`judge_many`: the number of each row, from 0, with what it is worth, as soon as it is known.
+
+        After an error nothing new is begun; it is raised when all that was begun has ended.
+        """
         if workers < 1:
             raise ValueError(f"workers counts from 1, not {workers}")
         if workers == 1 or len(rows) < 2:
-            return [self.judge(task, plan) for task, plan in rows]
-        with ThreadPoolExecutor(min(workers, len(rows))) as pool:
-            futures = [pool.submit(self.judge, task, plan) for task, plan in rows]
-            try:
-                return [future.result() for future in futures]
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+            for number, (task, plan) in enumerate(rows):
+                yield number, self.judge(task, plan)
+            return
+        pool = ThreadPoolExecutor(min(workers, len(rows)))
+        try:
+            futures = {pool.submit(self.judge, *row): number for number, row in enumerate(rows)}
+            for future in as_completed(futures):
+                if future.cancelled():
+                    continue
+                if future.exception() is None:
+                    yield futures[future], future.result()
+                else:
+                    for other in futures:
+                        other.cancel()
+            for future in futures:
+                if not future.cancelled():
+                    future.result()  # the first error in the order of the rows
+        finally:
+            pool.shutdown(cancel_futures=True)
 
     def __call__(self, task: Task, plan: Plan) -> float:
         """The number alone."""
@@ -139,63 +157,6 @@ class Reward:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.name}>"
-
-
-class ReferenceTools(Reward):
-    """How well the tools of a plan agree with the tools that its task calls for. Cheap: nothing is executed.
-
-    ``"f1"``: the harmonic mean of precision and recall over the two *sets* of tools (van Rijsbergen 1979), 2 times the
-    number of shared tools divided by the sum of both numbers; 1 where both sets are empty. ``"exact"``: 1 where the
-    sets are equal, else 0. Inputs are not tools.
-
-    Args:
-        tools: the names of the tools that a task calls for.
-        kind: ``"f1"`` or ``"exact"``.
-        inputs: the terminals that are inputs. Where left out, those that the plan applies to nothing; in a plan that is
-            no nesting of calls, none.
-        name: see :class:`Reward`; for ``tools`` and ``kind`` together.
-        invalid: see :class:`Reward`.
-
-    Raises:
-        ValueError: another kind, or ``invalid`` is no finite number.
-    """
-
-    def __init__(
-        self,
-        tools: Callable[[Task], Collection[str]],
-        kind: Literal["f1", "exact"] = "f1",
-        *,
-        inputs: Collection[str] | None = None,
-        name: str | None = None,
-        invalid: float = 0.0,
-    ) -> None:
-        if kind not in ("f1", "exact"):
-            raise ValueError(f"kind is 'f1' or 'exact', not {kind!r}")
-        self.tools = tools
-        self.kind = kind
-        self.inputs = None if inputs is None else frozenset(inputs)
-        if name is None and (of := name_of(tools)) is not None:
-            name = f"reference tools, {kind}, {of}"
-        super().__init__(self._agreement, name=name, invalid=invalid)
-        self._name = name  # a method's own name tells nothing of the tools
-
-    @property
-    def name(self) -> str:
-        """What it is called in logs."""
-        return self._name or f"reference tools, {self.kind}"
-
-    @property
-    def settings(self) -> dict[str, object]:
-        """As :attr:`Reward.settings`, with the kind, and what is counted as an input."""
-        return {
-            **super().settings,
-            "kind": self.kind,
-            "inputs": None if self.inputs is None else sorted(self.inputs),
-        }
-
-    def _agreement(self, task: Task, plan: Plan) -> float:
-        wanted, used = frozenset(self.tools(task)), tools_of(plan, self.inputs)
-        return float(wanted == used) if self.kind == "exact" else f1(wanted, used)
 
 
 class ExecutedReward(Reward):
@@ -224,8 +185,8 @@ class ExecutedReward(Reward):
     ) -> None:
         self.failed = _stated("failed", failed)
         self._judge = judge
+        name = name if name is not None else name_of(judge)
         super().__init__(self._executed, name=name, deterministic=deterministic, invalid=invalid)
-        self._name = name if name is not None else name_of(judge)
 
     @property
     def name(self) -> str:
@@ -279,7 +240,7 @@ def reward_of(reward: str | RewardFunction) -> Reward:
         ResourceNotFound: there is no reward of that name.
         TypeError: what was given cannot be called.
     """
-    found: Any = reward
+    found: object = reward
     if isinstance(reward, str):
         module, colon, attribute = reward.partition(":")
         if colon:
@@ -292,10 +253,10 @@ def reward_of(reward: str | RewardFunction) -> Reward:
         return found
     if not callable(found):
         raise TypeError(f"a reward is a function of a task and a plan, not {type(found).__name__}")
-    return Reward(found)
+    return Reward(cast("RewardFunction", found))
 
 
-def _imported(reward: str, module: str, attribute: str) -> Any:
+def _imported(reward: str, module: str, attribute: str) -> object:
     try:
         loaded = importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -321,37 +282,6 @@ def name_of(function: object) -> str | None:
     if not isinstance(module, str) or not isinstance(name, str) or "<" in name or getattr(function, "__self__", None):
         return None
     return f"{module}:{name}"
-
-
-# -- what rewards are made of -----------------------------------------------------------------------------------------
-
-
-def tools_of(plan: Plan, inputs: Collection[str] | None = None) -> frozenset[str]:
-    """The tools that a plan uses.
-
-    Args:
-        plan: the plan.
-        inputs: the terminals that are no tools; see :class:`ReferenceTools`.
-    """
-    if inputs is not None:
-        return frozenset(plan.word).difference(inputs)
-    call = plan.call
-    return frozenset(plan.word) if call is None else frozenset(c.name for c in call.walk() if c.arguments)
-
-
-def f1(wanted: Collection[str], used: Collection[str]) -> float:
-    """The F1 measure of two sets, from 0 to 1: see :class:`ReferenceTools`."""
-    one, other = frozenset(wanted), frozenset(used)
-    return 2 * len(one & other) / (len(one) + len(other)) if one or other else 1.0
-
-
-def failures(judged: Sequence[Judged]) -> dict[str, int]:
-    """How many plans failed, by reason, the most frequent first."""
-    counts: dict[str, int] = {}
-    for one in judged:
-        if one.failed:
-            counts[one.failed] = counts.get(one.failed, 0) + 1
-    return dict(sorted(counts.items(), key=lambda item: -item[1]))
 
 
 def _lasting(error: ExecutionError) -> bool:

@@ -1,8 +1,8 @@
 """Rollouts: many walks that advance together, each choice drawn from the policy.
 
-Walks for one task that have made the same choices stand at the same place and are asked the same question. So the walks
-of a task share a tree: each place in it is one walk, one question and one answer of the policy, made when the first
-sample comes there, and a sample only draws its way through. What a rollout costs goes with the places, not with the
+Walks for one task that have made the same choices stand at the same node and are asked the same question. So the walks
+of a task share a tree: each node of it is one walk, one question and one answer of the policy, made when the first
+sample comes there, and a sample only draws its way through. What a rollout costs goes with the nodes, not with the
 samples.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -43,29 +43,29 @@ class Start:
 
 
 @dataclass(eq=False, slots=True)
-class Place:
-    """A place in the tree of a task: where all walks stand that made the same choices.
+class WalkNode:
+    """A node in the tree of a task: where all walks stand that made the same choices.
 
     Attributes:
         walk: stands here; before the question that is under way, where that is a selection.
-        parent, number: the place before it, and what was chosen there; None and 0 at the root.
+        parent, number: the node before it, and what was chosen there; None and 0 at the root.
         selecting: the selection that is under way, where there is one.
         logs: the logarithms of the options' probabilities, once they are known.
-        next: the places after it, by number.
+        next: the nodes after it, by number.
         episode: at the end, the episode that leads here, once it has been made.
     """
 
     walk: Walk
-    parent: Place | None = None
+    parent: WalkNode | None = None
     number: int = 0
     selecting: Selecting | None = None
     logs: list[float] | None = None
-    next: dict[int, Place] = field(default_factory=dict)
+    next: dict[int, WalkNode] = field(default_factory=dict)
     episode: Episode | None = None
 
     @classmethod
-    def root(cls, walk: Walk) -> Place:
-        """The first place of a walk."""
+    def root(cls, walk: Walk) -> WalkNode:
+        """The first node of a walk."""
         return cls(walk)._settled()
 
     @property
@@ -73,23 +73,23 @@ class Place:
         """The question here, of exactly one option; None where the plan is finished."""
         return self.walk.question if self.selecting is None else self.selecting.asked
 
-    def after(self, number: int) -> Place:
-        """The place where a choice leads."""
+    def after(self, number: int) -> WalkNode:
+        """The node to which a choice leads."""
         if number not in self.next:
             if self.selecting is None:
                 chosen: tuple[int, ...] = (number,)
             else:
                 selecting = self.selecting.after(number)
                 if selecting.asked is not None:
-                    self.next[number] = Place(self.walk, self, number, selecting)
+                    self.next[number] = WalkNode(self.walk, self, number, selecting)
                     return self.next[number]
                 chosen = selecting.chosen
             walk = self.walk.fork()
             walk.answer(Answer(chosen))
-            self.next[number] = Place(walk, self, number)._settled()
+            self.next[number] = WalkNode(walk, self, number)._settled()
         return self.next[number]
 
-    def _settled(self) -> Place:
+    def _settled(self) -> WalkNode:
         """With the question that the walk asks here; a selection of which there is only one is made."""
         while (asked := self.walk.question) is not None and asked.several:
             selecting = Selecting.of(asked)
@@ -106,21 +106,20 @@ class Place:
             counted = set(map(id, self.walk.questions))
             decisions: list[Decision] = []
             logs: list[float] = []
-            place = self
-            while (before := place.parent) is not None:
+            node = self
+            while (before := node.parent) is not None:
                 asked, told = before.walk.question, before.question
                 assert told is not None
                 if id(asked) in counted:
-                    decisions.append(Decision(told, place.number))
-                    logs.append(0.0 if before.logs is None else before.logs[place.number - 1])
-                place = before
+                    decisions.append(Decision(told, node.number))
+                    logs.append(0.0 if before.logs is None else before.logs[node.number - 1])
+                node = before
             self.episode = Episode(start.index, start.task, self.walk.plan, tuple(reversed(decisions)), math.fsum(logs))
         return self.episode
 
 
 def rollout(
     planner: Planner, policy: Policy, starts: Iterable[Start], *, together: int = TOGETHER,
-    on_done: Callable[[Episode], None] | None = None,
 ) -> list[Episode]:  # fmt: skip
     """Make a plan for each start; the questions of all walks that are under way are answered together.
 
@@ -131,7 +130,6 @@ def rollout(
         policy: answers the questions.
         starts: the walks.
         together: how many are under way at most.
-        on_done: called with each episode as it ends.
 
     Returns:
         The episodes, in the order of the starts. Starts that came to the same plan by the same choices share theirs.
@@ -142,72 +140,70 @@ def rollout(
         TrainingError: the model gives a probability that is no number; names the task and what was chosen by then.
     """
     found: dict[int, Episode] = {}
-    roots: dict[Hashable, Place] = {}
+    roots: dict[Hashable, WalkNode] = {}
     coming = enumerate(starts)
-    rolling: dict[int, tuple[Start, Place, random.Random | None]] = {}
+    rolling: dict[int, tuple[Start, WalkNode, random.Random | None]] = {}
     while True:
         room = together - len(rolling)
         fresh = list(islice(coming, room))
         for number, start in fresh:
             root = roots.get((start.index, start.task))
             if root is None:
-                root = roots[start.index, start.task] = Place.root(planner.start(start.task, name=str(start.index)))
+                root = roots[start.index, start.task] = WalkNode.root(planner.start(start.task, name=str(start.index)))
             rolling[number] = (start, root, None if start.seed is None else random.Random(start.seed))
-        for number, (start, place, _) in list(rolling.items()):
-            if place.question is None:
-                found[number] = place.finished(start)
+        for number, (start, node, _) in list(rolling.items()):
+            if node.question is None:
+                found[number] = node.finished(start)
                 del rolling[number]
-                if on_done is not None:
-                    on_done(found[number])
         if rolling:
-            _answer(policy, [place for _, place, _ in rolling.values() if place.logs is None])
-            for number, (start, place, rng) in rolling.items():
-                rolling[number] = (start, place.after(_drawn(place, rng)), rng)
+            _answer(policy, [node for _, node, _ in rolling.values() if node.logs is None])
+            for number, (start, node, rng) in rolling.items():
+                rolling[number] = (start, node.after(_drawn(node, rng)), rng)
         elif room and not fresh:
             return [found[number] for number in sorted(found)]
 
 
 def replay(planner: Planner, start: Start, numbers: Sequence[int]) -> Episode:
-    """The episode of which only the chosen numbers are known (:func:`formal_llm.rltf.plan_tree.path`).
+    """The episode of which only the chosen numbers are known (:attr:`Episode.path`).
 
     Its log-probability is 0, since no policy made it here.
 
     Raises:
         ValueError: the numbers do not lead to a plan of the task.
     """
-    place = Place.root(planner.start(start.task))
+    node = WalkNode.root(planner.start(start.task))
     for number in numbers:
-        if place.question is None or not 1 <= number <= len(place.question.options):
+        if node.question is None or not 1 <= number <= len(node.question.options):
             raise ValueError(f"the numbers {numbers} lead to no plan of {start.task.description!r}")
-        place = place.after(number)
-    if place.question is not None:
+        node = node.after(number)
+    if node.question is not None:
         raise ValueError(f"the numbers {numbers} end before a plan of {start.task.description!r} does")
-    return place.finished(start)
+    return node.finished(start)
 
 
-def _answer(policy: Policy, places: Sequence[Place]) -> None:
-    """Have the policy answer the questions of some places; several samples may stand at one."""
+def _answer(policy: Policy, nodes: Sequence[WalkNode]) -> None:
+    """Have the policy answer the questions of some nodes; several samples may stand at one."""
     import torch
 
-    distinct = {id(place): place for place in places}
+    distinct = {id(node): node for node in nodes}
     if not distinct:
         return
     with torch.no_grad():
         table = policy.log_probabilities([p.question for p in distinct.values() if p.question is not None]).tolist()
-    for place, row in zip(distinct.values(), table, strict=True):
-        assert place.question is not None
-        place.logs = row[: len(place.question.options)]
-        if any(map(math.isnan, place.logs)):  # nothing can be drawn, and the most probable one would be any
-            made = " ".join(place.walk.word) or "nothing yet"
+    for node, row in zip(distinct.values(), table, strict=True):
+        assert node.question is not None
+        node.logs = row[: len(node.question.options)]
+        if any(map(math.isnan, node.logs)):  # nothing can be drawn, and the most probable one would be any
+            made = " ".join(node.walk.word) or "nothing yet"
             raise TrainingError(
                 f"the policy's log-probability is nan, not a finite number; met after {made} in "
-                f"{place.walk.task.description!r}: weights are damaged, or numbers overflow (try dtype float32)"
+                f"{node.walk.task.description!r}: weights are damaged, or numbers overflow (try dtype float32)"
             )
 
 
-def _drawn(place: Place, rng: random.Random | None) -> int:
+def _drawn(node: WalkNode, rng: random.Random | None) -> int:
     """The number of the most probable option, or of one that is drawn."""
-    logs = place.logs
+    logs = node.logs
     assert logs is not None
     if rng is None:
         return max(range(len(logs)), key=logs.__getitem__) + 1

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from formal_llm.rltf.metrics_log import HELD_OUT, Entry
+from formal_llm.rltf.metrics_log import HELD_OUT, LogEntry
 
 #: How much of the time that an update takes, as it is shown and as what is left is told from it, is the last one's.
 _FRESH = 0.2
@@ -46,7 +46,7 @@ class RunView:
         """Seconds that the run will still take, as far as the last updates tell; None before the first one."""
         return None if self._pace is None else self._pace * max(self._updates - self._step, 0)
 
-    def note(self, entry: Entry) -> None:
+    def note(self, entry: LogEntry) -> None:
         """Show a line of the log."""
         if not self._started:
             self._started = True
@@ -75,7 +75,7 @@ class RunView:
         if self._started:
             self._progress.stop()
 
-    def _update(self, entry: Entry) -> None:
+    def _update(self, entry: LogEntry) -> None:
         now = monotonic()
         # What passed since the last update counts evaluations in, which a run also has before it.
         passed = now - self._last
@@ -86,7 +86,7 @@ class RunView:
             self._told = now
             self._say(f"update {self._step} of {self._updates}: {self._said()}, {duration(self.left)} left")
 
-    def _evaluation(self, entry: Entry) -> None:
+    def _evaluation(self, entry: LogEntry) -> None:
         reward = entry.figures.get("reward")
         held_out = entry.data.get("split") == HELD_OUT
         if held_out and reward is not None and math.isfinite(reward) and (not self._best or reward > self._best[0]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -92,7 +92,7 @@ class Settings(BaseModel):
         return name
 
     @classmethod
-    def read(cls, path: str | Path, changes: Mapping[str, Any] | None = None) -> Settings:
+    def read(cls, path: str | Path, changes: Mapping[str, object] | None = None) -> Settings:
         """The settings of a recipe.
 
         Args:
@@ -115,14 +115,14 @@ class Settings(BaseModel):
         return cls.of({**found, **(changes or {})}, str(path))
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], file: str = "") -> Settings:
+    def of(cls, values: Mapping[str, object], file: str = "") -> Settings:
         """Checked settings.
 
         Raises:
             NotationError: a setting that is none, or has a value that it cannot have; says which.
         """
         try:
-            return cls(**values)
+            return cls.model_validate(dict(values))
         except ValidationError as error:
             first = error.errors()[0]
             name = str(first["loc"][0]) if first["loc"] else ""
@@ -134,9 +134,9 @@ class Settings(BaseModel):
             raise NotationError(problem, file=file) from None
 
 
-def _flat(data: Mapping[str, Any]) -> dict[str, Any]:
+def _flat(data: Mapping[str, object]) -> dict[str, object]:
     """The settings of a file without its tables."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name, value in data.items():
         inner = _flat(value) if isinstance(value, Mapping) else {name: value}
         if twice := found.keys() & inner.keys():

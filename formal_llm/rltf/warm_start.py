@@ -16,10 +16,10 @@ from formal_llm.errors import NoValidPlan, TrainingError, Undecided
 from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.task import Task
 from formal_llm.rltf.episode import Episode
-from formal_llm.rltf.rollout import Place, Start
+from formal_llm.rltf.rollout import Start, WalkNode
 
 #: Which plans of a task are references: limits besides those of its rules.
-References = Callable[[Task], Limits]
+ReferenceLimits = Callable[[Task], Limits]
 
 
 def retrace(planner: Planner, task: Task, word: Sequence[str], index: int = 0) -> Episode:
@@ -39,7 +39,7 @@ def retrace(planner: Planner, task: Task, word: Sequence[str], index: int = 0) -
         ValueError: no plan of the task has this word.
     """
     target = tuple(word)
-    root = Place.root(planner.start(task))
+    root = WalkNode.root(planner.start(task))
     answers, more = 2 * len(target) + 8, planner.table(task).automaton.accepts(target)
     while more:  # rules that may read nothing for ever have no longest sequence of answers
         end, more = _end(root, target, answers)
@@ -49,44 +49,44 @@ def retrace(planner: Planner, task: Task, word: Sequence[str], index: int = 0) -
     raise ValueError(f"no plan of {task.description!r} has the word {' '.join(target) or 'ε'}")
 
 
-def _end(root: Place, target: tuple[str, ...], answers: int) -> tuple[Place | None, bool]:
+def _end(root: WalkNode, target: tuple[str, ...], answers: int) -> tuple[WalkNode | None, bool]:
     """Where a walk ends that reads a word, with at most so many answers; and whether more might."""
     todo, more = [(root, 0)], False
     while todo:
-        place, made = todo.pop()
-        read = (*place.walk.word, *_selected(place))
+        node, made = todo.pop()
+        read = (*node.walk.word, *_selected(node))
         if read != target[: len(read)]:
             continue
-        if place.question is None:
-            if place.walk.done and read == target:
-                return place, False
+        if node.question is None:
+            if node.walk.done and read == target:
+                return node, False
         elif made < answers:
-            todo += [(place.after(number), made + 1) for number in reversed(_fitting(place, len(target) - len(read)))]
+            todo += [(node.after(number), made + 1) for number in reversed(_fitting(node, len(target) - len(read)))]
         else:
             more = True
     return None, more
 
 
-def _fitting(place: Place, left: int) -> list[int]:
+def _fitting(node: WalkNode, left: int) -> list[int]:
     """The numbers of the options after which a plan can end with at most so many terminals more."""
-    assert place.question is not None
-    outlook = None if place.selecting else place.question.outlook
+    assert node.question is not None
+    outlook = None if node.selecting else node.question.outlook
     if outlook is None:
-        return [option.number for option in place.question.options]
+        return [option.number for option in node.question.options]
     return [n for n, one in enumerate(outlook.prospects, 1) if one.length + len(one.uses) <= left]
 
 
-def _selected(place: Place) -> tuple[str, ...]:
+def _selected(node: WalkNode) -> tuple[str, ...]:
     """What a selection that is under way will read, as far as it has come."""
-    if place.selecting is None or not place.selecting.chosen:
+    if node.selecting is None or not node.selecting.chosen:
         return ()
-    outlook = place.selecting.question.outlook
+    outlook = node.selecting.question.outlook
     assert outlook is not None
-    return tuple(outlook.prospects[number - 1].uses[0].name for number in place.selecting.chosen)
+    return tuple(outlook.prospects[number - 1].uses[0].name for number in node.selecting.chosen)
 
 
 def reference_plans(
-    planner: Planner, tasks: Sequence[Task], count: int, *, references: References | None = None, seed: int = 0
+    planner: Planner, tasks: Sequence[Task], count: int, *, references: ReferenceLimits | None = None, seed: int = 0
 ) -> list[list[Episode]]:
     """For each task plans to imitate, drawn evenly; with fewer plans than asked for, some twice.
 

@@ -18,6 +18,18 @@ NASTY = st.one_of(
 )
 
 
+RETURNS = Flowchart.from_mermaid("""
+flowchart TD
+    ask([Customer returns goods]) --> days{"Within {limit} days?"}
+    days -->|yes| take[Take the goods]
+    days -->|no| refuse([Refuse])
+    take --> seal{Seal broken?}
+    seal -->|yes| half[Refund half]
+    seal -->|no| all[Refund all]
+    half & all --> stop((End))
+""")
+
+
 @st.composite
 def flowcharts(draw: st.DrawFn, *, loops: bool = True, texts: st.SearchStrategy[str] = NASTY) -> Flowchart:
     """Random charts that describe plans: a tree from the start, and more arrows from its inner nodes."""

@@ -1,10 +1,9 @@
-"""The public test doubles, and the person on the terminal."""
+"""The public test doubles."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
-import io
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -25,7 +24,6 @@ from formal_llm import (
     ScriptedLLM,
 )
 from formal_llm.llms import resolve
-from formal_llm.llms.person import Person
 
 QUESTION = Question("Which?", ["a", "b", "c"])
 
@@ -55,20 +53,6 @@ def test_a_script_plays_and_ends() -> None:
         llm.choose(QUESTION)
     with pytest.raises(InvalidAnswer, match="4 is not one"):
         ScriptedLLM([4]).choose(QUESTION)
-
-
-def test_a_person_is_shown_the_question_and_asked_again() -> None:
-    screen = io.StringIO()
-    person = Person(io.StringIO("what?\n2\n"), screen)
-    plan = Planner(CFG.from_string("S -> a | b"), person).plan("t")
-    assert plan.word == ("b",)
-    assert screen.getvalue().count("1: a\n2: b") == 2
-    assert "'what?' is not a number" in screen.getvalue()
-
-
-def test_the_end_of_the_input_is_told() -> None:
-    with pytest.raises(LLMError, match="input ended"):
-        Person(io.StringIO(""), io.StringIO()).choose(QUESTION)
 
 
 # -- async functions ---------------------------------------------------------------------------------------------------

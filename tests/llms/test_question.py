@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
+from typing import Any
 
 import pytest
 
@@ -37,6 +39,85 @@ def test_a_question_can_be_pickled() -> None:
     question = Question(lambda: "Which?", ("a", "b"), task="t", outlook=Outlook)
     copy = pickle.loads(pickle.dumps(question))
     assert (copy.prompt, copy.options, copy.task, copy.outlook) == ("Which?", question.options, "t", Outlook())
+
+
+def only_small(numbers: tuple[int, ...]) -> str:
+    return "too many" if len(numbers) > 1 else ""
+
+
+def first_alone(numbers: tuple[int, ...]) -> bool:
+    return numbers == (1,)
+
+
+FULL = Question(
+    lambda: "Which?",
+    ("a", "b"),
+    several=True,
+    task="t",
+    messages=lambda: [Message("system", "Choose.")],
+    outlook=lambda: Outlook((Term("x", "X"),), (Prospect(), Prospect()), backward=True),
+    objection=only_small,
+    begins=first_alone,
+    walk="w",
+)
+WAYS = {"pickle": lambda value: pickle.loads(pickle.dumps(value)), "deepcopy": copy.deepcopy, "copy": copy.copy}
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_a_copy_is_the_question_with_all_that_it_accepts(how: str) -> None:
+    for question in (FULL, FULL.again("it was empty")):
+        other = WAYS[how](question)
+        assert other == question and hash(other) == hash(question)
+        assert (other.prompt, other.messages, other.outlook) == (question.prompt, question.messages, question.outlook)
+        assert (other.walk, other.task, other.complaint) == (question.walk, question.task, question.complaint)
+        assert other.problem((1, 2)) == "too many" and other.leads_on((1,)) and not other.leads_on((2,))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"prompt": "What?"}, {"options": ("a", "c")}, {"several": False}, {"task": "u"}, {"messages": ()},
+        {"outlook": None}, {"objection": None}, {"begins": None}, {"walk": "v"},
+    ],
+    ids=lambda change: next(iter(change)),
+)  # fmt: skip
+def test_every_part_makes_another_question(change: dict[str, Any]) -> None:
+    parts = {
+        "prompt": "Which?", "options": ("a", "b"), "several": True, "task": "t", "walk": "w",
+        "messages": [Message("system", "Choose.")], "outlook": FULL.outlook, "objection": only_small,
+        "begins": first_alone,
+    }  # fmt: skip
+    assert Question(**parts) == FULL and hash(Question(**parts)) == hash(FULL)
+    assert Question(**parts | change) != FULL
+    assert FULL.again("it was empty") != FULL
+    assert FULL != "Which?"
+
+
+def test_a_question_whose_objection_cannot_go_with_it_is_not_pickled_without() -> None:
+    question = Question("?", ["a", "b"], several=True, objection=lambda numbers: "no" if 1 in numbers else "")
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        pickle.dumps(question)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Answer((1, 2), {1: 0.5, 2: 0.5}, "1, 2", TokenUsage(1, 2, 3)),
+        Option(1, "a"),
+        Message("user", "hi"),
+        Term("x", "X", "an x"),
+        Prospect((Term("x", "X"),), ((Term("y", "Y"), 2),), 3),
+        FULL.outlook,
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_the_parts_are_values(value: object) -> None:
+    for other in (way(value) for way in WAYS.values()):
+        assert other == value and hash(other) == hash(value)
+
+
+def test_answers_with_other_probabilities_differ() -> None:
+    assert Answer((1,), {1: 0.5, 2: 0.5}) != Answer((1,), {1: 0.6, 2: 0.4})
 
 
 @pytest.mark.parametrize("given", [2, "2", Answer((2,)), [2], (2,)])
@@ -90,7 +171,3 @@ def test_asking_again_says_what_was_wrong() -> None:
     assert question.prompt == "Which?"
     # What was wrong before the last time is not repeated.
     assert again.again("other").prompt.count("could not be used") == 1
-
-
-def test_token_usage_adds_up() -> None:
-    assert TokenUsage(1, 10, 2) + TokenUsage(1, 5, 1) == TokenUsage(2, 15, 3)

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from formal_llm import Plan, Task, TaskPack, authored
-from formal_llm.errors import ModelError, NotationError, ResourceNotFound, ToolError, TrainingError
+from formal_llm.errors import ModelError, NotationError, ResourceNotFound, TrainingError
 from formal_llm.packs.openagi.data.making import make_data
-from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.packs.training import Ingredients, model_of, selected, trainer_of
-from formal_llm.packs.training_rewards import exact_tools
 from formal_llm.rltf.advantages import ADVANTAGES
-from formal_llm.rltf.rewards import tools_of
 from formal_llm.rltf.settings import Settings
-from formal_llm.rltf.warm_start import reference_plans
 from tests import tiny_models
 
 RECIPES = authored.names("training")
@@ -114,53 +109,15 @@ def test_without_tasks_nothing_can_be_trained() -> None:
 # -- rewards -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_references_are_the_plans_with_just_the_right_tools(pack: TaskPack) -> None:
-    parts = Ingredients.of(Settings())
-    assert parts.references is not None
-    for task, (first, second) in zip(
-        parts.tasks, reference_plans(parts.planner, parts.tasks, 2, references=parts.references), strict=True
-    ):
-        for episode in (first, second):
-            assert tools_of(episode.plan) == tools_called_for(task)
-            assert parts.reward(task, episode.plan) == 1.0
-            assert parts.metrics["exact"](task, episode.plan) == 1.0
-    for task in pack.tasks:  # each task has one
-        limits = exact_tools(pack)(task)
-        pack.planner().start(replace(task, limits=task.limits & limits))
-
-
 def worth(task: Task, plan: Plan) -> float:
     return len(plan.word) / 10
 
 
-def failing(task: Task, plan: Plan) -> float:
-    raise ToolError("denoising", "broke")
-
-
-def test_a_reward_of_ones_own(pack: TaskPack) -> None:
+def test_a_reward_of_ones_own() -> None:
     parts = Ingredients.of(Settings(reward=f"{__name__}:worth"))
     plan = parts.planner.plan(parts.tasks[0])
     assert parts.reward(parts.tasks[0], plan) == len(plan.word) / 10
     assert parts.reward.identity is not None
-
-
-@pytest.mark.parametrize("stated", [0.0, -1.0])
-def test_a_plan_that_fails_gets_the_stated_reward(stated: float) -> None:
-    parts = Ingredients.of(Settings(reward=f"{__name__}:failing", failed_reward=stated))
-    judged = parts.reward.judge(parts.tasks[0], parts.planner.plan(parts.tasks[0]))
-    assert judged.value == stated
-    assert "broke" in judged.failed
-
-
-def test_rewards_that_are_not_there(pack: TaskPack) -> None:
-    with pytest.raises(ResourceNotFound, match="Did you mean 'references'") as caught:
-        Ingredients.of(Settings(reward="reference"))
-    assert caught.value.known == ("references", "executed", "MODULE:FUNCTION")
-    with pytest.raises(ResourceNotFound, match="module of rewards"):
-        Ingredients.of(Settings(reward="no_such_module:f"))
-    for name in ("references", "executed"):
-        with pytest.raises(TrainingError, match="for the pack openagi"):
-            Ingredients.of(Settings(pack="cooking", train="all", held_out="", reward=name))
 
 
 def test_a_pack_without_references(tmp_path: Path) -> None:
@@ -194,13 +151,6 @@ def test_executed_plans_are_worth_what_comes_out(data: str, tmp_path: Path) -> N
     assert (tmp_path / "executed").is_dir()
     assert Ingredients.of(settings).reward.name == parts.reward.name
     assert "failed -1.0" in parts.reward.name
-
-
-def test_executing_needs_data_and_tools() -> None:
-    with pytest.raises(TrainingError, match="formal-llm data openagi"):
-        Ingredients.of(Settings(reward="executed"))
-    with pytest.raises(ResourceNotFound, match="Did you mean 'classical'"):
-        Ingredients.of(Settings(reward="executed", data="nowhere", toolkit="clasical"))
 
 
 # -- the model ---------------------------------------------------------------------------------------------------------
@@ -254,7 +204,7 @@ def test_a_trainer_trains_and_its_cache_is_closed(causal: str, tmp_path: Path) -
     with trainer_of(settings, tmp_path / "run") as trainer:
         assert trainer.updates == parts.updates == 3
         trained = trainer.run()
-        reward = trainer.reward
+        reward = trainer.setup.reward
     assert (trained.step, trained.reason) == (3, "done")
     assert set(trained.after) == {"reward", "exact"}
     names = {path.name for path in (tmp_path / "run").iterdir()}
@@ -274,7 +224,7 @@ def test_updates_are_known_before_there_is_a_trainer(causal: str, tmp_path: Path
 def test_a_reward_without_a_name_goes_by_that_of_the_settings(causal: str, tmp_path: Path) -> None:
     settings = settings_for(causal, reward=f"{__name__}:Nameless")
     with trainer_of(settings, tmp_path) as trainer:
-        assert trainer.reward.identity == {"reward": f"{__name__}:Nameless", "invalid": 0.0, "failed": 0.0}
+        assert trainer.setup.reward.identity == {"reward": f"{__name__}:Nameless", "invalid": 0.0, "failed": 0.0}
 
 
 class Nameless:

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from formal_llm import CFG, Limits, Planner, Task
-from formal_llm.llms.local.model import LocalLLM, TransformersLLM, encoder_scorer
+from formal_llm.llms.local.encoders import encoder_scorer
+from formal_llm.llms.local.llm import LocalLLM
+from formal_llm.llms.local.model import TransformersLLM
 from tests import tiny_models
 
 #: Three tools in any order, each at most once, over an input: 16 plans.

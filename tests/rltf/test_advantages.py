@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,18 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, InputError, Planner, ResourceNotFound, Task
+from formal_llm import CFG, Planner, ResourceNotFound, Task
 from formal_llm.rltf.advantages import (
     ADVANTAGES,
-    Group,
-    Known,
-    Weights,
+    KnownPlans,
+    PlanWeights,
+    TaskRewards,
     advantage,
     estimate,
     estimator,
 )
-from formal_llm.rltf.baselines import Baseline, Baselines
-from formal_llm.rltf.plan_tree import PlanTree
+from formal_llm.rltf.baselines import Baseline
+from formal_llm.rltf.tabular import TabularPolicy
 from tests import strategies
 
 rewards_of = st.floats(-2, 2)
@@ -38,7 +37,7 @@ rewards_of = st.floats(-2, 2)
 class Problem:
     """A tree of plans with a policy on it: the probabilities, the rewards, the gradient of each log-probability."""
 
-    tree: PlanTree
+    tree: TabularPolicy
     logits: Any
     rewards: tuple[float, ...]
 
@@ -55,10 +54,10 @@ class Problem:
     def gradient(self) -> Any:
         return self.tree.exact_gradient(self.logits, self.rewards)
 
-    def known(self, plans: Sequence[int], drawn: Sequence[int] = ()) -> Known:
+    def known(self, plans: Sequence[int], drawn: Sequence[int] = ()) -> KnownPlans:
         """These plans as known ones, for these samples."""
         likely = self.probabilities
-        return Known(
+        return KnownPlans(
             tuple(float(likely[plan]) for plan in plans),
             tuple(self.rewards[plan] for plan in plans),
             tuple(plan in plans for plan in drawn),
@@ -70,7 +69,7 @@ class Problem:
         for drawn in itertools.product(range(len(self.rewards)), repeat=count):
             yield math.prod(float(likely[p]) for p in drawn), drawn, tuple(self.rewards[p] for p in drawn)
 
-    def update(self, weights: Weights, drawn: Sequence[int], known: Sequence[int] = ()) -> Any:
+    def update(self, weights: PlanWeights, drawn: Sequence[int], known: Sequence[int] = ()) -> Any:
         """The gradient of the weighted sum of log-probabilities."""
         total = np.zeros(len(self.rewards))
         for plan, weight in (
@@ -81,7 +80,7 @@ class Problem:
         return self.tree.gradient(self.logits, total)
 
     def expected(
-        self, count: int, weigh: Callable[[tuple[int, ...], tuple[float, ...]], Weights], known: Any = ()
+        self, count: int, weigh: Callable[[tuple[int, ...], tuple[float, ...]], PlanWeights], known: Any = ()
     ) -> Any:
         """The expected gradient of an estimator: the sum over all groups of samples."""
         return sum(p * self.update(weigh(drawn, rewards), drawn, known) for p, drawn, rewards in self.groups(count))
@@ -116,7 +115,7 @@ def leaves(shape: Any) -> int:
 
 @st.composite
 def problems(draw: st.DrawFn) -> Problem:
-    tree = PlanTree.of(Planner(grammar_of(draw(shapes)), "test:first"), Task("t"), 6)
+    tree = TabularPolicy.of(Planner(grammar_of(draw(shapes)), "test:first"), Task("t"), 6)
     logits = draw(st.lists(st.floats(-3, 3), min_size=tree.size, max_size=tree.size))
     count = len(tree.episodes)
     return Problem(tree, np.array(logits), tuple(draw(st.lists(rewards_of, min_size=count, max_size=count))))
@@ -127,7 +126,7 @@ def close(found: Any, right: Any) -> bool:
 
 
 def three_plans(rewards: tuple[float, float, float] = (0.0, 0.1, 1.0)) -> Problem:
-    tree = PlanTree.of(Planner(CFG.from_string("S -> a | b | c"), "test:first"), Task("t"), 3)
+    tree = TabularPolicy.of(Planner(CFG.from_string("S -> a | b | c"), "test:first"), Task("t"), 3)
     return Problem(tree, np.zeros(3), rewards)
 
 
@@ -177,7 +176,7 @@ def test_stratified_is_unbiased_for_any_known_plans(problem: Problem, count: int
     known = sorted(data.draw(st.sets(st.sampled_from(range(len(problem.rewards))))))
     baseline = data.draw(st.none() | st.builds(Baseline, rewards_of))
 
-    def weigh(drawn: tuple[int, ...], rewards: tuple[float, ...]) -> Weights:
+    def weigh(drawn: tuple[int, ...], rewards: tuple[float, ...]) -> PlanWeights:
         return estimate("stratified", rewards=rewards, baseline=baseline, known=problem.known(known, drawn))
 
     assert close(problem.expected(count, weigh, known), problem.gradient)
@@ -248,15 +247,15 @@ def test_flags_say_which_are_unbiased() -> None:
 
 def test_weights_by_hand() -> None:
     rewards = (1.0, 0.0, 0.5, 0.5)
-    assert estimate("plain", rewards=rewards) == Weights((), (0.25, 0.0, 0.125, 0.125))
-    assert estimate("reinforce", rewards=rewards, baseline=Baseline(0.5)) == Weights((), (0.125, -0.125, 0.0, 0.0))
-    assert estimate("grpo_unscaled", rewards=rewards) == Weights((), (0.125, -0.125, 0.0, 0.0))
+    assert estimate("plain", rewards=rewards) == PlanWeights((), (0.25, 0.0, 0.125, 0.125))
+    assert estimate("reinforce", rewards=rewards, baseline=Baseline(0.5)) == PlanWeights((), (0.125, -0.125, 0.0, 0.0))
+    assert estimate("grpo_unscaled", rewards=rewards) == PlanWeights((), (0.125, -0.125, 0.0, 0.0))
     assert estimate("rloo", rewards=rewards).sampled == pytest.approx((1 / 6, -1 / 6, 0, 0))
     deviation = math.sqrt(0.5 / 3)
     assert estimate("grpo", rewards=rewards).sampled[0] == pytest.approx(0.125 / (deviation + 1e-4))
-    known = Known((0.5, 0.25), (1.0, 0.25), (True, False))  # mean reward 0.75, given that a plan is known
-    assert estimate("stratified", rewards=(1.0, 0.0), known=known) == Weights((0.125, -0.125), (0.0, -0.375))
-    assert estimate("stratified", rewards=(1.0, 0.0), baseline=Baseline(0.5)) == Weights((), (0.25, -0.25))
+    known = KnownPlans((0.5, 0.25), (1.0, 0.25), (True, False))  # mean reward 0.75, given that a plan is known
+    assert estimate("stratified", rewards=(1.0, 0.0), known=known) == PlanWeights((0.125, -0.125), (0.0, -0.375))
+    assert estimate("stratified", rewards=(1.0, 0.0), baseline=Baseline(0.5)) == PlanWeights((), (0.25, -0.25))
 
 
 @given(st.floats(-10, 10), st.integers(2, 6), st.sampled_from(["rloo", "grpo", "grpo_unscaled"]))
@@ -267,7 +266,7 @@ def test_equal_rewards_teach_nothing(reward: float, count: int, name: str) -> No
 @given(st.lists(rewards_of, min_size=2, max_size=6), st.sampled_from(sorted(ADVANTAGES)))
 def test_all_are_called_alike(rewards: list[float], name: str) -> None:
     count = len(rewards)
-    known = Known((1 / count,) * count, tuple(rewards), (True,) * count)
+    known = KnownPlans((1 / count,) * count, tuple(rewards), (True,) * count)
     needed = estimator(name)
     weights = estimate(name, rewards=rewards, baseline=Baseline(0.1), known=known)
     assert len(weights.sampled) == count
@@ -285,16 +284,16 @@ def test_an_unknown_name() -> None:
 
 def test_a_name_is_registered_once() -> None:
     with pytest.raises(ValueError, match="'rloo' already"):
-        advantage("rloo", unbiased=True)(lambda group: Weights())
+        advantage("rloo", unbiased=True)(lambda group: PlanWeights())
 
 
 def test_an_estimator_of_ones_own() -> None:
     @advantage("best", unbiased=False)
-    def best(group: Group) -> Weights:
-        return Weights(sampled=tuple(float(r == max(group.rewards)) for r in group.rewards))
+    def best(group: TaskRewards) -> PlanWeights:
+        return PlanWeights(sampled=tuple(float(r == max(group.rewards)) for r in group.rewards))
 
     try:
-        assert estimate("best", rewards=[0.0, 2.0]) == Weights((), (0.0, 1.0))
+        assert estimate("best", rewards=[0.0, 2.0]) == PlanWeights((), (0.0, 1.0))
     finally:
         del ADVANTAGES["best"]
 
@@ -302,18 +301,14 @@ def test_an_estimator_of_ones_own() -> None:
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("name", sorted(ADVANTAGES))
 def test_a_reward_that_is_no_number(name: str, bad: float) -> None:
-    known = Known((0.5, 0.5), (0.0, 1.0), (True, True))
+    known = KnownPlans((0.5, 0.5), (0.0, 1.0), (True, True))
     with pytest.raises(ValueError, match="the reward of sample 2 of 2 is"):
         estimate(name, rewards=(0.5, bad), baseline=Baseline(0.0), known=known)
     with pytest.raises(ValueError, match="the baseline is"):
         estimate(name, rewards=(0.5, 0.5), baseline=Baseline(bad), known=known)
     if estimator(name).needs_known:
         with pytest.raises(ValueError, match="the reward of known plan 1 of 2 is"):
-            estimate(name, rewards=(0.5, 0.5), known=Known((0.5, 0.5), (bad, 0.0), (True, True)))
-    with pytest.raises(ValueError, match="the reward of the greedy plan is"):
-        Baseline.start(bad)
-    with pytest.raises(ValueError, match="the reward of sample 1 of 1 is"):
-        Baseline(0.0).updated([bad])
+            estimate(name, rewards=(0.5, 0.5), known=KnownPlans((0.5, 0.5), (bad, 0.0), (True, True)))
 
 
 @pytest.mark.parametrize(
@@ -323,86 +318,19 @@ def test_a_reward_that_is_no_number(name: str, bad: float) -> None:
         ("rloo", {"rewards": [1.0]}, "at least 2 samples of a task, there are 1"),
         ("grpo", {"rewards": [1.0]}, "at least 2 samples"),
         ("reinforce", {"rewards": [1.0]}, "needs the task's baseline"),
-        ("stratified", {"known": Known((1.0,), (1.0,))}, "at least 1 sample"),
-        ("stratified", {"rewards": [1.0], "known": Known((0.5,), (1.0,))}, "whether each is known; 0 are told"),
-        ("stratified", {"rewards": [1.0], "known": Known((0.5,), (1.0, 0.0), (True,))}, "2 rewards for 1 known plans"),
-        ("stratified", {"rewards": [1.0], "known": Known((math.nan,), (1.0,), (True,))}, "known plan 1 is nan"),
-        ("stratified", {"rewards": [1.0], "known": Known((0.7, 0.7), (1.0, 0.0), (True,))}, "is one there twice"),
-        ("exact", {"known": Known((0.5,), (1.0,))}, "use 'stratified'"),
+        ("stratified", {"known": KnownPlans((1.0,), (1.0,))}, "at least 1 sample"),
+        ("stratified", {"rewards": [1.0], "known": KnownPlans((0.5,), (1.0,))}, "whether each is known; 0 are told"),
+        (
+            "stratified",
+            {"rewards": [1.0], "known": KnownPlans((0.5,), (1.0, 0.0), (True,))},
+            "2 rewards for 1 known plans",
+        ),
+        ("stratified", {"rewards": [1.0], "known": KnownPlans((math.nan,), (1.0,), (True,))}, "known plan 1 is nan"),
+        ("stratified", {"rewards": [1.0], "known": KnownPlans((0.7, 0.7), (1.0, 0.0), (True,))}, "is one there twice"),
+        ("exact", {"known": KnownPlans((0.5,), (1.0,))}, "use 'stratified'"),
         ("exact", {}, "use 'stratified'"),
     ],
 )
 def test_what_is_missing_or_wrong(name: str, what: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         estimate(name, **what)
-
-
-# -- baselines ---------------------------------------------------------------------------------------------------------
-
-
-def test_the_moving_average_by_hand() -> None:
-    begin = Baseline.start(0.5)
-    after = begin.updated([1.0]).updated([0.0, 1.0])
-    assert after.value == pytest.approx(0.8 * (0.8 * 0.5 + 0.2 * 1.0) + 0.2 * 0.5)
-    assert after.groups == 2
-    assert begin == Baseline(0.5, 0)
-    assert begin.updated([]) is begin
-    assert begin.updated([1.0], decay=0.5).value == 0.75
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        begin.updated([1.0], decay=1.5)
-
-
-@given(rewards_of, st.lists(st.lists(rewards_of, min_size=1, max_size=4), max_size=6))
-def test_the_moving_average_is_the_weighted_sum_of_all_groups(start: float, groups: list[list[float]]) -> None:
-    baseline = Baseline.start(start)
-    for rewards in groups:
-        baseline = baseline.updated(rewards)
-    count = len(groups)
-    right = 0.8**count * start + sum(
-        0.2 * 0.8 ** (count - 1 - place) * sum(rewards) / len(rewards) for place, rewards in enumerate(groups)
-    )
-    assert baseline.value == pytest.approx(right, abs=1e-12)
-    assert baseline.groups == count
-
-
-def test_the_order_of_a_group_does_not_matter() -> None:
-    groups = itertools.permutations([0.1, 0.7, 0.3, 1e-9])
-    assert len({Baseline.start(0.3).updated(group) for group in groups}) == 1
-
-
-def test_baselines_are_values() -> None:
-    empty = Baselines()
-    begun = empty.started("t1", 0.25).started("t2", 1.0)
-    after = begun.updated("t1", [1.0, 0.0])
-    assert empty.values == {}
-    assert begun.get("t1") == Baseline(0.25)
-    assert after.get("t1") == Baseline(0.8 * 0.25 + (1 - 0.8) * 0.5, 1)
-    assert after.get("t2") == Baseline(1.0)
-    assert begun.started("t1", 9.0) is begun
-    assert after.get("t3") is None
-    with pytest.raises(ResourceNotFound, match="'t3'"):
-        after.updated("t3", [1.0])
-
-
-@given(st.dictionaries(st.text(max_size=5), st.builds(Baseline, rewards_of, st.integers(0, 9)), max_size=4))
-def test_baselines_come_back_from_json_bit_by_bit(values: dict[str, Baseline]) -> None:
-    baselines = Baselines(values, 0.7)
-    assert Baselines.from_data(json.loads(json.dumps(baselines.to_data()))) == baselines
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        {},
-        [],
-        {"values": {}},
-        {"decay": 0.8, "values": {"t": 3}},
-        {"decay": 0.8, "values": {"t": ["x", 0]}},
-        {"decay": 0.8, "values": {"t": [math.nan, 0]}},
-        {"decay": None, "values": {}},
-        None,
-    ],
-)
-def test_damaged_baselines(data: Any) -> None:
-    with pytest.raises(InputError, match="no baselines of tasks"):
-        Baselines.from_data(data)

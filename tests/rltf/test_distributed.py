@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from formal_llm.errors import TrainingError
+from formal_llm.rltf.distributed import World, world
+
 SCRIPT = """
 import torch
 
@@ -33,4 +36,19 @@ def test_gradients_are_summed_where_there_are_any(tmp_path: Path) -> None:
     script = tmp_path / "sums.py"
     script.write_text(SCRIPT)
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
-    subprocess.run(launch, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=True, timeout=300)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "OMP_NUM_THREADS": "1"}
+    subprocess.run(launch, env=environment, check=True, timeout=300)
+
+
+def test_the_number_of_processes_is_asserted() -> None:
+    with pytest.raises(TrainingError, match="torchrun --nproc-per-node 2"), world(2):
+        pass
+
+
+def test_alone_there_is_nothing_to_exchange() -> None:
+    with world() as here:
+        assert here == World(0, 1)
+        assert here.first
+        assert here.own([1, 2, 3]) == [1, 2, 3]
+        assert here.gather({"a": 1}) == {"a": 1}
+        here.wait()

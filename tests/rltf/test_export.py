@@ -18,6 +18,7 @@ from formal_llm import CFG, Limits, NoValidPlan, Planner, Question, RandomLLM, T
 from formal_llm.errors import InvalidAnswer, RewardError, TooManyPlans
 from formal_llm.packs.openagi.references import openagi_reward
 from formal_llm.planning import Plan, Wording
+from formal_llm.rltf.all_plans import enumerate_episodes
 from formal_llm.rltf.episode import Decision, Episode
 from formal_llm.rltf.export import (
     INSTRUCTION,
@@ -28,7 +29,6 @@ from formal_llm.rltf.export import (
     write_completions,
     write_tasks,
 )
-from formal_llm.rltf.plan_tree import enumerate_episodes
 from formal_llm.rltf.reward_cache import CachedReward
 from formal_llm.rltf.rewards import Judged
 from tests import strategies
@@ -167,7 +167,7 @@ def test_what_is_written_leads_to_the_plan_again(cfg: CFG) -> None:
         file = write_completions(Path(folder) / "plans.jsonl", planner, episodes, [Judged(1.0)] * len(episodes))
         rows = [json.loads(line) for line in file.read_text().splitlines()]
     for row, episode in zip(rows, episodes, strict=True):
-        assert read_completion(planner, "t", row["completion"]).word == episode.key
+        assert read_completion(planner, "t", row["completion"]).word == episode.word
 
 
 def test_an_episode_of_other_rules_is_told(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The log of a run: whole lines, resumed where a checkpoint stands, and what is shown of it."""
+"""The log of a run: whole lines, resumed where a checkpoint stands."""
 
 from __future__ import annotations
 
@@ -7,28 +7,24 @@ import math
 import signal
 import subprocess
 import sys
-from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 
 from formal_llm.errors import MissingDependency, ResourceNotFound, ResultsError
-from formal_llm.rltf.metrics_log import LOG, Entry, RunLog, read_log
-from formal_llm.rltf.run_view import RunView, duration
+from formal_llm.rltf.metrics_log import LOG, LogEntry, RunLog, read_log
 
 
 class Watching:
     """A view that keeps what it is told."""
 
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
+        self.entries: list[LogEntry] = []
         self.closed = 0
 
-    def note(self, entry: Entry) -> None:
+    def note(self, entry: LogEntry) -> None:
         self.entries.append(entry)
 
     def close(self) -> None:
@@ -290,63 +286,3 @@ def test_tensorboard_that_is_not_there(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(MissingDependency, match=r"formal-llm\[rltf\].*log.jsonl has the same figures"):
         RunLog(tmp_path, tensorboard=True)
     run(tmp_path, 1)  # nothing is in its way
-
-
-# -- the terminal --------------------------------------------------------------------------------------------------
-
-
-def shown(terminal: bool, *, every: float = 0.0, last: int = 6, resume: bool = False, tmp_path: Path) -> str:
-    text = StringIO()
-    console = Console(file=text, force_terminal=terminal, width=160, color_system=None, legacy_windows=False)
-    view = RunView(last, console=console, every=every)
-    if resume:
-        run(tmp_path, 3)
-    with RunLog(tmp_path, views=(view,), resume=3 if resume else None) as log:
-        assert view.left is None
-        if not resume:
-            log.evaluation(0, {"reward": 0.25, "exact": 0.125, "seconds": 3})
-        log.evaluation(0, {"reward": 0.99}, split="training")
-        for step in range(4 if resume else 1, last + 1):
-            log.update(step, {"reward": step / 8, "entropy": 0.5, "kl": 0.25, "loss": -1, "seconds": 2, "failed": 1})
-        assert view.left == 0
-        log.checkpoint(last, "best", best=True)
-        log.end(last)
-    return text.getvalue()
-
-
-def test_lines_where_there_is_no_terminal(tmp_path: Path) -> None:
-    text = shown(False, tmp_path=tmp_path)
-    assert "update 0: held-out tasks: reward 0.250, exact 0.125\n" in text
-    line = "reward 0.500, best held-out 0.250 at 0, entropy 0.500, KL 0.250, loss -1.000, 1 failed, 2 s/update"
-    assert f"update 4 of 6: {line}, 0.0 s left\n" in text
-    assert "update 6: saved best (best)\n" in text
-    assert "done after 6 of 6 updates: reward 0.750, best held-out 0.250 at 0" in text
-    assert text.count("\n") == 2 + 6 + 2
-
-
-def test_lines_are_rare(tmp_path: Path) -> None:
-    assert "of 6: reward" not in shown(False, every=1000, tmp_path=tmp_path)
-
-
-def test_a_bar_in_a_terminal(tmp_path: Path) -> None:
-    text = shown(True, tmp_path=tmp_path)
-    assert "6/6" in text
-    assert "best held-out 0.250 at 0" in text
-    assert "0.0 s left" in text
-
-
-def test_a_run_that_goes_on_knows_its_best(tmp_path: Path) -> None:
-    text = shown(False, resume=True, tmp_path=tmp_path)
-    assert "going on after update 3\n" in text
-    assert "best held-out 0.280 at 3" in text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [
-        (None, "?"), (math.inf, "?"), (0, "0.0 s"), (8.44, "8.4 s"), (59.96, "1 min 0 s"), (200, "3 min 20 s"),
-        (3599.6, "1 h 0 min"), (7500, "2 h 5 min"),
-    ],
-)  # fmt: skip
-def test_durations(seconds: Any, said: str) -> None:
-    assert duration(seconds) == said

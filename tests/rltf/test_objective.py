@@ -11,10 +11,10 @@ import torch
 
 from formal_llm import Planner, Task
 from formal_llm.errors import TrainingError
-from formal_llm.llms.local.model import LocalLLM
+from formal_llm.llms.local.llm import LocalLLM
+from formal_llm.rltf.all_plans import enumerate_episodes
 from formal_llm.rltf.episode import Episode
-from formal_llm.rltf.objective import Objective, Terms, log_probabilities_of
-from formal_llm.rltf.plan_tree import enumerate_episodes
+from formal_llm.rltf.objective import Objective, log_probabilities_of
 from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.rollout import Start, rollout
 
@@ -65,7 +65,7 @@ def test_the_gradient_is_that_of_the_weighted_plans(
             picked = [number for number, e in enumerate(episodes) if e.index == index]
             whole.add([episodes[n] for n in picked], [weights[n] for n in picked])
         with policy.training():
-            measured = whole.backward(Terms(questions_per_pass=size))
+            measured = whole.backward(questions_per_pass=size)
         assert same(gradient(policy), wanted)
         assert measured.loss == pytest.approx(-float(objective.detach()), rel=1e-3, abs=1e-4)
 
@@ -88,7 +88,7 @@ def test_entropy_and_distance(build: Build, planner: Planner, tasks: list[Task])
     whole = Objective(policy)
     whole.add(episodes, [0.0] * len(episodes))
     with policy.training():
-        measured = whole.backward(Terms(entropy=0.3, kl=0.7, questions_per_pass=2))
+        measured = whole.backward(entropy=0.3, kl=0.7, questions_per_pass=2)
     assert same(gradient(policy), wanted)
     assert measured.entropy == pytest.approx(float(entropy.detach()), rel=1e-4)
     assert measured.kl == pytest.approx(float(distance.detach()), rel=1e-3)
@@ -101,7 +101,7 @@ def test_episodes_count_for_the_entropy_by_their_shares(build: Build, planner: P
     chances = [math.exp(log) for log in log_probabilities_of(policy, leaves)]
     whole = Objective(policy)
     whole.add(leaves, [0.0] * len(leaves), chances)
-    told = whole.backward(Terms()).entropy
+    told = whole.backward().entropy
     # The entropy of a plan is that of all its choices; here it is told for one choice, the mean.
     entropy = -math.fsum(chance * math.log(chance) for chance in chances)
     length = math.fsum(chance * len(leaf.decisions) for chance, leaf in zip(chances, leaves, strict=True))
@@ -113,7 +113,7 @@ def test_summed_over_all_plans_it_is_the_gradient_of_the_expected_reward(
 ) -> None:
     policy = moved(Policy(build(), temperature=2))
     leaves = enumerate_episodes(planner, tasks[0], 0, 100)
-    rewards = [float(len(leaf.key) == 2) + 0.1 * n for n, leaf in enumerate(leaves)]
+    rewards = [float(len(leaf.word) == 2) + 0.1 * n for n, leaf in enumerate(leaves)]
     with policy.training():
         expected = sum(alone(policy, leaf).exp() * r for leaf, r in zip(leaves, rewards, strict=True))
         (-expected).backward()
@@ -122,7 +122,7 @@ def test_summed_over_all_plans_it_is_the_gradient_of_the_expected_reward(
     whole = Objective(policy)
     whole.add(leaves, [chance * (r - 0.4) for chance, r in zip(chances, rewards, strict=True)])
     with policy.training():
-        whole.backward(Terms())
+        whole.backward()
     assert same(gradient(policy), wanted)
 
 
@@ -138,4 +138,4 @@ def test_what_is_not_finite_is_named(build: Build, planner: Planner, tasks: list
         policy.parameters[1].fill_(math.inf)
     policy.changed()
     with pytest.raises(TrainingError, match=r"log-probability is nan.*make it alpha"), policy.training():
-        whole.backward(Terms())
+        whole.backward()

@@ -11,7 +11,8 @@ from peft import PeftModel
 
 from formal_llm import Question
 from formal_llm.errors import ModelError, ResourceNotFound
-from formal_llm.llms.local.model import LocalLLM, TransformersLLM
+from formal_llm.llms.local.llm import LocalLLM
+from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.rltf.policy import LoRA, Policy, default_targets
 from tests import tiny_models
 

@@ -22,8 +22,9 @@ from hypothesis import strategies as st
 from formal_llm import CachedLLM, Limits, Planner, RandomLLM, Task, TaskPack
 from formal_llm.errors import RewardError
 from formal_llm.planning import Plan
+from formal_llm.rltf.reference_tools import ReferenceTools
 from formal_llm.rltf.reward_cache import CachedReward, RewardStats
-from formal_llm.rltf.rewards import ExecutedReward, Judged, ReferenceTools, Reward
+from formal_llm.rltf.rewards import ExecutedReward, Judged, Reward
 
 PACK = TaskPack.load("openagi")
 TASKS = PACK.tasks[:4]

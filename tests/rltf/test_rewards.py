@@ -1,8 +1,7 @@
-"""Rewards: numbers, stated rewards, errors that name task and plan; agreement with reference tools."""
+"""Rewards: numbers, stated rewards, errors that name task and plan."""
 
 from __future__ import annotations
 
-import itertools
 import math
 import threading
 from collections.abc import Callable
@@ -10,8 +9,6 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from formal_llm import CFG, Planner, Task, ToolError
 from formal_llm.errors import (
@@ -27,32 +24,13 @@ from formal_llm.planning import Plan
 from formal_llm.rltf.rewards import (
     ExecutedReward,
     Judged,
-    ReferenceTools,
     Reward,
-    f1,
-    failures,
     name_of,
     register,
     reward_of,
-    tools_of,
 )
 from formal_llm.tools import Executor, Toolkit, tool
-
-CFG_TEXT = """
-%start S
-%limit 2
-S -> sharpen S | merge S S | picture
-"""
-TASK = Task("Make it sharp", inputs=("picture",))
-
-
-def plan_of(*numbers: int, text: str = CFG_TEXT) -> Plan:
-    """The plan of these answers, and of 3 (the input) where there are no more."""
-    told = iter(numbers)
-    return Planner(CFG.from_string(text), lambda question: min(next(told, 3), len(question.options))).plan(TASK)
-
-
-PLAN = plan_of(2, 1)
+from tests.rltf.merged_pictures import CFG_TEXT, PLAN, TASK, plan_of
 
 
 def length(task: Task, plan: Plan) -> float:
@@ -129,7 +107,6 @@ def test_stated_rewards_are_finite(value: float) -> None:
     for make in (
         lambda: Reward(length, invalid=value),
         lambda: ExecutedReward(length, value),
-        lambda: ReferenceTools(lambda task: set(), invalid=value),
     ):
         with pytest.raises(ValueError, match="finite"):
             make()
@@ -162,6 +139,23 @@ def test_workers_judge_at_the_same_time() -> None:
         return 1.0
 
     assert Reward(waits).judge_many([(TASK, PLAN)] * 2, workers=2) == [Judged(1.0)] * 2
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_each_is_told_with_its_number_until_one_fails(workers: int) -> None:
+    rows = [(TASK, plan_of(*[1] * count)) for count in (0, 2, 1)]
+
+    def fails(task: Task, plan: Plan) -> float:
+        if len(plan.word) == 2:
+            raise RuntimeError("two")
+        return length(task, plan)
+
+    found = Reward(length).judge_each(rows, workers)
+    assert sorted((number, judged.value) for number, judged in found) == [(0, 1.0), (1, 3.0), (2, 2.0)]
+    told = []
+    with pytest.raises(RuntimeError, match="two"):
+        told += Reward(fails).judge_each(rows, workers)
+    assert list(Reward(length).judge_each([], workers)) == []
 
 
 # -- by name -------------------------------------------------------------------------------------------------------
@@ -219,62 +213,6 @@ def test_names_of_functions() -> None:
         assert name_of(function) is None
     assert Reward(lambda task, plan: 1.0).identity is None
     assert Reward(lambda task, plan: 1.0, name="one").identity == {"reward": "one", "invalid": 0.0}
-
-
-# -- reference tools -----------------------------------------------------------------------------------------------
-
-NAMES = st.frozensets(st.sampled_from("abcdefgh"))
-
-
-@given(NAMES, NAMES)
-def test_f1_is_the_harmonic_mean_of_precision_and_recall(wanted: frozenset[str], used: frozenset[str]) -> None:
-    shared = len(wanted & used)
-    if not wanted and not used:
-        expected = Fraction(1)
-    elif not shared:
-        expected = Fraction(0)
-    else:
-        precision, recall = Fraction(shared, len(used)), Fraction(shared, len(wanted))
-        expected = 2 * precision * recall / (precision + recall)
-    assert f1(wanted, used) == pytest.approx(float(expected), abs=1e-15)
-    assert f1(wanted, used) == f1(used, wanted)
-    assert (f1(wanted, used) == 1.0) == (wanted == used)
-
-
-def test_inputs_are_not_tools() -> None:
-    assert tools_of(PLAN) == {"merge", "sharpen"}
-    assert tools_of(PLAN, ["picture", "merge"]) == {"sharpen"}
-    assert tools_of(plan_of()) == set()
-    listed = Plan(TASK.description, PLAN.tree, order="forward")
-    assert tools_of(listed) == {"merge", "sharpen", "picture"}
-
-
-@pytest.mark.parametrize(
-    ("wanted", "score", "exact"),
-    [({"merge", "sharpen"}, 1.0, 1.0), ({"merge"}, 2 / 3, 0.0), ({"colour"}, 0.0, 0.0), (set(), 0.0, 0.0)],
-)
-def test_agreement_with_reference_tools(wanted: set[str], score: float, exact: float) -> None:
-    assert ReferenceTools(lambda task: wanted)(TASK, PLAN) == pytest.approx(score)
-    assert ReferenceTools(lambda task: wanted, "exact")(TASK, PLAN) == exact
-
-
-def wanted_tools(task: Task) -> set[str]:
-    return {"sharpen"}
-
-
-def test_identities_of_reference_rewards_differ() -> None:
-    rewards = [
-        ReferenceTools(wanted_tools), ReferenceTools(wanted_tools, "exact"), ReferenceTools(tuple),
-        ReferenceTools(wanted_tools, inputs=["picture"]), ReferenceTools(wanted_tools, inputs=[]),
-        ReferenceTools(wanted_tools, name="other"), ReferenceTools(wanted_tools, invalid=-1),
-    ]  # fmt: skip
-    identities = [reward.identity for reward in rewards]
-    assert all(one != other for one, other in itertools.combinations(identities, 2))
-    assert ReferenceTools(wanted_tools).identity == ReferenceTools(wanted_tools).identity
-    assert ReferenceTools(lambda task: set()).identity is None
-    assert ReferenceTools(lambda task: set()).name == "reference tools, f1"
-    with pytest.raises(ValueError, match="kind"):
-        ReferenceTools(wanted_tools, "f2")  # type: ignore[arg-type]
 
 
 # -- executed plans ------------------------------------------------------------------------------------------------
@@ -360,9 +298,3 @@ def test_names_of_executed_rewards() -> None:
     assert ExecutedReward(length, -1, name="own").name == "own"
     assert ExecutedReward(lambda task, plan: 0.0).identity is None
     assert not ExecutedReward(length, deterministic=False).deterministic
-
-
-def test_failures_by_reason() -> None:
-    judged = [Judged(1.0), Judged(0.0, "a"), Judged(0.0, "b"), Judged(0.0, "b")]
-    assert failures(judged) == {"b": 2, "a": 1}
-    assert list(failures(judged)) == ["b", "a"]

@@ -11,9 +11,9 @@ import pytest
 
 from formal_llm import CFG, Limits, Planner, Task, TaskPack, verify
 from formal_llm.errors import TrainingError
-from formal_llm.llms.local.model import LocalLLM
+from formal_llm.llms.local.llm import LocalLLM
+from formal_llm.rltf.all_plans import enumerate_episodes
 from formal_llm.rltf.objective import log_probabilities_of
-from formal_llm.rltf.plan_tree import enumerate_episodes, path
 from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.rollout import Start, replay, rollout
 
@@ -30,7 +30,7 @@ def test_plans_are_words_of_the_language(build: Build, planner: Planner, tasks: 
     for episode in episodes:
         assert verify(episode.plan, rules, limits=episode.task.limits).valid
         assert episode.plan.complete
-    assert len({episode.key for episode in episodes}) > 5
+    assert len({episode.word for episode in episodes}) > 5
 
 
 def test_draws_depend_on_their_seed_alone(build: Build, planner: Planner, tasks: list[Task]) -> None:
@@ -39,16 +39,16 @@ def test_draws_depend_on_their_seed_alone(build: Build, planner: Planner, tasks:
     alone = [rollout(planner, policy, [start])[0] for start in wanted]
     for together in (1, 5, 1_000):
         found = rollout(planner, policy, wanted, together=together)
-        assert [path(e) for e in found] == [path(e) for e in alone]
+        assert [e.path for e in found] == [e.path for e in alone]
     backwards = rollout(planner, policy, wanted[::-1])
-    assert [path(e) for e in backwards] == [path(e) for e in alone[::-1]]
+    assert [e.path for e in backwards] == [e.path for e in alone[::-1]]
 
 
 def test_without_a_seed_the_most_probable_options_are_taken(build: Build, tasks: list[Task], rules: CFG) -> None:
     llm = build()
     planner = Planner(rules, llm)
     greedy = rollout(planner, Policy(llm), [Start(i, task) for i, task in enumerate(tasks)])
-    assert [e.key for e in greedy] == [outcome.unwrap().word for outcome in planner.plan_all(tasks)]
+    assert [e.word for e in greedy] == [outcome.unwrap().word for outcome in planner.plan_all(tasks)]
 
 
 def test_log_probabilities_are_those_of_the_policy(build: Build, planner: Planner, tasks: list[Task]) -> None:
@@ -59,29 +59,29 @@ def test_log_probabilities_are_those_of_the_policy(build: Build, planner: Planne
         leaves = enumerate_episodes(planner, task, index, 100)
         logs = log_probabilities_of(policy, leaves)
         assert math.fsum(map(math.exp, logs)) == pytest.approx(1, abs=1e-5)
-        exact = dict(zip(map(path, leaves), logs, strict=True))
+        exact = dict(zip((one.path for one in leaves), logs, strict=True))
         for episode in episodes:
             if episode.index == index:
-                assert episode.log_probability == pytest.approx(exact[path(episode)], abs=1e-5)
+                assert episode.log_probability == pytest.approx(exact[episode.path], abs=1e-5)
 
 
 def test_plans_come_as_often_as_they_are_probable(build: Build, planner: Planner, tasks: list[Task]) -> None:
     policy, many = Policy(build(), temperature=4), 3_000
     episodes = rollout(planner, policy, [Start(0, tasks[0], str(n)) for n in range(many)])
     leaves = enumerate_episodes(planner, tasks[0], 0, 100)
-    seen = Counter(map(path, episodes))
+    seen = Counter(one.path for one in episodes)
     for leaf, log in zip(leaves, log_probabilities_of(policy, leaves), strict=True):
         chance = math.exp(log)
         spread = math.sqrt(many * chance * (1 - chance)) + 1
-        assert abs(seen[path(leaf)] - many * chance) < 5 * spread  # by chance once in a million draws
+        assert abs(seen[leaf.path] - many * chance) < 5 * spread  # by chance once in a million draws
     assert seen.total() == many
 
 
 def test_an_episode_is_made_again_from_its_numbers(build: Build, planner: Planner, tasks: list[Task]) -> None:
     for episode in rollout(planner, Policy(build()), starts(tasks, 4)):
-        again = replay(planner, Start(episode.index, episode.task), path(episode))
-        assert again.key == episode.key
-        assert path(again) == path(episode)
+        again = replay(planner, Start(episode.index, episode.task), episode.path)
+        assert again.word == episode.word
+        assert again.path == episode.path
         assert [d.question.prompt for d in again.decisions] == [d.question.prompt for d in episode.decisions]
     for wrong in ((), (9,), (1, 1, 1, 1, 1, 1)):
         with pytest.raises(ValueError, match="numbers"):
@@ -93,14 +93,14 @@ def test_selections_are_made_one_by_one(build: Build) -> None:
     planner = Planner(cfg, "test:first")
     policy = Policy(build(), temperature=3)
     episodes = rollout(planner, policy, [Start(0, Task("t"), str(n)) for n in range(400)])
-    words = {episode.key for episode in episodes}
+    words = {episode.word for episode in episodes}
     sets = {"".join(s) for n in (1, 2, 3) for s in itertools.combinations("abc", n)}
     assert {"".join(word[:-1]) for word in words} == sets
-    chances = {episode.key: episode.log_probability for episode in episodes}
+    chances = {episode.word: episode.log_probability for episode in episodes}
     assert math.fsum(map(math.exp, chances.values())) == pytest.approx(1, abs=1e-4)
     for episode in episodes[:20]:
-        again = replay(planner, Start(0, Task("t")), path(episode))
-        assert again.key == episode.key
+        again = replay(planner, Start(0, Task("t")), episode.path)
+        assert again.word == episode.word
     assert [e.log_probability for e in episodes] == pytest.approx(log_probabilities_of(policy, episodes), abs=1e-5)
 
 

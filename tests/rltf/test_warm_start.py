@@ -11,8 +11,8 @@ from hypothesis import assume, given, settings
 from formal_llm import CFG, Budget, Limits, NoValidPlan, Planner, RandomLLM, Task, TaskPack, Undecided
 from formal_llm.errors import TooManyPlans, TrainingError
 from formal_llm.packs.openagi.references import tools_called_for
-from formal_llm.rltf.plan_tree import enumerate_episodes, path
-from formal_llm.rltf.rollout import Place
+from formal_llm.rltf.all_plans import enumerate_episodes
+from formal_llm.rltf.rollout import WalkNode
 from formal_llm.rltf.warm_start import reference_plans, retrace
 from tests import strategies
 
@@ -21,19 +21,22 @@ from tests import strategies
 @settings(max_examples=40)
 def test_words_of_random_walks_are_retraced(cfg: CFG) -> None:
     planner, task = Planner(cfg, RandomLLM(0)), Task("t")
+    ended = 0
     for seed in range(3):
         rng = random.Random(seed)
         try:
-            place = Place.root(planner.start(task))
+            node = WalkNode.root(planner.start(task))
         except (NoValidPlan, Undecided):
-            return
+            assume(False)
         for _ in range(30):
-            if place.question is not None:
-                place = place.after(rng.randint(1, len(place.question.options)))
-        if place.question is None:
-            again = retrace(planner, task, place.walk.word)
-            assert again.key == place.walk.word
+            if node.question is not None:
+                node = node.after(rng.randint(1, len(node.question.options)))
+        if node.question is None:
+            ended += 1
+            again = retrace(planner, task, node.walk.word)
+            assert again.word == node.walk.word
             assert again.plan.complete
+    assume(ended)
 
 
 @given(strategies.limited_grammars() | strategies.tool_grammars())
@@ -46,11 +49,11 @@ def test_each_word_is_retraced(cfg: CFG) -> None:
         assume(False)
     paths: dict[tuple[str, ...], list[tuple[int, ...]]] = {}
     for leaf in leaves:  # in the order of their paths
-        paths.setdefault(leaf.key, []).append(path(leaf))
+        paths.setdefault(leaf.word, []).append(leaf.path)
     for word, ways in paths.items():
         again = retrace(planner, task, word)
-        assert again.key == word
-        assert path(again) == next(way for way in ways if len(way) <= 2 * len(word) + 8)
+        assert again.word == word
+        assert again.path == next(way for way in ways if len(way) <= 2 * len(word) + 8)
         assert again.plan.complete
 
 
@@ -64,14 +67,14 @@ def test_what_is_no_plan_is_told(planner: Planner, tasks: list[Task]) -> None:
 def test_rules_that_may_read_nothing_for_ever_are_retraced(rules: str) -> None:
     planner = Planner(CFG.from_string(rules), "test:first")
     word = ("b",) * 6 if "S S" in rules else ("b",)
-    assert retrace(planner, Task("t"), word).key == word
+    assert retrace(planner, Task("t"), word).word == word
     with pytest.raises(ValueError, match="has the word"):
         retrace(planner, Task("t"), ("b", "a"))
 
 
 def test_a_word_beyond_the_budget_is_none_of_the_planner_s() -> None:
     planner = Planner(CFG.from_string("S -> a S | b"), "test:first", budget=Budget(steps=8))
-    assert retrace(planner, Task("t"), ("a", "b")).key == ("a", "b")
+    assert retrace(planner, Task("t"), ("a", "b")).word == ("a", "b")
     with pytest.raises(ValueError, match="has the word"):
         retrace(planner, Task("t"), ("a",) * 20 + ("b",))
 
@@ -79,7 +82,7 @@ def test_a_word_beyond_the_budget_is_none_of_the_planner_s() -> None:
 def test_a_selection_is_retraced_option_by_option() -> None:
     planner = Planner(CFG.from_string("S -> some(a, b, d) c"), "test:first")
     episode = retrace(planner, Task("t"), ("a", "d", "c"))
-    assert path(episode) == (1, 2)  # a; d of b, d and nothing more, after which nothing is left
+    assert episode.path == (1, 2)  # a; d of b, d and nothing more, after which nothing is left
     assert [len(decision.question.options) for decision in episode.decisions] == [3, 3]
     with pytest.raises(ValueError, match="has the word"):
         retrace(planner, Task("t"), ("d", "a", "c"))
@@ -92,19 +95,19 @@ def test_references_of_packs_with_one_task(name: str) -> None:
     planner = pack.planner("test:first")
     [plans] = reference_plans(planner, [pack.task("")], 3)
     for episode in plans:
-        assert planner.table(episode.task).automaton.accepts(episode.key)
-        assert retrace(planner, episode.task, episode.key).key == episode.key
+        assert planner.table(episode.task).automaton.accepts(episode.word)
+        assert retrace(planner, episode.task, episode.word).word == episode.word
 
 
 def test_references_are_drawn_evenly(planner: Planner, tasks: list[Task]) -> None:
     first, second, third = reference_plans(planner, tasks, 800)
-    words = Counter(episode.key for episode in first)
+    words = Counter(episode.word for episode in first)
     assert len(words) == 16
     assert min(words.values()) > 20
     assert {episode.index for episode in second} == {1}
-    assert not any("c" in episode.key for episode in third)
-    assert [e.key for e in reference_plans(planner, tasks, 5)[0]] == [
-        e.key for e in reference_plans(planner, tasks, 5)[0]
+    assert not any("c" in episode.word for episode in third)
+    assert [e.word for e in reference_plans(planner, tasks, 5)[0]] == [
+        e.word for e in reference_plans(planner, tasks, 5)[0]
     ]
 
 
@@ -113,7 +116,7 @@ def test_references_may_be_narrowed(planner: Planner, tasks: list[Task]) -> None
         return Limits({"a": 0, "c": 0}, {"b": 1})
 
     for plans in reference_plans(planner, tasks, 3, references=only_b):
-        assert {episode.key for episode in plans} == {("b", "e")}
+        assert {episode.word for episode in plans} == {("b", "e")}
         assert all(len(episode.decisions) >= 1 for episode in plans)
         assert all(len(d.question.options) > 1 for episode in plans for d in episode.decisions)
     with pytest.raises(TrainingError, match="no reference plan for 'make it short'"):
@@ -132,4 +135,4 @@ def test_references_of_openagi_use_the_tools_that_are_called_for() -> None:
 
     for task, plans in zip(tasks, reference_plans(planner, tasks, 2, references=just_these), strict=True):
         for episode in plans:
-            assert {name for name in episode.key if not name.startswith("input_")} == tools_called_for(task)
+            assert {name for name in episode.word if not name.startswith("input_")} == tools_called_for(task)

@@ -5,18 +5,20 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 from formal_llm import CFG, Limits, Planner, Task
-from formal_llm.llms.local.model import LocalLLM, TransformersLLM, encoder_scorer
+from formal_llm.llms.local.encoders import encoder_scorer
+from formal_llm.llms.local.llm import LocalLLM
+from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.planning import Plan
 from formal_llm.rltf.distributed import World, world
 from formal_llm.rltf.policy import LoRA, Policy
 from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.settings import Settings
 from formal_llm.rltf.trainer import Trainer
+from formal_llm.rltf.warm_start import ReferenceLimits
 from tests import tiny_models
 
 RULES = CFG.from_string('%limit 1\n%limit * e\nS -> a S | b S | c S | e\na "Alpha"\nb "Beta"\nc "Gamma"\ne "the input"')
@@ -46,8 +48,8 @@ def tiny_policy(kind: str = "llama", **settings: Any) -> Policy:
 
 def small_trainer(
     folder: Path, *, kind: str = "llama", temperature: float = 1.0, reward: Any = wanted_tool,
-    policy: Policy | None = None,
-    alone: World | None = None, **settings: Any,
+    policy: Policy | None = None, references: ReferenceLimits | None = None, alone: World | None = None,
+    **settings: Any,
 ) -> Trainer:  # fmt: skip
     given = {"samples": 4, "tasks_per_update": 3, "updates": 6, "learning_rate": 3e-3, "checkpoint_every": 2}
     dropout = {"lora": LoRA(dropout=settings.get("dropout", 0.0))}
@@ -55,14 +57,16 @@ def small_trainer(
     return Trainer(
         Planner(RULES, "test:first"), policy or tiny_policy(kind, temperature=temperature, **dropout), judge, TASKS,
         folder,
-        held_out=HELD_OUT, settings=Settings.of({**given, **settings}), world=alone,
+        held_out=HELD_OUT, settings=Settings.of({**given, **settings}), references=references, world=alone,
     )  # fmt: skip
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--slow", action="store_true", help="wait in each update, so that there is time to be killed")
+    parser.add_argument(
+        "--paced", action="store_true", help="tell how many updates were made, and go on at a line or the end of input"
+    )
     parser.add_argument("--advantage", default="rloo")
     parser.add_argument("--updates", type=int, default=6)
     parser.add_argument("--dropout", type=float, default=0.1)
@@ -74,10 +78,13 @@ def main() -> int:
     import torch
 
     torch.set_num_threads(1)
+    told: set[int] = set()
 
     def reward(task: Task, plan: Plan) -> float:
-        if given.slow:
-            time.sleep(0.03)
+        if given.paced and here.first and trainer.step not in told:
+            told.add(trainer.step)
+            print(trainer.step, flush=True)
+            sys.stdin.readline()
         failing = given.fail is not None and given.fail == int(os.environ.get("RANK", "0"))
         if failing and trainer.step >= given.fail_after:
             return float("nan")
@@ -86,7 +93,7 @@ def main() -> int:
     with world(given.processes) as here:
         trainer = small_trainer(
             given.folder, reward=reward, alone=here, advantage=given.advantage, updates=given.updates,
-            checkpoint_every=1 if given.slow else 2, warm_start=1, entropy=0.01, kl=0.01, dropout=given.dropout,
+            checkpoint_every=1 if given.paced else 2, warm_start=1, entropy=0.01, kl=0.01, dropout=given.dropout,
         )  # fmt: skip
         trainer.run(resume=given.resume)
     return 0

@@ -36,9 +36,9 @@ class FlowNode:
     shape: str = "rect"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", SHAPES.get(self.shape, self.shape))
         default = "" if self.shape in _TEXTLESS else self.id
         object.__setattr__(self, "text", default if self.text is None else plain(self.text))
-        object.__setattr__(self, "shape", SHAPES.get(self.shape, self.shape))
 
 
 @dataclass(frozen=True, slots=True)

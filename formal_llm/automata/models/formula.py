@@ -41,6 +41,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
+from formal_llm.automata.models.frozen import ByFields
 from formal_llm.automata.models.symbols import quote
 
 #: What a name is written as without quotes.
@@ -55,7 +56,7 @@ def written(name: str) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Formula:
+class Formula(ByFields):
     """A set of sequences; see the table above. ``str(f)`` is its notation.
 
     Attributes:

@@ -49,6 +49,9 @@ class Bound:
     line: str
     terminal: str | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", FrozenDict(self.weights))
+
     def holds(self, word: Iterable[str]) -> bool:
         """Whether a whole word keeps the bound."""
         total = sum([self.weights.get(name, 0) for name in word])

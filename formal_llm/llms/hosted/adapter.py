@@ -7,15 +7,22 @@ waits between them, timeouts and connections are the SDK's work and the client's
 
 from __future__ import annotations
 
-import os
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar
-from urllib.parse import urlsplit
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from formal_llm.errors import InvalidAnswer, ProviderError
-from formal_llm.llms.question import Answer, Question, TokenUsage
+from formal_llm.llms.question import Answer, Message, Question
+from formal_llm.llms.usage import TokenUsage
+
+if TYPE_CHECKING:
+    import anthropic
+    import openai
+
+    Client = openai.OpenAI | anthropic.Anthropic
+    AsyncClient = openai.AsyncOpenAI | anthropic.AsyncAnthropic
 
 #: Why an answer is none, in the words that the model reads when it is asked again.
 REFUSED = "it was refused"
@@ -32,7 +39,7 @@ class _Lane:
 
     __slots__ = ("client", "in_flight")
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: AsyncClient) -> None:
         self.client = client
         self.in_flight = 0
 
@@ -45,7 +52,7 @@ class HostedLLM(ABC):
         client: the SDK's client that waits for an answer.
         settings: what else decides about the answers, as JSON data: the address, sampling settings, limits.
         async_client: a client of the user's to await; None: one is made for each event loop.
-        logprobs: whether token probabilities are asked for; None: until the server refuses them.
+        logprobs: whether token probabilities are asked for; None: until the server refuses them, which is warned of.
 
     Attributes:
         name: the provider string.
@@ -63,10 +70,10 @@ class HostedLLM(ABC):
     def __init__(
         self,
         name: str,
-        client: Any,
+        client: Client,
         settings: Mapping[str, object],
         *,
-        async_client: Any = None,
+        async_client: AsyncClient | None = None,
         logprobs: bool | None = False,
     ) -> None:
         self.name = name
@@ -151,7 +158,13 @@ class HostedLLM(ABC):
             raise error
         if not (asked_logprobs and self._may_drop_logprobs and refuses_logprobs(error)):
             raise provider_error(self, error) from error
-        self.asks_logprobs = False
+        if self.asks_logprobs:  # of many requests that are refused at once, the first one tells
+            self.asks_logprobs = False
+            warnings.warn(
+                f"{self.name} gives no token probabilities ({shown_words(error, self.client)}): it is asked without "
+                "them from now on, and its answers have no probabilities",
+                stacklevel=3,
+            )
 
     def _answer(self, question: Question, response: Any) -> Answer:
         try:
@@ -175,7 +188,7 @@ class HostedLLM(ABC):
         """
 
     @abstractmethod
-    def _make_async_client(self) -> Any:
+    def _make_async_client(self) -> AsyncClient:
         """A client that is awaited, with the settings of ``client``."""
 
     @abstractmethod
@@ -183,59 +196,24 @@ class HostedLLM(ABC):
         """The base of the exceptions of the SDK."""
 
 
-# -- settings ---------------------------------------------------------------------------------------------------
-
-
-def from_environment(variable: str, default: str | None = None) -> str | None:
-    """The value of an environment variable; what is empty or blank counts as not set."""
-    return os.environ.get(variable, "").strip() or default
-
-
-def checked_address(name: str, url: str, variable: str) -> str:
-    """``url`` if it is the address of a server.
-
-    Raises:
-        ProviderError: it is not; the message says what one looks like.
-    """
-    try:
-        parts = urlsplit(url)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        good = False
-    if not good or any(character.isspace() for character in url):
-        raise ProviderError(
-            f"{name}: {plain_address(url)!r} is no address of a server; "
-            f"give one like http://localhost:8000/v1 as base_url or in {variable}"
-        )
-    return url
-
-
-def plain_address(url: object) -> str:
-    """``url`` without user name, password, query and a slash at its end, as it may be shown and stored."""
-    shown = str(url).partition("?")[0].partition("#")[0]
-    scheme, separator, rest = shown.rpartition("://")
-    host, slash, path = rest.partition("/")
-    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}".rstrip("/")
-
-
-def either_client_or(clients: tuple[object, ...], **settings: object) -> None:
-    """Raise ``ValueError`` if a client is given and one of the settings that it has already."""
-    names = [name for name, value in settings.items() if value is not None]
-    if names and any(client is not None for client in clients):
-        raise ValueError(f"a client brings its own {', '.join(names)}; give one or the other")
-
-
-def given(**values: object) -> dict[str, Any]:
-    """The values that are not None, as arguments for a constructor."""
-    return {key: value for key, value in values.items() if value is not None}
-
-
 # -- reading ----------------------------------------------------------------------------------------------------
+
+
+def chat_data(messages: Sequence[Message]) -> list[dict[str, str]]:
+    """A chat as JSON data, in the form that all servers know."""
+    return [message._asdict() for message in messages]
 
 
 def token_count(value: object) -> int:
     """A number of tokens as a server reports it; what is none counts as 0 (not every server counts)."""
     return value if type(value) is int and 0 <= value < 2**53 else 0
+
+
+def sdk_usage(counted: object, read: str, written: str) -> TokenUsage:
+    """What one request cost, from the object of OpenAI's SDK and the names of its two counts."""
+    details = getattr(counted, f"{read}_details", None)
+    cached, stored = getattr(details, "cached_tokens", None), getattr(details, "cache_write_tokens", None)
+    return token_usage(getattr(counted, read, None), getattr(counted, written, None), cached, stored)
 
 
 def token_usage(read: object, written: object, cached: object = None, cache_written: object = None) -> TokenUsage:
@@ -292,7 +270,7 @@ def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
         what = "the server failed, again and again; try again later"
     else:
         what = f"the request was refused; {llm.needs}"
-    said = f" (status {status}: {_hidden(_said(error), llm.client)[:300]})" if isinstance(status, int) else ""
+    said = f" (status {status}: {shown_words(error, llm.client)})" if isinstance(status, int) else ""
     return ProviderError(f"{llm.name}: {what}{said}", error)
 
 
@@ -307,7 +285,7 @@ def _said(error: Exception) -> str:
     return " ".join(str(said or error)[:5000].split())
 
 
-def _hidden(text: str, client: Any) -> str:
-    """``text`` without the key, should the server have repeated it."""
-    key = getattr(client, "api_key", None)
-    return text.replace(key, "***") if isinstance(key, str) and len(key) > 7 else text
+def shown_words(error: Exception, client: object) -> str:
+    """The server's own words as they may be shown: not all of a flood, and without the key, should it be repeated."""
+    said, key = _said(error), getattr(client, "api_key", None)
+    return (said.replace(key, "***") if isinstance(key, str) and len(key) > 7 else said)[:300]

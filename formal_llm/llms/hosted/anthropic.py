@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from formal_llm.errors import MissingKey
 from formal_llm.llms.hosted.adapter import (
     CUT_OFF,
     REFUSED,
-    checked_address,
-    either_client_or,
-    from_environment,
-    given,
+    chat_data,
     invalid,
-    plain_address,
     provider_error,
     token_count,
     token_usage,
 )
 from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_reply
+from formal_llm.llms.hosted.settings import (
+    check_plain,
+    checked_address,
+    either_client_or,
+    from_environment,
+    given,
+    plain_address,
+)
 from formal_llm.llms.hosted.text import HostedText, TextRequest
-from formal_llm.llms.question import Answer, Message, Question, TokenUsage
+from formal_llm.llms.question import Answer, Message, Question
+from formal_llm.llms.usage import TokenUsage
 
 if TYPE_CHECKING:
     import anthropic
+
+    AnthropicClient = TypeVar("AnthropicClient", anthropic.Anthropic, anthropic.AsyncAnthropic)
 
 _STOPPED = {"refusal": REFUSED, "max_tokens": CUT_OFF, "model_context_window_exceeded": CUT_OFF}
 _TOOL = "choose"
@@ -95,9 +102,9 @@ class AnthropicLLM(HostedText):
         self.effort = effort
         self.cache = cache
         settings = {"method": method, "max_tokens": max_tokens, "effort": effort}
-        made: Any = client
+        made = client
         if made is None and async_client is not None:
-            made = mirror(async_client, anthropic.Anthropic)
+            made = _like(async_client, anthropic.Anthropic)
         if made is None:
             url = base_url or from_environment(self.url_variable)
             if url is not None:
@@ -108,7 +115,7 @@ class AnthropicLLM(HostedText):
                     base_url=url, api_key=key, timeout=timeout, max_retries=max_retries
                 ))  # fmt: skip
             except anthropic.AnthropicError as error:
-                self.name, self.client = name, None
+                self.name = name
                 raise provider_error(self, error) from error
             # The SDK says nothing about a missing credential before the first request.
             if not ((made.api_key or "").strip() or made.auth_token or made.credentials):
@@ -134,9 +141,7 @@ class AnthropicLLM(HostedText):
     def _messages(self, messages: tuple[Message, ...]) -> dict[str, Any]:
         """The chat, with breakpoints behind what later questions have in common with this one."""
         system = "\n\n".join(message.content for message in messages if message.role == "system")
-        chat: list[dict[str, Any]] = [
-            {"role": message.role, "content": message.content} for message in messages if message.role != "system"
-        ]
+        chat: list[dict[str, Any]] = [*chat_data([message for message in messages if message.role != "system"])]
         if len(chat) > 1:
             chat[-2]["content"] = self._cached(chat[-2]["content"])
         return {**({"system": self._cached(system)} if system else {}), "messages": chat}
@@ -183,10 +188,10 @@ class AnthropicLLM(HostedText):
 
         return anthropic.AnthropicError
 
-    def _make_async_client(self) -> Any:
+    def _make_async_client(self) -> anthropic.AsyncAnthropic:
         import anthropic
 
-        return mirror(self.client, anthropic.AsyncAnthropic)
+        return _like(self.client, anthropic.AsyncAnthropic)
 
 
 def _usage(counted: Any) -> TokenUsage:
@@ -196,7 +201,7 @@ def _usage(counted: Any) -> TokenUsage:
     return token_usage(token_count(counted.input_tokens) + cached + stored, counted.output_tokens, cached, stored)
 
 
-def mirror(client: Any, kind: Any) -> Any:
+def _like(client: Any, kind: type[AnthropicClient]) -> AnthropicClient:
     """A client of the other kind (that waits, or is awaited) with the same settings.
 
     Raises:
@@ -204,15 +209,7 @@ def mirror(client: Any, kind: Any) -> Any:
     """
     import anthropic
 
-    own_class = type(client) not in (anthropic.Anthropic, anthropic.AsyncAnthropic)
-    own_http = type(getattr(client, "_client", None)).__name__ not in (
-        "SyncHttpxClientWrapper",
-        "AsyncHttpxClientWrapper",
-    )
-    if own_class or own_http or getattr(client, "_middleware", None):
-        raise TypeError(
-            f"a {type(client).__name__} with settings of its own has no like; give both client and async_client"
-        )
+    check_plain(client, anthropic.Anthropic, anthropic.AsyncAnthropic, own=getattr(client, "_middleware", None))
     # At most one of the three may be given.
     key = {"api_key": client.api_key} if client.api_key else given(auth_token=client.auth_token)
     return kind(

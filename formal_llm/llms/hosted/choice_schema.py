@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.hosted.adapter import invalid
-from formal_llm.llms.question import Answer, Question, TokenUsage
+from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.usage import TokenUsage
 
 #: The number of an answer to its probabilities.
 Probabilities = dict[int, float]

@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 
 from formal_llm.llms.hosted.adapter import invalid
 from formal_llm.llms.hosted.choice_schema import Probabilities
-from formal_llm.llms.question import Answer, Option, Question, TokenUsage
+from formal_llm.llms.question import Answer, Option, Question
+from formal_llm.llms.usage import TokenUsage
 
 #: The most options that a question over named options may have, in both protocols.
 MOST_OPTIONS = 255

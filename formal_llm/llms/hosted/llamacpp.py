@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
-from formal_llm.llms.hosted.logprobs import TOP
-from formal_llm.llms.hosted.openai_client import ChatCompletionsLLM
+from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
+from formal_llm.llms.hosted.openai_client import ChatCompletionsLLM, Connection
 from formal_llm.llms.question import Question
-
-if TYPE_CHECKING:
-    import openai
 
 
 class LlamaCppLLM(ChatCompletionsLLM):
@@ -22,16 +19,12 @@ class LlamaCppLLM(ChatCompletionsLLM):
 
     Args:
         model: the name of the model; a server with a single model takes any.
-        base_url: the address; None: ``LLAMACPP_BASE_URL``, or ``http://localhost:8080/v1``.
-        api_key: the key, where the server wants one; None: ``LLAMACPP_API_KEY``.
-        timeout: how many seconds the server may be silent; None: as the SDK has it (ten minutes).
-        max_retries: how often a request is repeated after a passing failure; None: as the SDK has it (twice).
-        client: a client of the SDK of OpenAI, instead of these four; it is yours to close.
-        async_client: the same to be awaited; None: one like ``client`` is made for each event loop.
         temperature: the sampling temperature; None: the server's default.
         max_tokens: the limit on what the model writes and thinks; None sends none.
         logprobs: whether token probabilities are asked for; None: until the server refuses them.
         extra_body: further fields of the request, such as ``{"chat_template_kwargs": {"enable_thinking": False}}``.
+        connection: how the server is reached, see ``Connection``; by default at ``LLAMACPP_BASE_URL``, or
+            ``http://localhost:8080/v1``, with the key ``LLAMACPP_API_KEY`` where there is one.
 
     Raises:
         ProviderError: the address is none.
@@ -47,43 +40,27 @@ class LlamaCppLLM(ChatCompletionsLLM):
         self,
         model: str,
         *,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        timeout: float | None = None,
-        max_retries: int | None = None,
-        client: openai.OpenAI | None = None,
-        async_client: openai.AsyncOpenAI | None = None,
         temperature: float | None = None,
         max_tokens: int | None = None,
         logprobs: bool | None = None,
-        extra_body: Mapping[str, Any] | None = None,
+        extra_body: Mapping[str, object] | None = None,
+        **connection: Unpack[Connection],
     ) -> None:
-        # The server of llama-cpp-python knows the limit by its older name alone.
-        self._sampling = {"temperature": temperature, "max_tokens": max_tokens}
-        self._extra_body = dict(extra_body or {})
         super().__init__(
             model,
-            base_url=base_url,
-            api_key=api_key,
-            timeout=timeout,
-            max_retries=max_retries,
-            client=client,
-            async_client=async_client,
-            settings={**self._sampling, "logprobs": logprobs, "extra_body": self._extra_body or None},
+            # The server of llama-cpp-python knows the limit by its older name alone.
+            sampling={"temperature": temperature, "max_tokens": max_tokens},
             logprobs=logprobs,
+            extra_body=extra_body,
+            **connection,
         )
 
-    @property
-    def _text_body(self) -> dict[str, Any]:
-        return self._extra_body
-
     def _guarantee(self, question: Question) -> dict[str, Any]:
-        sampling = {key: value for key, value in self._sampling.items() if value is not None}
         held: dict[str, Any] = {"grammar": grammar(len(question.options), several=question.several)}
         if self.asks_logprobs and not question.several:
             # llama.cpp's own name for what is asked for; llama-cpp-python passes over names it does not know.
-            held["n_probs"] = TOP
-        return {**sampling, "extra_body": {**self._extra_body, **held}}
+            held["n_probs"] = MOST_ALTERNATIVES
+        return {"extra_body": held}
 
 
 def grammar(count: int, *, several: bool = False) -> str:

@@ -13,7 +13,7 @@ probabilities of the options. The rules, all of them on the side of saying nothi
 - Tokens that are no options (white space alone, words, quotation marks) are left out, and the rest is scaled to 1. This
   is what a constrained decoder does, and many servers report the probabilities from before the constraint.
 - Only the most probable tokens are listed. An option that is not among them gets 0 if what is not listed is at most
-  a thousandth (:data:`CUT_OFF`) of what the listed options have together, so that it can have no more than that.
+  a thousandth (:data:`NEGLIGIBLE`) of what the listed options have together, so that it can have no more than that.
   Otherwise: no probabilities.
 - What is no log-probability (not a number, above 0), or lists that sum to more than 1: no probabilities.
 """
@@ -23,12 +23,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 #: The share of an option that is not listed, relative to those that are, below which it counts as 0.
-CUT_OFF = 0.001
+NEGLIGIBLE = 0.001
 #: How many alternatives are asked for: the most that servers give.
-TOP = 20
+MOST_ALTERNATIVES = 20
 #: By how much rounding may bring a probability, or a sum of some, above 1.
 _ROUNDING = 0.01
 
@@ -49,7 +49,7 @@ class Token(NamedTuple):
     alternatives: tuple[tuple[str, float], ...]
 
 
-def read_tokens(entries: Any) -> list[Token] | None:
+def read_tokens(entries: object) -> list[Token] | None:
     """The tokens in the form of OpenAI's chat completions, as plain data; None if they are not in that form.
 
     Args:
@@ -73,7 +73,7 @@ def read_tokens(entries: Any) -> list[Token] | None:
     return tokens
 
 
-def _pair(entry: Any) -> tuple[str, float] | None:
+def _pair(entry: object) -> tuple[str, float] | None:
     text, logprob = (entry.get("token"), entry.get("logprob")) if isinstance(entry, dict) else (None, None)
     if not isinstance(text, str) or isinstance(logprob, bool) or not isinstance(logprob, (int, float)):
         return None
@@ -184,7 +184,7 @@ class _Shares:
                 shares[longer] = shares.get(longer, 0.0) + written_share * part / scale
             covered |= {number for number in self.numbers if number.startswith(written)}
         missing = any(number.startswith(done) and number not in covered for number in self.numbers)
-        return None if missing and 1.0 - listed > CUT_OFF * total else shares
+        return None if missing and 1.0 - listed > NEGLIGIBLE * total else shares
 
     def next_is_digit(self, index: int) -> bool:
         """Whether the token after the one at ``index`` begins with a digit."""

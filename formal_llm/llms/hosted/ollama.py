@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
 
-from formal_llm.llms.hosted.adapter import CUT_OFF, token_usage
+from formal_llm.llms.hosted.adapter import CUT_OFF, chat_data, token_usage
 from formal_llm.llms.hosted.choice_schema import Probabilities, Reply, choice_schema, read_reply
-from formal_llm.llms.hosted.logprobs import TOP, option_probabilities, read_tokens
-from formal_llm.llms.hosted.openai_client import OpenAIClientLLM
+from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES, option_probabilities, read_tokens
+from formal_llm.llms.hosted.openai_client import Connection, OpenAIClientLLM
+from formal_llm.llms.hosted.settings import given
 from formal_llm.llms.hosted.text import HostedText, TextRequest
-from formal_llm.llms.question import Answer, Question, TokenUsage
-
-if TYPE_CHECKING:
-    import openai
+from formal_llm.llms.question import Answer, Message, Question
+from formal_llm.llms.usage import TokenUsage
 
 _PORT = 11434
 
@@ -27,18 +26,13 @@ class OllamaLLM(OpenAIClientLLM, HostedText):
 
     Args:
         model: the name of the model, as ``ollama list`` has it.
-        base_url: the address: a host, a host with a port, or a URL; None: ``OLLAMA_HOST``, or port 11434 here.
-        api_key: the key, for ollama.com or a server behind a proxy; None: ``OLLAMA_API_KEY``.
-        timeout: how many seconds the server may be silent; None: as the SDK has it (ten minutes).
-        max_retries: how often a request is repeated after a passing failure; None: as the SDK has it (twice).
-        client: a client of the SDK of OpenAI, instead of these four; its address is that of the server, without
-            ``/api``. It is yours to close.
-        async_client: the same to be awaited; None: one like ``client`` is made for each event loop.
         temperature: the sampling temperature; None: the model's default.
         num_predict: the limit on what the model writes and thinks; None sends none.
         think: whether, or how long (``"low"``, ...), the model thinks first; None sends nothing.
         logprobs: whether token probabilities are asked for; None: until the server refuses them.
         options: further options of the model, such as ``{"num_ctx": 8192, "seed": 1}``.
+        connection: how the server is reached, see ``Connection``; by default at ``OLLAMA_HOST`` (a host, a host with a
+            port, or a URL, without ``/api``), or port 11434 here, with the key ``OLLAMA_API_KEY`` where there is one.
 
     Raises:
         ProviderError: the address is none.
@@ -54,49 +48,35 @@ class OllamaLLM(OpenAIClientLLM, HostedText):
         self,
         model: str,
         *,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        timeout: float | None = None,
-        max_retries: int | None = None,
-        client: openai.OpenAI | None = None,
-        async_client: openai.AsyncOpenAI | None = None,
         temperature: float | None = None,
         num_predict: int | None = None,
         think: bool | str | None = None,
         logprobs: bool | None = None,
-        options: Mapping[str, Any] | None = None,
+        options: Mapping[str, object] | None = None,
+        **connection: Unpack[Connection],
     ) -> None:
-        own = {"temperature": temperature, "num_predict": num_predict}
-        self._options = {**(options or {}), **{key: value for key, value in own.items() if value is not None}}
+        self._options = {**(options or {}), **given(temperature=temperature, num_predict=num_predict)}
         self._think = think
         super().__init__(
             model,
-            base_url=base_url,
-            api_key=api_key,
-            timeout=timeout,
-            max_retries=max_retries,
-            client=client,
-            async_client=async_client,
             settings={"options": self._options or None, "think": think, "logprobs": logprobs},
             logprobs=logprobs,
+            **connection,
         )
 
     def _address(self, url: str) -> str:
         return host_address(url)
 
     def _send(self, client: Any, question: Question) -> Any:
-        body: dict[str, Any] = {
-            "model": self.model,
-            "messages": [{"role": message.role, "content": message.content} for message in question.messages],
-            "format": choice_schema(question, bounded=True),
-            "stream": False,
-        }
-        if self._options:
-            body["options"] = self._options
-        if self._think is not None:
-            body["think"] = self._think
+        body: dict[str, Any] = {"format": choice_schema(question, bounded=True), "options": self._options or None}
         if self.asks_logprobs and not question.several:
-            body |= {"logprobs": True, "top_logprobs": TOP}
+            body |= {"logprobs": True, "top_logprobs": MOST_ALTERNATIVES}
+        return self._chat(client, question.messages, body)
+
+    def _chat(self, client: Any, messages: Sequence[Message], body: dict[str, Any]) -> Any:
+        """Make the request, with what all requests of this model have."""
+        asked = {"model": self.model, "messages": chat_data(messages), "stream": False}
+        body = {**asked, **given(**body, think=self._think)}
         return client.post("/api/chat", cast_to=object, body=body, options={"headers": self.headers})
 
     def _read(self, question: Question, response: Any) -> Answer:
@@ -114,20 +94,9 @@ class OllamaLLM(OpenAIClientLLM, HostedText):
         return read_reply(question, reply, probabilities)
 
     def _send_text(self, client: Any, request: TextRequest) -> Any:
-        options: dict[str, Any] = {**self._options, "num_predict": request.max_tokens}
-        if request.temperature is not None:
-            options["temperature"] = request.temperature
-        if request.stop:
-            options["stop"] = list(request.stop)
-        body: dict[str, Any] = {
-            "model": self.model,
-            "messages": [{"role": message.role, "content": message.content} for message in request.messages],
-            "stream": False,
-            "options": options,
-        }
-        if self._think is not None:
-            body["think"] = self._think
-        return client.post("/api/chat", cast_to=object, body=body, options={"headers": self.headers})
+        told = given(temperature=request.temperature, stop=list(request.stop) or None)
+        options = {**self._options, "num_predict": request.max_tokens, **told}
+        return self._chat(client, request.messages, {"options": options})
 
     def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
         usage = token_usage(response.get("prompt_eval_count"), response.get("eval_count"))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Unpack
 
-from formal_llm.llms.hosted.adapter import REFUSED, invalid, token_usage
+from formal_llm.llms.hosted.adapter import REFUSED, invalid, sdk_usage
 from formal_llm.llms.hosted.choice_schema import choice_schema
 from formal_llm.llms.hosted.decisions import INSTRUCTIONS, MOST_OPTIONS, read_choice, read_several, statement
-from formal_llm.llms.hosted.openai_client import ChatCompletionsLLM
+from formal_llm.llms.hosted.openai_client import ChatCompletionsLLM, Connection
 from formal_llm.llms.question import Answer, Message, Question
-
-if TYPE_CHECKING:
-    import openai
 
 #: The models that the decisions endpoint knows, as the SDK's documentation of ``decisions.create`` has it.
 DECISION_MODELS = frozenset({"gpt-6-luna"})
@@ -32,17 +29,13 @@ class OpenAILLM(ChatCompletionsLLM):
 
     Args:
         model: the name of the model.
-        base_url: the address; None: ``OPENAI_BASE_URL``, or OpenAI's.
-        api_key: the key; None: ``OPENAI_API_KEY``.
-        timeout: how many seconds the server may be silent; None: as the SDK has it (ten minutes).
-        max_retries: how often a request is repeated after a passing failure; None: as the SDK has it (twice).
-        client: a client of the SDK, instead of these four; it is yours to close.
-        async_client: the same to be awaited; None: one like ``client`` is made for each event loop.
         api: ``"decisions"``, ``"chat"``, or ``"auto"``: decisions for the models in ``DECISION_MODELS``.
         temperature: the sampling temperature in chats; None sends none (many models take none but their own).
         max_completion_tokens: the limit on what the model writes and thinks in chats; None sends none.
         logprobs: whether token probabilities are asked for in chats; None: until the server refuses them (models that
             think do).
+        connection: how the server is reached, see ``Connection``; by default OpenAI's, or the one at
+            ``OPENAI_BASE_URL``, with the key ``OPENAI_API_KEY``.
 
     Raises:
         MissingKey: no client and no key was given, and ``OPENAI_API_KEY`` is not set.
@@ -59,32 +52,22 @@ class OpenAILLM(ChatCompletionsLLM):
         self,
         model: str,
         *,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        timeout: float | None = None,
-        max_retries: int | None = None,
-        client: openai.OpenAI | None = None,
-        async_client: openai.AsyncOpenAI | None = None,
         api: Literal["auto", "decisions", "chat"] = "auto",
         temperature: float | None = None,
         max_completion_tokens: int | None = None,
         logprobs: bool | None = None,
+        **connection: Unpack[Connection],
     ) -> None:
         if api not in ("auto", "decisions", "chat"):
             raise ValueError(f"api is 'auto', 'decisions' or 'chat', not {api!r}")
         decides = api == "decisions" or (api == "auto" and model in DECISION_MODELS)
         self.api = "decisions" if decides else "chat"
-        self._sampling = {"temperature": temperature, "max_completion_tokens": max_completion_tokens}
         super().__init__(
             model,
-            base_url=base_url,
-            api_key=api_key,
-            timeout=timeout,
-            max_retries=max_retries,
-            client=client,
-            async_client=async_client,
-            settings={"api": self.api, **self._sampling, "logprobs": logprobs},
+            sampling={"temperature": temperature, "max_completion_tokens": max_completion_tokens},
             logprobs=logprobs,
+            settings={"api": self.api},
+            **connection,
         )
 
     def _send(self, client: Any, question: Question) -> Any:
@@ -106,19 +89,11 @@ class OpenAILLM(ChatCompletionsLLM):
 
     def _guarantee(self, question: Question) -> dict[str, Any]:
         schema = {"name": "choice", "strict": True, "schema": choice_schema(question)}
-        sampling = {key: value for key, value in self._sampling.items() if value is not None}
-        return {"response_format": {"type": "json_schema", "json_schema": schema}, **sampling}
+        return {"response_format": {"type": "json_schema", "json_schema": schema}}
 
     @staticmethod
     def _read_decision(question: Question, response: Any) -> Answer:
-        counted = response.usage
-        details = getattr(counted, "input_tokens_details", None)
-        usage = token_usage(
-            getattr(counted, "input_tokens", None),
-            getattr(counted, "output_tokens", None),
-            getattr(details, "cached_tokens", None),
-            getattr(details, "cache_write_tokens", None),
-        )
+        usage = sdk_usage(response.usage, "input_tokens", "output_tokens")
         answers = list(response.answers)
         asked = _questions(question)
         if any(answer.type == "refusal" for answer in answers):

@@ -9,28 +9,51 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar, Unpack
 
 from formal_llm.errors import MissingKey
-from formal_llm.llms.hosted.adapter import (
-    CUT_OFF,
-    FILTERED,
-    REFUSED,
-    HostedLLM,
+from formal_llm.llms.hosted.adapter import CUT_OFF, FILTERED, REFUSED, HostedLLM, chat_data, sdk_usage
+from formal_llm.llms.hosted.choice_schema import Probabilities, Reply, read_reply
+from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES, option_probabilities, read_tokens
+from formal_llm.llms.hosted.settings import (
+    check_plain,
     checked_address,
     either_client_or,
     from_environment,
     given,
     plain_address,
-    token_usage,
 )
-from formal_llm.llms.hosted.choice_schema import Probabilities, Reply, read_reply
-from formal_llm.llms.hosted.logprobs import TOP, option_probabilities, read_tokens
 from formal_llm.llms.hosted.text import HostedText, TextRequest
-from formal_llm.llms.question import Answer, Question, TokenUsage
+from formal_llm.llms.question import Answer, Message, Question
+from formal_llm.llms.usage import TokenUsage
+
+if TYPE_CHECKING:
+    import openai
+
+    OpenAIClient = TypeVar("OpenAIClient", openai.OpenAI, openai.AsyncOpenAI)
 
 _STOPPED = {"length": CUT_OFF, "content_filter": FILTERED}
+
+
+class Connection(TypedDict, total=False):
+    """How a server is reached: what all adapters take whose requests the SDK of OpenAI makes.
+
+    Attributes:
+        base_url: the address of the server; None: from the environment, or the usual one.
+        api_key: the key; None: from the environment.
+        timeout: how many seconds a server may be silent; None: as the SDK has it (ten minutes).
+        max_retries: how often a request is repeated after a passing failure; None: as the SDK has it (twice).
+        client: a client of the SDK, instead of these four; it is yours to close.
+        async_client: the same to be awaited; None: one like ``client`` is made for each event loop.
+    """
+
+    base_url: str | None
+    api_key: str | None
+    timeout: float | None
+    max_retries: int | None
+    client: openai.OpenAI | None
+    async_client: openai.AsyncOpenAI | None
 
 
 class OpenAIClientLLM(HostedLLM):
@@ -38,12 +61,7 @@ class OpenAIClientLLM(HostedLLM):
 
     Args:
         model: the name of the model.
-        base_url: the address of the server; None: from the environment, or the usual one.
-        api_key: the key; None: from the environment.
-        timeout: how many seconds a server may be silent; None: as the SDK has it (ten minutes).
-        max_retries: how often a request is repeated after a passing failure; None: as the SDK has it (twice).
-        client: a client of the SDK, instead of these four; it is yours to close.
-        async_client: the same to be awaited; None: one like ``client`` is made for each event loop.
+        base_url, api_key, timeout, max_retries, client, async_client: see :class:`Connection`.
         settings: the adapter's own settings, as JSON data.
         logprobs: whether token probabilities are asked for; None: until the server refuses them.
 
@@ -67,8 +85,8 @@ class OpenAIClientLLM(HostedLLM):
         api_key: str | None = None,
         timeout: float | None = None,
         max_retries: int | None = None,
-        client: Any = None,
-        async_client: Any = None,
+        client: openai.OpenAI | None = None,
+        async_client: openai.AsyncOpenAI | None = None,
         settings: Mapping[str, object] | None = None,
         logprobs: bool | None = False,
     ) -> None:
@@ -83,7 +101,7 @@ class OpenAIClientLLM(HostedLLM):
         #: Headers beyond those of the client.
         self.headers: dict[str, Any] = {}
         if client is None and async_client is not None:
-            client = mirror(async_client, openai.OpenAI)
+            client = _like(async_client, openai.OpenAI)
         if client is None:
             key = api_key or (from_environment(self.key_variable) if self.key_variable else None)
             # Looked at here and not left to the SDK, which is also content with a key for administration alone.
@@ -124,13 +142,13 @@ class OpenAIClientLLM(HostedLLM):
 
         return openai.OpenAIError
 
-    def _make_async_client(self) -> Any:
+    def _make_async_client(self) -> openai.AsyncOpenAI:
         import openai
 
-        return mirror(self.client, openai.AsyncOpenAI)
+        return _like(self.client, openai.AsyncOpenAI)
 
 
-def mirror(client: Any, kind: Any) -> Any:
+def _like(client: Any, kind: type[OpenAIClient]) -> OpenAIClient:
     """A client of the other kind (that waits, or is awaited) with the same settings.
 
     Raises:
@@ -139,15 +157,8 @@ def mirror(client: Any, kind: Any) -> Any:
     """
     import openai
 
-    own_class = type(client) not in (openai.OpenAI, openai.AsyncOpenAI)
-    own_http = type(getattr(client, "_client", None)).__name__ not in (
-        "SyncHttpxClientWrapper",
-        "AsyncHttpxClientWrapper",
-    )
-    if own_class or own_http or not client.api_key or getattr(client, "workload_identity", None) is not None:
-        raise TypeError(
-            f"a {type(client).__name__} with settings of its own has no like; give both client and async_client"
-        )
+    own = not getattr(client, "api_key", None) or getattr(client, "workload_identity", None) is not None
+    check_plain(client, openai.OpenAI, openai.AsyncOpenAI, own=own)
     return kind(
         api_key=client.api_key,
         admin_api_key=client.admin_api_key,
@@ -163,27 +174,54 @@ def mirror(client: Any, kind: Any) -> Any:
 
 
 class ChatCompletionsLLM(OpenAIClientLLM, HostedText):
-    """A model that is asked through OpenAI's chat completions, with the guarantee that its server knows."""
+    """A model that is asked through OpenAI's chat completions, with the guarantee that its server knows.
+
+    Args:
+        model: the name of the model.
+        sampling: arguments of each question that decide how the answer is drawn; those that are None are not sent.
+        logprobs: whether token probabilities are asked for; None: until the server refuses them, which is warned of.
+        extra_body: further fields of each request.
+        settings: the adapter's own settings, as JSON data.
+        connection: how the server is reached.
+    """
 
     #: The name of the limit on what is written: OpenAI's own, or the older one that all servers know.
     text_limit: ClassVar[str] = "max_tokens"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        sampling: Mapping[str, float | None],
+        logprobs: bool | None = None,
+        extra_body: Mapping[str, object] | None = None,
+        settings: Mapping[str, object] | None = None,
+        **connection: Unpack[Connection],
+    ) -> None:
+        self._sampling = given(**sampling)
+        self._extra_body = dict(extra_body or {})
+        own = {**(settings or {}), **sampling, "logprobs": logprobs, "extra_body": self._extra_body or None}
+        super().__init__(model, settings=own, logprobs=logprobs, **connection)
 
     @abstractmethod
     def _guarantee(self, question: Question) -> dict[str, Any]:
         """The arguments of the request that hold the model to a legal answer."""
 
     def _send(self, client: Any, question: Question) -> Any:
-        messages = [{"role": message.role, "content": message.content} for message in question.messages]
-        request: dict[str, Any] = {"model": self.model, "messages": messages, **self._guarantee(question)}
+        request = {**self._sampling, **self._guarantee(question)}
         if self.asks_logprobs and not question.several:
-            request |= {"logprobs": True, "top_logprobs": TOP}
-        if self.headers:
-            request["extra_headers"] = self.headers
-        return client.chat.completions.create(**request)
+            request |= {"logprobs": True, "top_logprobs": MOST_ALTERNATIVES}
+        return self._create(client, question.messages, request)
+
+    def _create(self, client: Any, messages: Sequence[Message], request: dict[str, Any]) -> Any:
+        """Make the request, with what all requests of this model have."""
+        body = {**self._extra_body, **request.pop("extra_body", {})}
+        further = given(extra_body=body or None, extra_headers=self.headers or None)
+        return client.chat.completions.create(model=self.model, messages=chat_data(messages), **request, **further)
 
     def _read(self, question: Question, response: Any) -> Answer:
         choice = response.choices[0]
-        usage = chat_usage(response.usage)
+        usage = _usage(response.usage)
         refusal = getattr(choice.message, "refusal", None)
         if refusal:
             return read_reply(question, Reply(str(refusal), usage, REFUSED))
@@ -200,29 +238,12 @@ class ChatCompletionsLLM(OpenAIClientLLM, HostedText):
         return read_reply(question, reply, probabilities)
 
     def _send_text(self, client: Any, request: TextRequest) -> Any:
-        asked: dict[str, Any] = {
-            "model": self.model,
-            "messages": [{"role": message.role, "content": message.content} for message in request.messages],
-            self.text_limit: request.max_tokens,
-        }
-        if request.temperature is not None:
-            asked["temperature"] = request.temperature
-        if request.stop:
-            asked["stop"] = list(request.stop)
-        if self._text_body:
-            asked["extra_body"] = self._text_body
-        if self.headers:
-            asked["extra_headers"] = self.headers
-        return client.chat.completions.create(**asked)
-
-    @property
-    def _text_body(self) -> dict[str, Any]:
-        """Further fields of a request for free text."""
-        return {}
+        asked = given(temperature=request.temperature, stop=list(request.stop) or None)
+        return self._create(client, request.messages, {self.text_limit: request.max_tokens, **asked})
 
     def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
         message = response.choices[0].message
-        return message.content or getattr(message, "refusal", None) or "", chat_usage(response.usage)
+        return message.content or getattr(message, "refusal", None) or "", _usage(response.usage)
 
 
 def _plain(entry: Any) -> Any:
@@ -230,12 +251,5 @@ def _plain(entry: Any) -> Any:
     return entry.model_dump(warnings=False) if hasattr(entry, "model_dump") else entry
 
 
-def chat_usage(counted: Any) -> TokenUsage:
-    """What a chat completion cost."""
-    details = getattr(counted, "prompt_tokens_details", None)
-    return token_usage(
-        getattr(counted, "prompt_tokens", None),
-        getattr(counted, "completion_tokens", None),
-        getattr(details, "cached_tokens", None),
-        getattr(details, "cache_write_tokens", None),
-    )
+def _usage(counted: object) -> TokenUsage:
+    return sdk_usage(counted, "prompt_tokens", "completion_tokens")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 from formal_llm.errors import ProviderError
-from formal_llm.llms.hosted.adapter import token_usage
+from formal_llm.llms.hosted.adapter import chat_data, token_usage
 from formal_llm.llms.hosted.decisions import INSTRUCTIONS, MOST_OPTIONS, read_choice, read_several, statement
-from formal_llm.llms.hosted.openai_client import OpenAIClientLLM
+from formal_llm.llms.hosted.openai_client import Connection, OpenAIClientLLM
 from formal_llm.llms.question import Answer, Question
-
-if TYPE_CHECKING:
-    import openai
 
 
 class SystemOneLLM(OpenAIClientLLM):
@@ -23,13 +20,9 @@ class SystemOneLLM(OpenAIClientLLM):
 
     Args:
         model: the name of the model, as the server has it.
-        base_url: the address, without ``/v1/systemone``; None: ``SYSTEMONE_BASE_URL``, or ``http://localhost:8093``.
-        api_key: the key, where the server wants one, sent in both headers that servers look at; None:
-            ``SYSTEMONE_API_KEY``.
-        timeout: how many seconds the server may be silent; None: as the SDK has it (ten minutes).
-        max_retries: how often a request is repeated after a passing failure; None: as the SDK has it (twice).
-        client: a client of the SDK of OpenAI, instead of these four; it is yours to close.
-        async_client: the same to be awaited; None: one like ``client`` is made for each event loop.
+        connection: how the server is reached, see ``Connection``; by default at ``SYSTEMONE_BASE_URL`` (without
+            ``/v1/systemone``), or ``http://localhost:8093``, with the key ``SYSTEMONE_API_KEY`` where there is one, in
+            both headers that servers look at.
 
     Raises:
         ProviderError: the address is none.
@@ -41,26 +34,8 @@ class SystemOneLLM(OpenAIClientLLM):
     default_url = "http://localhost:8093"
     needs = "the server must speak System One"
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        timeout: float | None = None,
-        max_retries: int | None = None,
-        client: openai.OpenAI | None = None,
-        async_client: openai.AsyncOpenAI | None = None,
-    ) -> None:
-        super().__init__(
-            model,
-            base_url=base_url,
-            api_key=api_key,
-            timeout=timeout,
-            max_retries=max_retries,
-            client=client,
-            async_client=async_client,
-        )
+    def __init__(self, model: str, **connection: Unpack[Connection]) -> None:
+        super().__init__(model, **connection)
 
     def _own_headers(self, key: str | None) -> dict[str, Any]:
         # Some servers read one header, some the other.
@@ -90,7 +65,7 @@ class SystemOneLLM(OpenAIClientLLM):
 
 def _state(question: Question) -> dict[str, Any]:
     """What the model judges by. The question stands first: what is too long for a model is cut off at its end."""
-    earlier = [{"role": message.role, "content": message.content} for message in question.messages[:-1]]
+    earlier = chat_data(question.messages[:-1])
     return {"question": question.prompt, **({"earlier messages": earlier} if earlier else {})}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +10,8 @@ from typing import Any
 
 from formal_llm.llms.generation import Generated, Messages, chat, cut
 from formal_llm.llms.hosted.adapter import HostedLLM, provider_error
-from formal_llm.llms.question import Message, TokenUsage
+from formal_llm.llms.question import Message
+from formal_llm.llms.usage import TokenUsage
 
 #: The settings without which a model may still be asked, as servers that refuse one name it.
 _DROPPED = ("temperature", "stop")
@@ -40,7 +42,8 @@ class HostedText(HostedLLM):
     ) -> Generated:
         """What the model writes next, with one request (the SDK repeats it by itself after passing failures).
 
-        A model that refuses a temperature, or stops, is asked again without; stops are then cut off here.
+        A model that refuses a temperature, or stops, is asked again without: stops are then cut off here, and that it
+        takes no temperature is warned of.
 
         Raises:
             ProviderError: no answer came: no connection, a refused key, an unknown model, a rate limit.
@@ -57,6 +60,8 @@ class HostedText(HostedLLM):
                 if less is None:
                     self._failed(error, False)
                     raise
+                if less.temperature != request.temperature:
+                    warnings.warn(f"{self.name} takes no temperature; it writes at its own", stacklevel=2)
                 request = less
         try:
             text, usage = self._read_text(response)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 from formal_llm.llms.hosted.choice_schema import choice_schema
-from formal_llm.llms.hosted.openai_client import ChatCompletionsLLM
+from formal_llm.llms.hosted.openai_client import ChatCompletionsLLM, Connection
 from formal_llm.llms.question import Question
-
-if TYPE_CHECKING:
-    import openai
 
 
 class VLLM(ChatCompletionsLLM):
@@ -21,16 +18,12 @@ class VLLM(ChatCompletionsLLM):
 
     Args:
         model: the name of the model, as the server has it.
-        base_url: the address; None: ``VLLM_BASE_URL``, or ``http://localhost:8000/v1``.
-        api_key: the key, where the server wants one; None: ``VLLM_API_KEY``.
-        timeout: how many seconds the server may be silent; None: as the SDK has it (ten minutes).
-        max_retries: how often a request is repeated after a passing failure; None: as the SDK has it (twice).
-        client: a client of the SDK of OpenAI, instead of these four; it is yours to close.
-        async_client: the same to be awaited; None: one like ``client`` is made for each event loop.
         temperature: the sampling temperature; None: the server's default.
         max_completion_tokens: the limit on what the model writes and thinks; None sends none.
         logprobs: whether token probabilities are asked for; None: until the server refuses them.
         extra_body: further fields of the request, such as ``{"chat_template_kwargs": {"enable_thinking": False}}``.
+        connection: how the server is reached, see ``Connection``; by default at ``VLLM_BASE_URL``, or
+            ``http://localhost:8000/v1``, with the key ``VLLM_API_KEY`` where there is one.
 
     Raises:
         ProviderError: the address is none.
@@ -46,39 +39,23 @@ class VLLM(ChatCompletionsLLM):
         self,
         model: str,
         *,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        timeout: float | None = None,
-        max_retries: int | None = None,
-        client: openai.OpenAI | None = None,
-        async_client: openai.AsyncOpenAI | None = None,
         temperature: float | None = None,
         max_completion_tokens: int | None = None,
         logprobs: bool | None = None,
-        extra_body: Mapping[str, Any] | None = None,
+        extra_body: Mapping[str, object] | None = None,
+        **connection: Unpack[Connection],
     ) -> None:
-        self._sampling = {"temperature": temperature, "max_completion_tokens": max_completion_tokens}
-        self._extra_body = dict(extra_body or {})
         super().__init__(
             model,
-            base_url=base_url,
-            api_key=api_key,
-            timeout=timeout,
-            max_retries=max_retries,
-            client=client,
-            async_client=async_client,
-            settings={**self._sampling, "logprobs": logprobs, "extra_body": self._extra_body or None},
+            sampling={"temperature": temperature, "max_completion_tokens": max_completion_tokens},
             logprobs=logprobs,
+            extra_body=extra_body,
+            **connection,
         )
-
-    @property
-    def _text_body(self) -> dict[str, Any]:
-        return self._extra_body
 
     def _guarantee(self, question: Question) -> dict[str, Any]:
         if question.several:
             held: dict[str, Any] = {"json": choice_schema(question, bounded=True)}
         else:
             held = {"choice": [str(option.number) for option in question.options]}
-        sampling = {key: value for key, value in self._sampling.items() if value is not None}
-        return {**sampling, "extra_body": {**self._extra_body, "structured_outputs": held}}
+        return {"extra_body": {"structured_outputs": held}}

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from formal_llm.llms.local.answer_tree import ROOT, AnswerTree
-from formal_llm.llms.local.packing import Row, Sequenced, packed_tokens, slots_along, sorted_rows, write_row
+from formal_llm.llms.local.answer_tree import AnswerTree
+from formal_llm.llms.local.batching import batches, by_length
+from formal_llm.llms.local.packing import PackablePrompt, PackedRow, packed_tokens, slots_along, sorted_rows, write_row
+from formal_llm.llms.local.padded import read_padded
 from formal_llm.llms.local.prefix_cache import PrefixCache
 from formal_llm.llms.local.rendering import Prompted, Renderer
-from formal_llm.llms.local.scorer import Scorer, checkpoints, fitting_tokens, tree_log_probabilities
+from formal_llm.llms.local.scorer import PromptScorer, checkpoints, tree_log_probabilities
+from formal_llm.llms.local.trial import why_not_packed
 from formal_llm.llms.local.trunk import Trunk, shared_beginnings
-from formal_llm.llms.question import Question
 
 if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
     from formal_llm.llms.local.packing import Ids
+    from formal_llm.llms.local.prefix_cache import Layers
 
 Packing = Literal["auto", "on", "off"]
 #: The tokens that are left to read with a trunk, of those in rows without it, up to which it is worth its passes.
@@ -27,13 +34,13 @@ _NOTHING = np.zeros(0, dtype=np.int64)
 _SCALINGS = ("logit_scale", "logits_scaling", "final_logit_softcapping")
 
 
-class CausalScorer(Scorer):
+class CausalScorer(PromptScorer):
     """A decoder that scores whole answers: the number of an option and what ends it.
 
     Prompts are packed into rows in which each common beginning is read once (:mod:`~formal_llm.llms.local.packing`),
     and keys and values of what was read before are kept for later questions. A model whose attention cannot be told
-    what to look at (linear attention, some position codes) is found out by a trial when it is loaded; its prompts are
-    read one by one, padded on the right, which costs time and changes no answer.
+    what to look at (linear attention, some position codes) is found out by a trial when it is loaded, which is warned
+    of; its prompts are read one by one, padded on the right, which costs time and changes no answer.
 
     Args:
         model: an ``AutoModelForCausalLM``.
@@ -47,7 +54,7 @@ class CausalScorer(Scorer):
 
     def __init__(
         self,
-        model: Any,
+        model: PreTrainedModel,
         renderer: Renderer,
         *,
         cache_bytes: int = 1 << 30,
@@ -55,12 +62,8 @@ class CausalScorer(Scorer):
         batch_tokens: int | None = None,
         packing: Packing = "auto",
     ) -> None:
-        super().__init__()
-        self.model = model
-        self.renderer = renderer
-        self.tokenizer = renderer.tokenizer
+        super().__init__(model, renderer, batch_tokens)
         self.row_tokens = row_tokens
-        self.batch_tokens = batch_tokens or fitting_tokens(model, 2_048)
         self.cache = PrefixCache(cache_bytes) if cache_bytes else None
         text_config = model.config.get_text_config()
         # Layers that see only the last tokens: the mask of a packed row does not say so, so prompts have to fit in.
@@ -69,7 +72,14 @@ class CausalScorer(Scorer):
         self._scaling = {name: getattr(text_config, name, None) for name in _SCALINGS}
         self.packs = packing == "on"
         if packing == "auto":
-            self.packs = self._trial()
+            reason = why_not_packed(model, self._packed, self._padded)
+            self.packs = not reason
+            if reason:
+                warnings.warn(
+                    f"{type(model).__name__} reads each prompt by itself, which takes more time and changes no answer. "
+                    f"It cannot be told what each token attends to: {reason} (packing='off' says so without a trial)",
+                    stacklevel=2,
+                )
 
     def forget(self) -> None:
         """Forget what was computed: the weights have changed."""
@@ -77,23 +87,14 @@ class CausalScorer(Scorer):
         if self.cache is not None:
             self.cache.clear()
 
-    def key(self, question: Question) -> Hashable:
-        """The tokens of the prompt, and how many answers there are."""
-        prompt = self.renderer.prompt(question)
-        return prompt.tokens, len(question.options)
-
-    def _compute(self, questions: Sequence[Question]) -> list[Any]:
-        prompts = [self.renderer.prompt(question) for question in questions]
-        return self.score(prompts)
-
-    def score(self, prompts: Sequence[Prompted]) -> list[Any]:
+    def score(self, prompts: Sequence[Prompted]) -> list[torch.Tensor]:
         """For each prompt the log-probabilities of its answers, normalised."""
         import torch
 
         cache = None if torch.is_grad_enabled() else self.cache
         if cache is not None:
             cache.tick()
-        found: list[Any] = [None] * len(prompts)
+        found: dict[int, torch.Tensor] = {}
         together = [index for index, prompt in enumerate(prompts) if self.packs and self._fits_window(prompt)]
         alone = sorted(set(range(len(prompts))) - set(together))
         passes = (
@@ -104,9 +105,8 @@ class CausalScorer(Scorer):
             for chosen, logits in read:
                 indices = [members[place] for place in chosen]
                 values = tree_log_probabilities(logits, [prompts[index].tree for index in indices])
-                for index, value in zip(indices, values, strict=True):
-                    found[index] = value
-        return found
+                found.update(zip(indices, values, strict=True))
+        return [found[index] for index in range(len(prompts))]
 
     def _fits_window(self, prompt: Prompted) -> bool:
         """Whether every token of a prompt and its answers is seen by all that come after it."""
@@ -115,12 +115,14 @@ class CausalScorer(Scorer):
 
     # -- packed rows --------------------------------------------------------------------------------------------
 
-    def _packed(self, prompts: Sequence[Prompted], cache: PrefixCache | None) -> Iterator[tuple[list[int], Any]]:
+    def _packed(
+        self, prompts: Sequence[Prompted], cache: PrefixCache | None
+    ) -> Iterator[tuple[list[int], torch.Tensor]]:
         """For each pass the prompts in it, and the logits where their trees are looked at."""
         import torch
 
         tokens = [np.asarray(prompt.tokens, dtype=np.int64) for prompt in prompts]
-        plain = [Sequenced(ids, prompt.tree, 0, _NOTHING) for ids, prompt in zip(tokens, prompts, strict=True)]
+        plain = [PackablePrompt(ids, prompt.tree, 0, _NOTHING) for ids, prompt in zip(tokens, prompts, strict=True)]
         past: PrefixCache | Trunk | None = cache
         if torch.is_grad_enabled() and not checkpoints(self.model):
             past, plain = self._with_trunk(plain)
@@ -129,7 +131,7 @@ class CausalScorer(Scorer):
                 cache.make_room(sum(len(tokens[index]) for row in batch for index in row))
                 for index in (index for row in batch for index in row):
                     slots = cache.find(tokens[index])[: len(tokens[index]) - 1]  # the last token has to be looked at
-                    plain[index] = Sequenced(tokens[index], prompts[index].tree, len(slots), slots)
+                    plain[index] = PackablePrompt(tokens[index], prompts[index].tree, len(slots), slots)
             written = [write_row([plain[index] for index in row]) for row in batch]
             hidden, layers = self._read(written, past, keep=cache is not None)
             if cache is not None:
@@ -139,10 +141,10 @@ class CausalScorer(Scorer):
             states = hidden.flatten(0, 1)[torch.from_numpy(looks).to(hidden.device)]
             yield [index for row in batch for index in row], self._logits(states)
 
-    def _with_trunk(self, prompts: Sequence[Sequenced]) -> tuple[Trunk | None, list[Sequenced]]:
+    def _with_trunk(self, prompts: Sequence[PackablePrompt]) -> tuple[Trunk | None, list[PackablePrompt]]:
         """Read what prompts share, where that saves enough; the prompts then know where it lies."""
         shared = shared_beginnings([prompt.tokens for prompt in prompts])
-        paths = [Sequenced(path, _NO_ANSWERS, 0, _NOTHING) for path in shared.paths]
+        paths = [PackablePrompt(path, _NO_ANSWERS, 0, _NOTHING) for path in shared.paths]
         left = sum(len(one.tokens) + len(one.tree.tokens) for one in prompts) - sum(shared.known)
         if left + packed_tokens(paths, self.row_tokens) > _WORTH * packed_tokens(prompts, self.row_tokens):
             return None, list(prompts)
@@ -157,19 +159,21 @@ class CausalScorer(Scorer):
                 for index, path in zip(row, slots_along([paths[index] for index in row], fresh), strict=True):
                     slots[index] = path
         return trunk, [
-            Sequenced(one.tokens, one.tree, known, slots[path][:known])
+            PackablePrompt(one.tokens, one.tree, known, slots[path][:known])
             for one, path, known in zip(prompts, shared.of, shared.known, strict=True)
         ]
 
-    def _passes(self, prompts: Sequence[Sequenced]) -> Iterator[list[list[int]]]:
+    def _passes(self, prompts: Sequence[PackablePrompt]) -> Iterator[list[list[int]]]:
         """Which prompts are read in which row of which pass."""
-        lengths = [len(prompt.tokens) + len(prompt.tree.tokens) for prompt in prompts]
         rows = sorted_rows(prompts, self.row_tokens)
-        rows.sort(key=lambda row: sum(lengths[index] for index in row))  # like lengths together: less padding
-        return _batches(rows, lengths, self.batch_tokens)
+        lengths = [sum(len(prompts[i].tokens) + len(prompts[i].tree.tokens) for i in row) for row in rows]
+        for batch in batches(by_length(lengths), lengths, self.batch_tokens):
+            yield [rows[number] for number in batch]
 
-    def _read(self, rows: Sequence[Row], past: PrefixCache | Trunk | None, *, keep: bool) -> tuple[Any, Any]:
-        """One pass: the last hidden states ``[rows, tokens, width]``; and each layer's keys and values, where wanted.
+    def _read(
+        self, rows: Sequence[PackedRow], past: PrefixCache | Trunk | None, *, keep: bool
+    ) -> tuple[torch.Tensor, Layers]:
+        """One pass: the last hidden states ``[rows, tokens, width]``; and the keys and values, where they are wanted.
 
         Args:
             rows: what is read.
@@ -183,7 +187,7 @@ class CausalScorer(Scorer):
         before = max(len(row.past_slots) for row in rows)
         read = max(len(row.ids) for row in rows)
 
-        def padded(parts: list[Any], length: int, fill: int) -> Any:
+        def padded(parts: list[Ids], length: int, fill: int) -> torch.Tensor:
             table = np.full((len(parts), length), fill, dtype=np.int64)
             for line, part in zip(table, parts, strict=True):
                 line[: len(part)] = part
@@ -218,14 +222,18 @@ class CausalScorer(Scorer):
             use_cache=kept is not None,
         )
         if kept is None or not keep:
-            return hidden, None
+            return hidden, []
         return hidden, [(layer.keys[:, :, before:], layer.values[:, :, before:]) for layer in kept.layers]
 
-    def _hidden(self, **inputs: Any) -> Any:
+    def _hidden(self, **inputs: Any) -> torch.Tensor:
         """The last hidden states ``[rows, tokens, width]``."""
         return self.model.base_model(**inputs).last_hidden_state
 
-    def _logits(self, states: Any) -> Any:
+    def _padded(self, prompts: Sequence[Prompted]) -> Iterator[tuple[list[int], torch.Tensor]]:
+        """As :meth:`_packed`, each prompt by itself."""
+        return read_padded(self.model, prompts, self.batch_tokens)
+
+    def _logits(self, states: torch.Tensor) -> torch.Tensor:
         logits = self.model.get_output_embeddings()(states)
         if scale := self._scaling["logit_scale"]:  # Cohere's
             logits = logits * scale
@@ -235,100 +243,9 @@ class CausalScorer(Scorer):
             logits = (logits / cap).tanh() * cap
         return logits
 
-    def _trial(self) -> bool:
-        """Whether packed rows give what the model gives for each prompt alone."""
-        import torch
-
-        size = int(self.model.get_input_embeddings().weight.shape[0])
-        ids = [token % size for token in (5, 11, 7, 3, 13, 2, 9, 4, 8, 6, 12, 10)]
-        tree = AnswerTree.of([[1 % size, 2 % size], [3 % size, 4 % size], [3 % size, 1 % size]])
-        prompts = [
-            Prompted(tuple(ids[:8]), tree),
-            Prompted((*ids[:5], *ids[8:12]), tree),
-            Prompted(tuple(ids[:3]), tree),
-        ]
-        training = self.model.training
-        self.model.eval()
-        try:
-            with torch.no_grad():
-                cache = PrefixCache(1 << 24)
-                alone = [part for passed in self._padded(prompts) for part in _by_prompt(*passed, tree)]
-                plain = dict(alone)
-                for _ in range(2):  # the second time with what the first one kept
-                    cache.tick()
-                    for passed in self._packed(prompts, cache):
-                        for index, row in _by_prompt(*passed, tree):
-                            far = (row.float() - plain[index].float()).abs().max()
-                            scale = plain[index].float().abs().max().clamp(min=1e-3)
-                            if not far <= scale * (1e-3 if row.dtype == torch.float32 else 5e-2):
-                                return False
-        except (AttributeError, TypeError, ValueError, RuntimeError, IndexError, NotImplementedError):
-            return False
-        finally:
-            self.model.train(training)
-        return True
-
-    # -- one by one ---------------------------------------------------------------------------------------------
-
-    def _padded(self, prompts: Sequence[Prompted]) -> Iterator[tuple[list[int], Any]]:
-        """As :meth:`_packed`, each prompt with each of its longest answer beginnings a row of its own."""
-        import torch
-
-        order = sorted(range(len(prompts)), key=lambda index: len(prompts[index].tokens))
-        device = self.model.get_input_embeddings().weight.device
-        while order:
-            chosen: list[int] = []
-            width = rows = 0
-            while order:  # prompts of like length together
-                prompt = prompts[order[0]]
-                needed = max(width, len(prompt.tokens) + max(prompt.tree.depths, default=0))
-                more = max(len(prompt.tree.rows), 1)
-                if chosen and needed * (rows + more) > self.batch_tokens:
-                    break
-                width, rows = needed, rows + more
-                chosen.append(order.pop(0))
-            ids = torch.zeros((rows, width), dtype=torch.long)
-            mask = torch.zeros((rows, width), dtype=torch.long)
-            looks = []
-            row = 0
-            for index in chosen:
-                prompt, tree = prompts[index], prompts[index].tree
-                end = len(prompt.tokens) - 1
-                places = {ROOT: row * width + end}
-                for path in tree.rows or ((),):
-                    text = [*prompt.tokens, *(tree.tokens[node] for node in path)]
-                    ids[row, : len(text)] = torch.tensor(text)
-                    mask[row, : len(text)] = 1
-                    for node in path:
-                        places.setdefault(node, row * width + end + tree.depths[node])
-                    row += 1
-                looks += [places[node] for node in range(ROOT, len(tree.tokens))]
-            logits = self.model(input_ids=ids.to(device), attention_mask=mask.to(device), use_cache=False).logits
-            yield chosen, logits.flatten(0, 1)[torch.tensor(looks, device=logits.device)]
-
-
-def _by_prompt(chosen: Sequence[int], logits: Any, tree: AnswerTree) -> Iterator[tuple[int, Any]]:
-    size = 1 + len(tree.tokens)
-    return ((index, logits[place * size : (place + 1) * size]) for place, index in enumerate(chosen))
-
-
-def _batches(rows: Sequence[list[int]], lengths: Sequence[int], batch_tokens: int) -> Iterator[list[list[int]]]:
-    """Rows that are read in one pass: at most ``batch_tokens`` tokens, padding and past ones included."""
-    batch: list[list[int]] = []
-    width = 0
-    for row in rows:
-        length = sum(lengths[index] for index in row)
-        if batch and max(width, length) * (len(batch) + 1) > batch_tokens:
-            yield batch
-            batch, width = [], 0
-        batch.append(row)
-        width = max(width, length)
-    if batch:
-        yield batch
-
 
 def _keep(
-    cache: PrefixCache, rows: Sequence[Row], prompts: Sequence[Sequence[Sequenced]], layers: list[tuple[Any, Any]]
+    cache: PrefixCache, rows: Sequence[PackedRow], prompts: Sequence[Sequence[PackablePrompt]], layers: Layers
 ) -> None:
     """Put what was read of the prompts into the cache."""
     import torch

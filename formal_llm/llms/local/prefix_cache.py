@@ -9,14 +9,20 @@ one of its two neighbours.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from formal_llm.llms.local.packing import common, sortable
 
 if TYPE_CHECKING:
+    import torch
+
     from formal_llm.llms.local.packing import Ids
+
+    #: For each layer keys and values.
+    Layers: TypeAlias = Sequence[tuple[torch.Tensor, torch.Tensor]]
 
 _FIRST = 1_024
 
@@ -31,7 +37,7 @@ class PrefixCache:
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
-        self._tables: list[tuple[Any, Any]] = []  # for each layer keys and values [slots, heads, size of a head]
+        self._tables: list[tuple[torch.Tensor, torch.Tensor]] = []  # each [slots, heads, size of a head]
         self._texts: list[bytes] = []
         self._slots: dict[bytes, Ids] = {}
         self._used: dict[bytes, int] = {}
@@ -75,7 +81,7 @@ class PrefixCache:
         self._used[found] = self._time
         return kept
 
-    def gather(self, layer: int, slots: Any) -> tuple[Any, Any]:
+    def gather(self, layer: int, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Keys and values ``[rows, heads, tokens, size]`` at slots ``[rows, tokens]``."""
         keys, values = self._tables[layer]
         slots = slots.to(keys.device)
@@ -92,12 +98,12 @@ class PrefixCache:
         if self._taken + many > most:
             self._forget(min(most // 2, most - many))
 
-    def take(self, many: int, layers: list[tuple[Any, Any]]) -> Ids | None:
+    def take(self, many: int, layers: Layers) -> Ids | None:
         """Slots for new tokens; None where they do not fit.
 
         Args:
             many: how many.
-            layers: for each layer keys and values of the shape ``[rows, heads, tokens, size]``, to make tables like.
+            layers: keys and values of the shape ``[rows, heads, tokens, size]``, to make tables like.
         """
         if not self._tables:
             self._tables = [
@@ -108,7 +114,10 @@ class PrefixCache:
         size = len(self._tables[0][0])
         if self._taken + many > size:
             larger = max(min(max(2 * size, _FIRST), self._most), self._taken + many)
-            self._tables = [tuple(_enlarged(table, larger, self._taken) for table in pair) for pair in self._tables]
+            self._tables = [
+                (_enlarged(keys, larger, self._taken), _enlarged(values, larger, self._taken))
+                for keys, values in self._tables
+            ]
         slots = np.arange(self._taken, self._taken + many)
         self._taken += many
         return slots
@@ -118,7 +127,7 @@ class PrefixCache:
         """How many tokens may be kept."""
         return self.max_bytes // self.bytes_per_token if self._tables else self.max_bytes
 
-    def fill(self, layer: int, slots: Any, keys: Any, values: Any) -> None:
+    def fill(self, layer: int, slots: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> None:
         """Keep keys and values ``[tokens, heads, size]`` at their slots."""
         table = self._tables[layer]
         place = slots.to(table[0].device)
@@ -151,20 +160,20 @@ class PrefixCache:
         moved = np.zeros(len(marked), dtype=np.int64)
         moved[slots] = np.arange(len(slots))
         old = torch.from_numpy(slots)
-        self._tables = [tuple(_compacted(table, old.to(table.device)) for table in pair) for pair in self._tables]
+        self._tables = [(_compacted(keys, old), _compacted(values, old)) for keys, values in self._tables]
         self._texts = sorted(kept)
         self._slots = {text: moved[self._slots[text]] for text in kept}
         self._used = {text: self._used[text] for text in kept}
         self._taken = len(slots)
 
 
-def _enlarged(table: Any, size: int, taken: int) -> Any:
+def _enlarged(table: torch.Tensor, size: int, taken: int) -> torch.Tensor:
     """A larger table with what is taken of a smaller one; memory that is not used yet is not touched."""
     larger = table.new_empty(size, *table.shape[1:])
     larger[:taken] = table[:taken]
     return larger
 
 
-def _compacted(table: Any, slots: Any) -> Any:
-    table[: len(slots)] = table[slots]
+def _compacted(table: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
+    table[: len(slots)] = table[slots.to(table.device)]
     return table

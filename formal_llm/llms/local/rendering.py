@@ -8,13 +8,16 @@ encoder-decoder model its end token, in a plain text the end of the line.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from formal_llm.errors import LLMError, ModelError
 from formal_llm.llms.local.answer_tree import AnswerTree
 from formal_llm.llms.question import Message, Question
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 Style = Literal["chat", "plain", "seq2seq"]
 #: What stands for a message while the pieces of a template around it are looked for.
@@ -53,12 +56,12 @@ class Renderer:
 
     def __init__(
         self,
-        tokenizer: Any,
+        tokenizer: PreTrainedTokenizerBase,
         style: Style,
         *,
         cue: str = "Answer:",
         longest: int | None = None,
-        template_settings: dict[str, Any] | None = None,
+        template_settings: Mapping[str, object] | None = None,
     ) -> None:
         self.tokenizer = tokenizer
         self.style = style

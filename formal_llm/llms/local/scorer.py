@@ -9,18 +9,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from formal_llm.errors import LLMError
+from formal_llm.llms.local.answer_tree import AnswerTree
+from formal_llm.llms.local.batching import fitting_tokens
+from formal_llm.llms.local.rendering import Prompted, Renderer
 from formal_llm.llms.question import Question
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 #: How many answers are remembered.
 _REMEMBERED = 50_000
-
-
-def fitting_tokens(model: Any, on_cpu: int) -> int:
-    """How many tokens are best read in one pass: on a CPU few, so that what a layer makes stays in its caches."""
-    return on_cpu if model.get_input_embeddings().weight.device.type == "cpu" else 8_192
 
 
 class Scorer(ABC):
@@ -35,14 +37,14 @@ class Scorer(ABC):
         stats: how many questions were asked, and how many of them were computed.
     """
 
-    model: Any
-    tokenizer: Any
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
 
     def __init__(self) -> None:
-        self._remembered: OrderedDict[Hashable, Any] = OrderedDict()
+        self._remembered: OrderedDict[Hashable, torch.Tensor] = OrderedDict()
         self.stats = {"questions": 0, "computed": 0}
 
-    def log_probabilities(self, questions: Sequence[Question]) -> Any:
+    def log_probabilities(self, questions: Sequence[Question]) -> torch.Tensor:
         """The natural logarithms of the options' probabilities.
 
         Args:
@@ -88,16 +90,44 @@ class Scorer(ABC):
         """What the model sees of a question: questions with equal keys get equal probabilities."""
 
     @abstractmethod
-    def _compute(self, questions: Sequence[Question]) -> list[Any]:
+    def _compute(self, questions: Sequence[Question]) -> list[torch.Tensor]:
         """For each question a float32 tensor ``[options]`` of normalised log-probabilities."""
 
 
-def tree_log_probabilities(logits: Any, trees: Sequence[Any]) -> list[Any]:
+class PromptScorer(Scorer):
+    """A model that scores the answers to prompts: their numbers and what ends them.
+
+    Attributes:
+        renderer: puts questions as tokens.
+        batch_tokens: how many tokens are read in one pass.
+    """
+
+    def __init__(self, model: PreTrainedModel, renderer: Renderer, batch_tokens: int | None) -> None:
+        super().__init__()
+        self.model = model
+        self.renderer = renderer
+        self.tokenizer = renderer.tokenizer
+        self.batch_tokens = batch_tokens or fitting_tokens(model, 2_048)
+
+    def key(self, question: Question) -> Hashable:
+        """The tokens of the prompt, and how many answers there are."""
+        prompt = self.renderer.prompt(question)
+        return prompt.tokens, len(question.options)
+
+    def _compute(self, questions: Sequence[Question]) -> list[torch.Tensor]:
+        return self.score([self.renderer.prompt(question) for question in questions])
+
+    @abstractmethod
+    def score(self, prompts: Sequence[Prompted]) -> list[torch.Tensor]:
+        """For each prompt the log-probabilities of its answers, normalised."""
+
+
+def tree_log_probabilities(logits: torch.Tensor, trees: Sequence[AnswerTree]) -> list[torch.Tensor]:
     """The log-probabilities of answers from the logits at the places where their trees are looked at.
 
     Args:
         logits: ``[places, vocabulary]``: for each tree the end of its prompt, then its inner nodes in their order.
-        trees: the :class:`AnswerTree` of each question.
+        trees: the answers to each question.
 
     Returns:
         For each tree a float32 tensor ``[answers]``, normalised.
@@ -122,7 +152,7 @@ def tree_log_probabilities(logits: Any, trees: Sequence[Any]) -> list[Any]:
     return [torch.log_softmax(part, dim=0) for part in sums.split(counts)]
 
 
-def checkpoints(model: Any) -> bool:
+def checkpoints(model: PreTrainedModel) -> bool:
     """Whether a model computes its activations again in the backward pass; then it keeps no keys and values."""
     wanted = getattr(model, "is_activation_checkpointing", None)
     return bool(model.training and (model.is_gradient_checkpointing if wanted is None else wanted))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from formal_llm.errors import ModelError
 from formal_llm.llms.local.answer_tree import ROOT
+from formal_llm.llms.local.batching import batches, by_length
 from formal_llm.llms.local.rendering import Prompted, Renderer
-from formal_llm.llms.local.scorer import Scorer, checkpoints, fitting_tokens, tree_log_probabilities
-from formal_llm.llms.question import Question
+from formal_llm.llms.local.scorer import PromptScorer, checkpoints, tree_log_probabilities
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+    from transformers.modeling_outputs import Seq2SeqLMOutput
 
 
-class Seq2SeqScorer(Scorer):
+class Seq2SeqScorer(PromptScorer):
     """An encoder reads the question, a decoder scores whole answers: the number of an option and the end token.
 
     The decoder first reads its start token for each question, then the longest beginnings of all answers at once,
@@ -28,36 +33,24 @@ class Seq2SeqScorer(Scorer):
         ModelError: the model does not say what its decoder begins with.
     """
 
-    def __init__(self, model: Any, renderer: Renderer, *, batch_tokens: int | None = None) -> None:
-        super().__init__()
-        self.model = model
-        self.renderer = renderer
-        self.tokenizer = renderer.tokenizer
-        self.batch_tokens = batch_tokens or fitting_tokens(model, 2_048)
+    def __init__(self, model: PreTrainedModel, renderer: Renderer, *, batch_tokens: int | None = None) -> None:
+        super().__init__(model, renderer, batch_tokens)
         start = getattr(model.config, "decoder_start_token_id", None)
         if start is None:
             raise ModelError("the config of the model has no decoder_start_token_id: what its decoder begins with")
         self.start = int(start)
 
-    def key(self, question: Question) -> Hashable:
-        """The tokens of the prompt, and how many answers there are."""
-        prompt = self.renderer.prompt(question)
-        return prompt.tokens, len(question.options)
-
-    def _compute(self, questions: Sequence[Question]) -> list[Any]:
-        return self.score([self.renderer.prompt(question) for question in questions])
-
-    def score(self, prompts: Sequence[Prompted]) -> list[Any]:
+    def score(self, prompts: Sequence[Prompted]) -> list[torch.Tensor]:
         """For each prompt the log-probabilities of its answers, normalised."""
-        found: list[Any] = [None] * len(prompts)
-        for chosen in _batches(prompts, self.batch_tokens):
+        found: dict[int, torch.Tensor] = {}
+        lengths = [len(prompt.tokens) for prompt in prompts]
+        for chosen in batches(by_length(lengths), lengths, self.batch_tokens):
             trees = [prompts[index].tree for index in chosen]
             values = tree_log_probabilities(self._read([prompts[index] for index in chosen]), trees)
-            for index, value in zip(chosen, values, strict=True):
-                found[index] = value
-        return found
+            found.update(zip(chosen, values, strict=True))
+        return [found[index] for index in range(len(prompts))]
 
-    def _read(self, prompts: Sequence[Prompted]) -> Any:
+    def _read(self, prompts: Sequence[Prompted]) -> torch.Tensor:
         """The logits where the trees of some prompts are looked at."""
         import torch
         from transformers import DynamicCache, EncoderDecoderCache
@@ -105,7 +98,9 @@ class Seq2SeqScorer(Scorer):
         looks = [known[node] for known in places for node in sorted(known)]
         return flat[torch.tensor(looks, device=device)]
 
-    def _decode(self, ids: Any, encoded: Any, mask: Any, **settings: Any) -> Any:
+    def _decode(
+        self, ids: torch.Tensor, encoded: torch.Tensor, mask: torch.Tensor, **settings: object
+    ) -> Seq2SeqLMOutput:
         from transformers.modeling_outputs import BaseModelOutput
 
         return self.model(
@@ -114,16 +109,3 @@ class Seq2SeqScorer(Scorer):
             attention_mask=mask,
             **settings,
         )
-
-
-def _batches(prompts: Sequence[Prompted], batch_tokens: int) -> Iterator[list[int]]:
-    """Prompts of like length together, at most ``batch_tokens`` tokens in a batch, padding included."""
-    order = sorted(range(len(prompts)), key=lambda index: len(prompts[index].tokens))
-    batch: list[int] = []
-    for index in order:
-        if batch and len(prompts[index].tokens) * (len(batch) + 1) > batch_tokens:
-            yield batch
-            batch = []
-        batch.append(index)
-    if batch:
-        yield batch

@@ -11,16 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from formal_llm.llms.local.packing import common, sortable
 
 if TYPE_CHECKING:
+    import torch
+
     from formal_llm.llms.local.packing import Ids
+    from formal_llm.llms.local.prefix_cache import Layers
 
 
 @dataclass(frozen=True, eq=False)
-class Shared:
+class SharedBeginnings:
     """The beginnings that prompts share.
 
     Attributes:
@@ -34,7 +37,7 @@ class Shared:
     known: tuple[int, ...]
 
 
-def shared_beginnings(prompts: Sequence[Ids]) -> Shared:
+def shared_beginnings(prompts: Sequence[Ids]) -> SharedBeginnings:
     """What each prompt shares with any other one: with a neighbour, when they are sorted.
 
     A prompt's last token never counts, since the model is looked at there.
@@ -56,15 +59,15 @@ def shared_beginnings(prompts: Sequence[Ids]) -> Shared:
         elif both < len(path):
             paths.append(path)
         of[index] = max(len(paths) - 1, 0)
-    return Shared(tuple(paths), tuple(of), tuple(known))
+    return SharedBeginnings(tuple(paths), tuple(of), tuple(known))
 
 
 class Trunk:
     """Keys and values of tokens that were read with a gradient, by slot."""
 
     def __init__(self) -> None:
-        self._parts: list[list[tuple[Any, Any]]] = []  # by layer
-        self._tables: list[tuple[Any, Any]] = []
+        self._parts: list[list[tuple[torch.Tensor, torch.Tensor]]] = []  # by layer
+        self._tables: list[tuple[torch.Tensor, torch.Tensor]] = []
         self._taken = 0
 
     @property
@@ -72,7 +75,7 @@ class Trunk:
         """How many layers there are."""
         return len(self._parts)
 
-    def add(self, layers: Sequence[tuple[Any, Any]]) -> int:
+    def add(self, layers: Layers) -> int:
         """Take what a pass has read.
 
         Args:
@@ -90,7 +93,7 @@ class Trunk:
         self._tables = []
         return first
 
-    def gather(self, layer: int, slots: Any) -> tuple[Any, Any]:
+    def gather(self, layer: int, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Keys and values ``[rows, heads, tokens, size]`` at slots ``[rows, tokens]``."""
         import torch
 
@@ -102,7 +105,7 @@ class Trunk:
         keys, values = self._tables[layer]
         flat = slots.flatten().to(keys.device)
 
-        def at(table: Any) -> Any:
+        def at(table: torch.Tensor) -> torch.Tensor:
             return table.index_select(0, flat).unflatten(0, slots.shape).transpose(1, 2)
 
         return at(keys), at(values)

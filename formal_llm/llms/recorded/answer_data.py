@@ -10,14 +10,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from formal_llm.llms.question import Answer, TokenUsage
+from formal_llm.llms.question import Answer
+from formal_llm.llms.usage import TokenUsage
 
 _COSTS = frozenset(part.name for part in fields(TokenUsage))
 
 
-def answer_to_data(answer: Answer) -> dict[str, Any]:
+def answer_to_data(answer: Answer) -> dict[str, object]:
     """An answer as JSON data, with what it cost."""
-    data: dict[str, Any] = {"numbers": [int(number) for number in answer.numbers]}
+    data: dict[str, object] = {"numbers": [int(number) for number in answer.numbers]}
     if answer.probabilities is not None:
         # A model's own numbers may be of a type that JSON does not know, such as those of an array library.
         data["probabilities"] = {str(int(number)): float(p) for number, p in answer.probabilities.items()}
@@ -59,14 +60,15 @@ def usage_from_data(data: object) -> TokenUsage:
     return TokenUsage(**counts)
 
 
-def read_json(text: str | bytes) -> Any:
+def read_json(text: str | bytes) -> object:
     """The value of a JSON text.
 
     Raises:
         ValueError: it is none.
     """
     try:
-        return json.loads(text)
+        value: object = json.loads(text)
+        return value
     except RecursionError:
         raise ValueError("the JSON text is nested too deeply") from None
 

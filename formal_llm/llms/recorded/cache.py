@@ -10,16 +10,17 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from formal_llm.errors import InvalidAnswer, LLMError
-from formal_llm.llms.llm import LLM
-from formal_llm.llms.question import Answer, Question, TokenUsage
+from formal_llm.llms.llm import LLMLike
+from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.recorded.answer_data import answer_from_data, answer_to_data, read_json
 from formal_llm.llms.recorded.answer_store import AnswerStore
+from formal_llm.llms.usage import TokenUsage
 from formal_llm.llms.wrapper import WrapperLLM, checked
 
 
@@ -60,9 +61,7 @@ class CachedLLM(WrapperLLM):
         AnswerFileError: the file cannot be used; also while answering.
     """
 
-    def __init__(
-        self, llm: str | LLM | Callable[[Question], Any], path: str | os.PathLike[str], *, name: str | None = None
-    ) -> None:
+    def __init__(self, llm: LLMLike, path: str | os.PathLike[str], *, name: str | None = None) -> None:
         super().__init__(llm)
         if name is None and super().identity is None:
             raise ValueError(
@@ -111,14 +110,8 @@ class CachedLLM(WrapperLLM):
             flight = self._flights.setdefault(place, mine)
             if flight is mine:
                 with self._leading(place, flight):
-                    answer = self._find(key, question)
-                    if answer is not None:
-                        flight.outcome = answer
-                        return self._hit(answer)
-                    self._missed(1)
-                    flight.outcome = question.check(self.llm.choose(question))
-                    self._keep([(key, flight.outcome)])
-                    return flight.outcome
+                    known = self._known(key, question, flight)
+                    return known or self._new(key, question, flight, self.llm.choose(question))
             flight.landed.wait()
             if flight.outcome is not None:
                 return self._shared(question, flight.outcome)
@@ -134,14 +127,8 @@ class CachedLLM(WrapperLLM):
             flight = self._flights.setdefault(place, mine)
             if flight is mine:
                 with self._leading(place, flight):
-                    answer = self._find(key, question)
-                    if answer is not None:
-                        flight.outcome = answer
-                        return self._hit(answer)
-                    self._missed(1)
-                    flight.outcome = question.check(await self._awaited.achoose(question))
-                    self._keep([(key, flight.outcome)])
-                    return flight.outcome
+                    known = self._known(key, question, flight)
+                    return known or self._new(key, question, flight, await self._awaited.achoose(question))
             await flight.landed.wait()
             if flight.outcome is not None:
                 return self._shared(question, flight.outcome)
@@ -187,6 +174,20 @@ class CachedLLM(WrapperLLM):
         finally:
             del self._flights[place]
             flight.landed.set()
+
+    def _known(self, key: str, question: Question, flight: _Flight) -> Answer | None:
+        """The answer in the file, for all who wait; None where the LLM has to be asked."""
+        flight.outcome = self._find(key, question)
+        if flight.outcome is not None:
+            return self._hit(flight.outcome)
+        self._missed(1)
+        return None
+
+    def _new(self, key: str, question: Question, flight: _Flight, answer: Answer) -> Answer:
+        """The answer that the LLM gave, for all who wait, and for the file."""
+        flight.outcome = answer = question.check(answer)
+        self._keep([(key, answer)])
+        return answer
 
     def _shared(self, question: Question, outcome: Answer | Exception) -> Answer:
         """What came back for another one that asked the same; it was paid for there."""

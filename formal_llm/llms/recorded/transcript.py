@@ -18,7 +18,7 @@ import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from formal_llm.errors import AnswerFileError, InvalidAnswer, LLMError, NotRecorded
-from formal_llm.llms.llm import LLM
-from formal_llm.llms.question import Answer, Question, TokenUsage
+from formal_llm.llms.llm import LLMLike
+from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.recorded.answer_data import (
     answer_from_data,
     answer_to_data,
@@ -35,6 +35,7 @@ from formal_llm.llms.recorded.answer_data import (
     usage_from_data,
     usage_to_data,
 )
+from formal_llm.llms.usage import TokenUsage
 from formal_llm.llms.wrapper import WrapperLLM, checked
 
 _FORMAT = "formal_llm.transcript/1"
@@ -58,7 +59,7 @@ class RecordingLLM(WrapperLLM):
         AnswerFileError: the file is something else, or cannot be written to; also while answering.
     """
 
-    def __init__(self, llm: str | LLM | Callable[[Question], Any], path: str | os.PathLike[str]) -> None:
+    def __init__(self, llm: LLMLike, path: str | os.PathLike[str]) -> None:
         super().__init__(llm)
         self.path = Path(path)
         self._writing = threading.Lock()

@@ -19,7 +19,8 @@ from formal_llm import authored
 from formal_llm.errors import NotationError
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.wording import read_toml
-from formal_llm.rltf.rewards import ReferenceTools, register
+from formal_llm.rltf.reference_tools import ReferenceTools
+from formal_llm.rltf.rewards import register
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def openagi_reward(kind: Literal["f1", "exact"] = "f1") -> ReferenceTools:
     """The offline reward of the OpenAGI tasks: how well a plan's tools agree with those that the sentence calls for.
 
     Args:
-        kind: ``"f1"`` or ``"exact"``; see :class:`~formal_llm.rltf.rewards.ReferenceTools`.
+        kind: ``"f1"`` or ``"exact"``; see :class:`~formal_llm.rltf.reference_tools.ReferenceTools`.
     """
     pack = read_toml(authored.find("tasks", "openagi") / "pack.toml")
     inputs = [entry["terminal"] for entry in pack["inputs"].values()]

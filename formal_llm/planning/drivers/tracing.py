@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from formal_llm.errors import MissingDependency
 from formal_llm.llms.llm import LLM
-from formal_llm.llms.question import Question, TokenUsage
+from formal_llm.llms.question import Question
+from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.walks.events import Answered, Asked, Backtracked, Event, Failed, Finished, Forced, Started
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from formal_llm.errors import ModelError
-from formal_llm.llms.local.encoders import BiEncoderScorer, CrossEncoderScorer
-from formal_llm.llms.local.model import EncoderLLM, LocalLLM, encoder_scorer
+from formal_llm.llms.local.encoders import BiEncoderScorer, CrossEncoderScorer, EncoderLLM, encoder_scorer
+from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.question import Outlook, Prospect, Question, Term
 from formal_llm.planning.packs import TaskPack
 from tests import tiny_models

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.llms.local.answer_tree import AnswerTree
-from formal_llm.llms.local.packing import Row, Sequenced, common, sorted_rows, write_row
+from formal_llm.llms.local.packing import PackablePrompt, PackedRow, common, sorted_rows, write_row
 
 TREES = [
     AnswerTree.of([[4], [5]]),
@@ -16,14 +16,14 @@ TOKENS = st.lists(st.integers(0, 2), min_size=1, max_size=8)
 
 
 @st.composite
-def prompts(draw: st.DrawFn) -> list[Sequenced]:
+def prompts(draw: st.DrawFn) -> list[PackablePrompt]:
     """Prompts with beginnings in common, some of each known; the slot of a token tells the beginning that it ends."""
     made = []
     for tokens in draw(st.lists(TOKENS, min_size=1, max_size=7)):
         ids = np.array(tokens, dtype=np.int64)
         known = draw(st.integers(0, len(tokens) - 1))
         slots = np.array([slot_of(tokens[: end + 1]) for end in range(known)], dtype=np.int64)
-        made.append(Sequenced(ids, draw(st.sampled_from(TREES)), known, slots))
+        made.append(PackablePrompt(ids, draw(st.sampled_from(TREES)), known, slots))
     return made
 
 
@@ -42,11 +42,11 @@ def tokens_of(slot: int) -> tuple[int, ...]:
     return tuple(reversed(found))
 
 
-def in_order(some: list[Sequenced]) -> list[Sequenced]:
+def in_order(some: list[PackablePrompt]) -> list[PackablePrompt]:
     return sorted(some, key=lambda prompt: prompt.tokens.tolist())
 
 
-def seen_by(row: Row) -> list[tuple[list[tuple[int, ...]], list[int]]]:
+def seen_by(row: PackedRow) -> list[tuple[list[tuple[int, ...]], list[int]]]:
     """For each token that is read: the slots of the past tokens that it attends to, as texts, and the places."""
     found = []
     for order in row.order:
@@ -57,7 +57,7 @@ def seen_by(row: Row) -> list[tuple[list[tuple[int, ...]], list[int]]]:
 
 
 @given(prompts())
-def test_each_token_attends_to_exactly_its_own_beginning(some: list[Sequenced]) -> None:
+def test_each_token_attends_to_exactly_its_own_beginning(some: list[PackablePrompt]) -> None:
     some = in_order(some)
     row = write_row(some)
     seen = seen_by(row)
@@ -78,7 +78,7 @@ def test_each_token_attends_to_exactly_its_own_beginning(some: list[Sequenced]) 
 
 
 @given(prompts())
-def test_the_mask_is_ancestor_or_self(some: list[Sequenced]) -> None:
+def test_the_mask_is_ancestor_or_self(some: list[PackablePrompt]) -> None:
     """By the definition: whoever is on the path to the root, found through the parents alone."""
     some = in_order(some)
     row = write_row(some)
@@ -102,7 +102,7 @@ def test_the_mask_is_ancestor_or_self(some: list[Sequenced]) -> None:
 
 
 @given(prompts())
-def test_what_is_shared_is_read_once(some: list[Sequenced]) -> None:
+def test_what_is_shared_is_read_once(some: list[PackablePrompt]) -> None:
     some = in_order(some)
     row = write_row(some)
     beginnings = {tuple(p.tokens[: end + 1].tolist()) for p in some for end in range(len(p.tokens))}
@@ -113,14 +113,14 @@ def test_what_is_shared_is_read_once(some: list[Sequenced]) -> None:
 
 
 @given(prompts(), st.integers(1, 40))
-def test_rows_hold_each_prompt_once_and_not_too_much(some: list[Sequenced], most: int) -> None:
+def test_rows_hold_each_prompt_once_and_not_too_much(some: list[PackablePrompt], most: int) -> None:
     rows = sorted_rows(some, most)
     assert sorted(index for row in rows for index in row) == list(range(len(some)))
     flat = [some[index].tokens.tolist() for row in rows for index in row]
     assert flat == sorted(flat)
     for row in rows:
         members = [some[index] for index in row]
-        nothing = [Sequenced(m.tokens, m.tree, 0, np.zeros(0, dtype=np.int64)) for m in members]
+        nothing = [PackablePrompt(m.tokens, m.tree, 0, np.zeros(0, dtype=np.int64)) for m in members]
         assert len(row) == 1 or len(write_row(nothing).ids) <= most
 
 

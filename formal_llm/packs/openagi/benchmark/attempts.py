@@ -9,7 +9,7 @@ from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from formal_llm.llms.llm import LLM, AsyncLLM
-from formal_llm.llms.question import TokenUsage
+from formal_llm.llms.usage import TokenUsage
 from formal_llm.packs.openagi.benchmark.conditions import Conditions, Method
 
 T = TypeVar("T")

@@ -11,7 +11,8 @@ from itertools import islice
 
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.llm import BatchLLM, attempts
-from formal_llm.llms.question import Answer, Question, TokenUsage
+from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.usage import TokenUsage
 from formal_llm.packs.openagi.benchmark.attempts import Assignment, Attempt, PlanKey
 from formal_llm.packs.openagi.benchmark.conditions import CHOICE, STOP, Conditions
 from formal_llm.packs.openagi.benchmark.reading import ToolText

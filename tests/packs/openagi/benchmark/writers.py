@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from formal_llm import Answer, Question
 from formal_llm.errors import ProviderError
 from formal_llm.llms.generation import Generated, Messages
-from formal_llm.llms.question import TokenUsage
+from formal_llm.llms.usage import TokenUsage
 
 
 class Writer:

@@ -1,0 +1,119 @@
+"""What all models that run here have in common as answerers."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from typing import ClassVar
+
+from formal_llm.errors import LLMError, ModelError
+from formal_llm.llms.local.scorer import Scorer
+from formal_llm.llms.local.selections import one_by_one
+from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.usage import TokenUsage
+
+
+class LocalLLM:
+    """A model that runs here and scores the options: each answer has the probabilities of all of them.
+
+    The most probable option is chosen; of equally probable ones the first. Threads may share it; they wait for each
+    other, and many questions are answered faster together (:meth:`choose_many`) than from many threads.
+
+    Args:
+        scorer: the model.
+        name: what it is called, with the settings that its answers depend on.
+
+    Attributes:
+        scorer: the model.
+        name: its name.
+    """
+
+    provider: ClassVar[str] = "local"
+
+    def __init__(self, scorer: Scorer, name: str, settings: dict[str, object] | None = None) -> None:
+        self.scorer = scorer
+        self.name = name
+        self.settings = dict(settings or {})
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name or 'in memory'}>"
+
+    @property
+    def identity(self) -> dict[str, object] | None:
+        """What the same question is answered alike by, as JSON data: the key of an answer cache.
+
+        None for a model in memory that was given no name: a cache could not tell it from another one.
+        """
+        return {"llm": f"{self.provider}:{self.name}", **self.settings} if self.name else None
+
+    def choose(self, question: Question) -> Answer:
+        """Answer ``question``.
+
+        Raises:
+            LLMError: the question is too long for the model.
+        """
+        (outcome,) = self.choose_many([question])
+        if isinstance(outcome, LLMError):
+            raise outcome
+        return outcome
+
+    def choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
+        """An answer to each question, all computed together; in the place of a question too long its ``LLMError``."""
+        found: list[Answer | LLMError | None] = [None] * len(questions)
+        asking = {number: one_by_one(question) for number, question in enumerate(questions) if question.several}
+        spent = dict.fromkeys(asking, TokenUsage())
+        with self._lock:
+            plain = [number for number, question in enumerate(questions) if not question.several]
+            for number, outcome in zip(plain, self._answers([questions[n] for n in plain]), strict=True):
+                found[number] = outcome
+            waiting: dict[int, Question] = {}
+            for number, steps in asking.items():
+                try:
+                    waiting[number] = next(steps)
+                except StopIteration as end:  # it has one option
+                    found[number] = Answer(end.value)
+            while waiting:  # selections, one option at a time, all of them together
+                numbers = list(waiting)
+                for number, outcome in zip(numbers, self._answers([waiting[n] for n in numbers]), strict=True):
+                    del waiting[number]
+                    if isinstance(outcome, LLMError):
+                        found[number] = outcome
+                        continue
+                    spent[number] += outcome.usage
+                    try:
+                        waiting[number] = asking[number].send(outcome.number)
+                    except StopIteration as end:
+                        found[number] = Answer(end.value, usage=spent[number])
+        return [outcome for outcome in found if outcome is not None]
+
+    def _answers(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
+        """Answers to questions of exactly one option."""
+        import torch
+
+        if not questions:
+            return []
+        try:
+            with torch.no_grad():
+                table = self.scorer.log_probabilities(questions).exp().tolist()
+        except LLMError as error:
+            if len(questions) == 1:
+                return [error]
+            half = len(questions) // 2  # those without a fault stay together as far as they can
+            return self._answers(questions[:half]) + self._answers(questions[half:])
+        return [self._answer(question, row) for question, row in zip(questions, table, strict=True)]
+
+    def _answer(self, question: Question, row: Sequence[float]) -> Answer | LLMError:
+        likely = row[: len(question.options)]
+        if not all(map(math.isfinite, likely)):
+            return ModelError(
+                f"{self.name or 'the model'} gives probabilities that are no numbers: its weights are damaged, or its "
+                "numbers overflow; try dtype float32"
+            )
+        best = max(range(len(likely)), key=likely.__getitem__)
+        return Answer((best + 1,), dict(enumerate(likely, 1)), usage=TokenUsage(1, self._length(question)))
+
+    def _length(self, question: Question) -> int:  # noqa: ARG002
+        """How many tokens a question has, where that is known at no cost."""
+        return 0

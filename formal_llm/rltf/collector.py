@@ -1,0 +1,211 @@
+"""Plans to learn from: rolled out, judged and weighed, task by task.
+
+All plans of one task in one update are a *group*; its plans get their weights from an estimator
+(:mod:`formal_llm.rltf.advantages`). What the next update has to know goes into a :class:`TaskOutcome`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from formal_llm.errors import TooManyPlans
+from formal_llm.rltf.advantages import Estimator, KnownPlans, TaskRewards, estimator
+from formal_llm.rltf.all_plans import enumerate_episodes
+from formal_llm.rltf.baselines import Baseline
+from formal_llm.rltf.episode import Episode, PlanPath
+from formal_llm.rltf.objective import log_probabilities_of
+from formal_llm.rltf.rewards import Judged
+from formal_llm.rltf.rollout import Start, replay, rollout
+from formal_llm.rltf.setup import Setup
+from formal_llm.rltf.task_memory import RewardedPaths, TaskMemory, TaskOutcome
+from formal_llm.rltf.warm_start import reference_plans
+
+
+@dataclass(frozen=True)
+class WeightedPlans:
+    """A task's part in an update.
+
+    Attributes:
+        episodes, weights: what goes into the objective.
+        shares: how much each episode counts for the entropy and the distance to the base model: as the policy would
+            meet it.
+        outcome: what becomes of the memory.
+    """
+
+    episodes: tuple[Episode, ...]
+    weights: tuple[float, ...]
+    shares: tuple[float, ...]
+    outcome: TaskOutcome
+
+
+@dataclass
+class _Group:
+    """A task on its way through an update."""
+
+    index: int
+    place: int
+    how: Estimator
+    known: list[tuple[Episode, float]] = field(default_factory=list)
+    samples: list[Episode] = field(default_factory=list)
+    judged: list[Judged] = field(default_factory=list)
+    greedy_reward: float | None = None
+
+
+class PlanCollector:
+    """Makes the groups of updates: rolls out, has the plans judged, weighs them.
+
+    Args:
+        setup: of the run.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._estimator = estimator(setup.settings.advantage)
+        self._episodes: dict[int, dict[PlanPath, Episode]] = {}  # of known plans, made again from their numbers
+        self._failed: dict[int, int] = {}  # of all plans, how many have a stated reward
+        self._all: dict[int, list[tuple[Episode, float]] | None] = {}  # all plans of a task; None: too many
+        self._references: list[list[Episode]] | None = None
+
+    def imitated(self, places: Sequence[tuple[int, int]]) -> list[WeightedPlans]:
+        """The reference plans of some tasks, all with the same weight.
+
+        Args:
+            places: for each group its place in the update, and its task.
+        """
+        if self._references is None:
+            setup, settings = self._setup, self._setup.settings
+            self._references = reference_plans(
+                setup.planner, setup.tasks, settings.warm_plans, references=setup.references, seed=settings.seed
+            )
+        found = []
+        for _, index in places:
+            episodes = tuple(self._references[index])
+            share = (1 / len(episodes),) * len(episodes)
+            found.append(WeightedPlans(episodes, share, share, TaskOutcome(index, (), 0.0)))
+        return found
+
+    def collected(self, step: int, places: Sequence[tuple[int, int]], memory: TaskMemory) -> list[WeightedPlans]:
+        """The groups of some tasks in an update.
+
+        Args:
+            step: the number of the update; with the place the seed of the draws.
+            places: for each group its place in the update, and its task.
+            memory: from before the update.
+        """
+        groups = [self._begin(place, index, memory) for place, index in places]
+        self._roll_out(step, groups, memory)
+        logs = log_probabilities_of(self._setup.policy, [episode for group in groups for episode, _ in group.known])
+        rest = iter(logs)
+        return [self._weigh(group, [math.exp(next(rest)) for _ in group.known], memory) for group in groups]
+
+    def _begin(self, place: int, index: int, memory: TaskMemory) -> _Group:
+        """What is known of a task, and by which estimator it goes: a language too large for all plans is stratified."""
+        group = _Group(index, place, self._estimator)
+        if self._estimator.needs_all:
+            plans = self._all_plans(index)
+            if plans is not None:
+                group.known = plans
+                return group
+            group.how = estimator("stratified")
+        if group.how.needs_known:
+            known = memory.known.get(index, ())
+            # What another process has put out of the memory since is not kept here for ever.
+            for path in self._episodes.get(index, {}).keys() - {path for path, _ in known}:
+                del self._episodes[index][path]
+            group.known = [(self._episode(index, path), reward) for path, reward in known]
+        return group
+
+    def _all_plans(self, index: int) -> list[tuple[Episode, float]] | None:
+        if index not in self._all:
+            setup, settings = self._setup, self._setup.settings
+            try:
+                episodes = enumerate_episodes(setup.planner, setup.tasks[index], index, settings.exact_plans)
+            except TooManyPlans:
+                self._all[index] = None
+            else:
+                judged = self._judged(episodes)
+                self._failed[index] = sum(bool(one.failed) for one in judged)
+                self._all[index] = [(episode, one.value) for episode, one in zip(episodes, judged, strict=True)]
+        return self._all[index]
+
+    def _judged(self, episodes: Sequence[Episode]) -> list[Judged]:
+        pairs = [(episode.task, episode.plan) for episode in episodes]
+        return self._setup.reward.judge_many(pairs, self._setup.settings.reward_workers)
+
+    def _episode(self, index: int, path: PlanPath) -> Episode:
+        own = self._episodes.setdefault(index, {})
+        if path not in own:
+            own[path] = replay(self._setup.planner, Start(index, self._setup.tasks[index]), path)
+        return own[path]
+
+    def _roll_out(self, step: int, groups: Sequence[_Group], memory: TaskMemory) -> None:
+        """Sample plans for all groups together, and have them judged together."""
+        setup, settings = self._setup, self._setup.settings
+        starts: list[Start] = []
+        whose: list[tuple[_Group, bool]] = []
+        for group in groups:
+            task = setup.tasks[group.index]
+            if group.how.needs_baseline and memory.baselines.get(str(group.index)) is None:
+                starts.append(Start(group.index, task))
+                whose.append((group, True))
+            if group.how.needs_samples:
+                for number in range(max(settings.samples, group.how.least_samples)):
+                    starts.append(Start(group.index, task, f"{settings.seed} {step} {group.place} {number}"))
+                    whose.append((group, False))
+        episodes = rollout(setup.planner, setup.policy, starts)
+        for (group, greedy), episode, one in zip(whose, episodes, self._judged(episodes), strict=True):
+            if greedy:
+                group.greedy_reward = one.value
+            else:
+                group.samples.append(episode)
+                group.judged.append(one)
+
+    def _weigh(self, group: _Group, chances: list[float], memory: TaskMemory) -> WeightedPlans:
+        """The weights of a group."""
+        how, rewards = group.how, tuple(one.value for one in group.judged)
+        baseline = memory.baselines.get(str(group.index))
+        if baseline is None and group.greedy_reward is not None:
+            baseline = Baseline.start(group.greedy_reward)
+        known_paths = {episode.path for episode, _ in group.known}
+        known = KnownPlans(
+            tuple(chances),
+            tuple(reward for _, reward in group.known),
+            tuple(episode.path in known_paths for episode in group.samples),
+        )
+        weights = how(TaskRewards(rewards, baseline, known))
+        if how.needs_all:
+            value = math.fsum(chance * reward for chance, reward in zip(chances, known.rewards, strict=True))
+            failed = self._failed.get(group.index, 0)
+        else:
+            value = math.fsum(rewards) / len(rewards) if rewards else 0.0
+            failed = sum(bool(one.failed) for one in group.judged)
+        outcome = TaskOutcome(group.index, rewards, value, failed, group.greedy_reward)
+        ones = (1.0,) * len(group.samples)
+        if not how.needs_known:
+            return WeightedPlans(tuple(group.samples), weights.sampled, ones, outcome)
+        if not how.needs_all:
+            outcome = replace(outcome, known=self._to_know(group, chances))
+        # Without samples the known plans are all there are; beside samples they are some that would be met in them.
+        shares = tuple(chances) if how.needs_all else (0.0,) * len(group.known)
+        return WeightedPlans(
+            (*(episode for episode, _ in group.known), *group.samples),
+            (*weights.known, *weights.sampled),
+            (*shares, *ones),
+            outcome,
+        )
+
+    def _to_know(self, group: _Group, chances: Sequence[float]) -> RewardedPaths:
+        """The plans to be known from now on: the most probable of those that are known and those that were sampled."""
+        found: dict[PlanPath, tuple[float, float]] = {}
+        episodes = self._episodes.setdefault(group.index, {})
+        for (episode, reward), chance in zip(group.known, chances, strict=True):
+            found[episode.path] = (chance, reward)
+        for episode, one in zip(group.samples, group.judged, strict=True):
+            found.setdefault(episode.path, (math.exp(episode.log_probability), one.value))
+            episodes.setdefault(episode.path, episode)
+        best = sorted(found, key=lambda path: (-found[path][0], path))[: self._setup.settings.known_plans]
+        for path in found.keys() - set(best):
+            episodes.pop(path, None)
+        return tuple((path, found[path][1]) for path in best)

@@ -1,0 +1,85 @@
+"""A reward that executes nothing: how well the tools of a plan agree with those that its task calls for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Literal
+
+from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.task import Task
+from formal_llm.rltf.rewards import Reward, name_of
+
+
+class ReferenceTools(Reward):
+    """How well the tools of a plan agree with the tools that its task calls for. Cheap: nothing is executed.
+
+    ``"f1"``: the harmonic mean of precision and recall over the two *sets* of tools (van Rijsbergen 1979), 2 times the
+    number of shared tools divided by the sum of both numbers; 1 where both sets are empty. ``"exact"``: 1 where the
+    sets are equal, else 0. Inputs are not tools.
+
+    Args:
+        tools: the names of the tools that a task calls for.
+        kind: ``"f1"`` or ``"exact"``.
+        inputs: the terminals that are inputs. Where left out, those that the plan applies to nothing; in a plan that is
+            no nesting of calls, none.
+        name: see :class:`Reward`; for ``tools`` and ``kind`` together.
+        invalid: see :class:`Reward`.
+
+    Raises:
+        ValueError: another kind, or ``invalid`` is no finite number.
+    """
+
+    def __init__(
+        self,
+        tools: Callable[[Task], Collection[str]],
+        kind: Literal["f1", "exact"] = "f1",
+        *,
+        inputs: Collection[str] | None = None,
+        name: str | None = None,
+        invalid: float = 0.0,
+    ) -> None:
+        if kind not in ("f1", "exact"):
+            raise ValueError(f"kind is 'f1' or 'exact', not {kind!r}")
+        self.tools = tools
+        self.kind = kind
+        self.inputs = None if inputs is None else frozenset(inputs)
+        if name is None and (of := name_of(tools)) is not None:
+            name = f"reference tools, {kind}, {of}"
+        super().__init__(self._agreement, name=name, invalid=invalid)
+
+    @property
+    def name(self) -> str:
+        """What it is called in logs."""
+        return self._name or f"reference tools, {self.kind}"
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """As :attr:`Reward.settings`, with the kind, and what is counted as an input."""
+        return {
+            **super().settings,
+            "kind": self.kind,
+            "inputs": None if self.inputs is None else sorted(self.inputs),
+        }
+
+    def _agreement(self, task: Task, plan: Plan) -> float:
+        wanted, used = frozenset(self.tools(task)), tools_of(plan, self.inputs)
+        return float(wanted == used) if self.kind == "exact" else f1(wanted, used)
+
+
+def tools_of(plan: Plan, inputs: Collection[str] | None = None) -> frozenset[str]:
+    """The tools that a plan uses.
+
+    Args:
+        plan: the plan.
+        inputs: the terminals that are no tools; see :class:`ReferenceTools`.
+    """
+    if inputs is not None:
+        return frozenset(plan.word).difference(inputs)
+    call = plan.call
+    return frozenset(plan.word) if call is None else frozenset(c.name for c in call.walk() if c.arguments)
+
+
+def f1(wanted: Collection[str], used: Collection[str]) -> float:
+    """The F1 measure of two sets, from 0 to 1: see :class:`ReferenceTools`."""
+    one, other = frozenset(wanted), frozenset(used)
+    return 2 * len(one & other) / (len(one) + len(other)) if one or other else 1.0

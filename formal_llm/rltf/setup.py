@@ -1,0 +1,62 @@
+"""What a run is made of: one value that all its parts share."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from formal_llm.planning.drivers.planner import Planner
+from formal_llm.planning.task import Task
+from formal_llm.rltf.distributed import World
+from formal_llm.rltf.policy import Policy
+from formal_llm.rltf.rewards import Reward
+from formal_llm.rltf.schedule import count_updates
+from formal_llm.rltf.settings import Settings
+from formal_llm.rltf.warm_start import ReferenceLimits
+
+#: Settings that may change when a run goes on: they do not change what it computes.
+_MAY_CHANGE = frozenset({
+    "model", "updates", "epochs", "evaluate_every", "checkpoint_every", "keep_checkpoints", "processes", "tensorboard",
+    "device", "reward_workers", "data", "questions_per_pass", "batch_tokens", "cache_bytes",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What is trained, on what, by what, and how.
+
+    Attributes:
+        planner: whose rules and wording; its LLM is not asked.
+        policy: what is trained.
+        reward: of plans.
+        tasks: what it is trained on.
+        settings: of the run.
+        references: which plans a warm start imitates; all where left out.
+        world: the processes of the run.
+    """
+
+    planner: Planner
+    policy: Policy
+    reward: Reward
+    tasks: tuple[Task, ...]
+    settings: Settings
+    references: ReferenceLimits | None = None
+    world: World = field(default_factory=World)
+
+    @property
+    def updates(self) -> int:
+        """How many updates the run has, those of the warm start included."""
+        return count_updates(self.settings, len(self.tasks))
+
+    @property
+    def fingerprint(self) -> dict[str, object]:
+        """What the run computes depends on, as JSON data."""
+        told = {name: value for name, value in self.settings.model_dump().items() if name not in _MAY_CHANGE}
+        tasks = digest([task.description for task in self.tasks])
+        return {**told, "tasks": tasks, "weights": self.policy.trainable}
+
+
+def digest(values: Sequence[object]) -> str:
+    """A short hash of values, by their texts: 16 hexadecimal digits."""
+    return hashlib.sha256("\n".join(map(str, values)).encode()).hexdigest()[:16]

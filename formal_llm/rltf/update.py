@@ -1,0 +1,211 @@
+"""One update: from plans to a step of the optimizer.
+
+An update takes some tasks; for each of them plans are sampled from the policy, executed or judged, and weighed by an
+estimator (:mod:`formal_llm.rltf.collector`); one step of the optimizer makes the better ones more probable. The first
+updates of a run may imitate reference plans instead (a warm start).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from formal_llm.errors import FormalLLMError, TrainingError
+from formal_llm.rltf.baselines import Baselines
+from formal_llm.rltf.collector import PlanCollector, WeightedPlans
+from formal_llm.rltf.objective import Objective, ObjectiveFigures
+from formal_llm.rltf.schedule import learning_rate, tasks_of
+from formal_llm.rltf.settings import Settings
+from formal_llm.rltf.setup import Setup, digest
+from formal_llm.rltf.task_memory import TaskMemory, TaskOutcome
+
+
+class Learner:
+    """Makes the updates of a run, one after the other.
+
+    Args:
+        setup: of the run.
+
+    Attributes:
+        setup: of the run.
+        optimizer: of the policy's adapters.
+        memory: what is known of the tasks.
+        step: how many updates were made.
+        whole: whether ``step``, ``memory`` and the weights belong together; not while an update changes one after the
+            other.
+        told_all: whether every process knows of the error that an update raised.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        import torch
+
+        settings = setup.settings
+        self.setup = setup
+        self.optimizer = torch.optim.AdamW(
+            setup.policy.parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay
+        )
+        self.memory = TaskMemory(Baselines(decay=settings.decay))
+        self.step = 0
+        self.whole = True
+        self.told_all = False
+        self._collector = PlanCollector(setup)
+
+    def update(self) -> dict[str, float]:
+        """Make the next update.
+
+        Returns:
+            What was measured.
+
+        Raises:
+            TrainingError: a loss or gradient is not finite; too little memory; another process failed. The weights are
+                as they were.
+            RewardError: a reward is not finite; names task and plan.
+        """
+        step, policy = self.step + 1, self.setup.policy
+        warm = step <= self.setup.settings.warm_start
+        self._prepare(step)
+        chosen = range(len(self.setup.tasks)) if warm else self._tasks_of(step)
+        places = list(enumerate(chosen))
+        groups: list[WeightedPlans] = []
+        figures = ObjectiveFigures()
+        problem: Exception | None = None
+        try:
+            own = self.setup.world.own(places)
+            collector = self._collector
+            groups = collector.imitated(own) if warm else collector.collected(step, own, self.memory)
+            figures = self._backward(groups, 1 / len(places), warm)
+        except (FormalLLMError, RuntimeError, MemoryError, ValueError) as error:
+            problem = explained(error, step, self.setup.settings)
+        self._agree(problem)
+        self.setup.world.sum_gradients(policy.parameters)
+        norm = self._clipped(step, groups)
+        rate = learning_rate(self.setup.settings, step, self.setup.updates)
+        for parameters in self.optimizer.param_groups:
+            parameters["lr"] = rate
+        self.whole = False
+        self.optimizer.step()
+        self.step = step
+        policy.changed()
+        outcomes = self._outcomes(places, groups)
+        measured = self._measured(figures, norm, rate)
+        if warm:
+            measured["warm"] = 1.0
+        else:
+            self.memory = self.memory.after(outcomes)
+            measured = {**_told(outcomes), **measured}
+        self.whole = True
+        return measured
+
+    def _prepare(self, step: int) -> None:
+        """See to it that only weights, optimizer and memory go into an update: a resumed run has no more."""
+        import torch
+
+        settings = self.setup.settings
+        if step == settings.warm_start + 1:
+            self.optimizer.state.clear()  # its averages were of another objective
+        self.setup.policy.changed()  # what an evaluation left behind would show in the last bits
+        # Dropout draws from torch's own random numbers; all other draws have seeds of their own.
+        torch.manual_seed(int(digest([settings.seed, step, self.setup.world.rank]), 16) % 2**63)
+        self.optimizer.zero_grad(set_to_none=True)
+
+    def _tasks_of(self, step: int) -> list[int]:
+        settings = self.setup.settings
+        return tasks_of(settings, len(self.setup.tasks), step - settings.warm_start)
+
+    def _backward(self, groups: Sequence[WeightedPlans], scale: float, warm: bool) -> ObjectiveFigures:
+        """The gradients of some groups."""
+        settings, policy = self.setup.settings, self.setup.policy
+        objective = Objective(policy, scale)
+        for group in groups:
+            objective.add(group.episodes, group.weights, group.shares)
+        with policy.training():
+            return objective.backward(
+                entropy=0.0 if warm else settings.entropy,
+                kl=0.0 if warm else settings.kl,
+                questions_per_pass=settings.questions_per_pass,
+            )
+
+    def _agree(self, problem: Exception | None) -> None:
+        """Raise in all processes what went wrong in one of them."""
+        world = self.setup.world
+        name = "" if problem is None else str(problem) or type(problem).__name__
+        told = world.gather({world.rank: name})
+        self.told_all = any(told.values())
+        if problem is not None:
+            raise problem
+        for rank, text in told.items():
+            if text:
+                raise TrainingError(f"process {rank} failed: {text}")
+
+    def _clipped(self, step: int, groups: Sequence[WeightedPlans]) -> float:
+        """The norm of the gradient, cut to the bound."""
+        import torch
+
+        bound = self.setup.settings.clip or math.inf
+        norm = float(torch.nn.utils.clip_grad_norm_(self.setup.policy.parameters, bound))
+        if not math.isfinite(norm):
+            self.told_all = True  # the norm is that of the sum, the same in all
+            tasks = ", ".join(repr(group.episodes[0].task.description) for group in groups[:3] if group.episodes)
+            raise TrainingError(
+                f"the gradient in step {step} is {norm}, not finite (tasks: {tasks}); nothing was changed. Lower the "
+                "learning_rate, or use float32"
+            )
+        return norm
+
+    def _outcomes(self, places: Sequence[tuple[int, int]], groups: Sequence[WeightedPlans]) -> list[TaskOutcome]:
+        """What all processes did with the tasks of an update, in the order of its places."""
+        world = self.setup.world
+        own = world.own(places)
+        found = world.gather({place: group.outcome for (place, _), group in zip(own, groups, strict=True)})
+        return [found[place] for place in sorted(found)]
+
+    def _measured(self, figures: ObjectiveFigures, norm: float, rate: float) -> dict[str, float]:
+        """The figures of the step, of all processes together."""
+        world = self.setup.world
+        parts = world.gather({world.rank: figures}).values()
+        found = {
+            "loss": math.fsum(one.loss for one in parts),
+            "entropy": math.fsum(one.entropy for one in parts),
+            "gradient_norm": norm,
+            "learning_rate": rate,
+            "questions": float(sum(one.questions for one in parts)),
+            "gradients": float(sum(one.gradients for one in parts)),
+        }
+        if self.setup.settings.kl:
+            found["kl"] = math.fsum(one.kl for one in parts)
+        return found
+
+
+def _told(outcomes: Sequence[TaskOutcome]) -> dict[str, float]:
+    """The figures of the rewards of an update."""
+    values = [one.value for one in outcomes]
+    rewards = [reward for one in outcomes for reward in one.rewards] or values
+    centre = math.fsum(rewards) / len(rewards)
+    return {
+        "reward": math.fsum(values) / len(values),
+        "reward_spread": math.sqrt(math.fsum((reward - centre) ** 2 for reward in rewards) / len(rewards)),
+        "failed": float(sum(one.failed for one in outcomes)),
+        "samples": float(sum(len(one.rewards) for one in outcomes)),
+    }
+
+
+def explained(error: Exception, step: int, settings: Settings) -> Exception:
+    """An error of a step as it is; that memory ran out, with what helps.
+
+    Args:
+        error: what was raised.
+        step: the number of the update.
+        settings: of the run.
+    """
+    import torch
+
+    on_cpu = "DefaultCPUAllocator" in str(error)  # a plain RuntimeError, other than on a GPU
+    if not on_cpu and not isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return error
+    told = TrainingError(
+        f"memory ran out in step {step}: a lower questions_per_pass (now {settings.questions_per_pass}) "
+        "and gradient_checkpointing take less in gradients, a lower batch_tokens and cache_bytes in rollouts. "
+        "The last checkpoint is whole"
+    )
+    told.__cause__ = error
+    return told

@@ -1,0 +1,13 @@
+"""Mermaid texts as the nodes and links that they draw."""
+
+from formal_llm import NotationError
+from formal_llm.automata.notation.mermaid import parse
+from formal_llm.automata.notation.source import SourceText
+
+
+def read(body, header="flowchart TD\n"):
+    return parse(SourceText.of(header + body, None, NotationError))
+
+
+def links(body):
+    return [(link.source, link.text, link.target) for link in read(body).links]

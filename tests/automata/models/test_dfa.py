@@ -1,0 +1,131 @@
+"""Derivatives and the smallest automata of formulas."""
+
+import pytest
+from automata.fa.dfa import DFA as LibraryDFA
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from formal_llm import (
+    Undecided,
+)
+from formal_llm.automata.models.dfa import derivative, finite_pda, minimal_dfa, satisfied_by_one
+from formal_llm.automata.models.formula import (
+    ANY,
+    EVERYTHING,
+    Atom,
+    eventually,
+    next_,
+    not_,
+    or_,
+)
+from formal_llm.automata.models.formula_matching import matches
+from tests.automata.formulas import Library, as_library, holds, made, trees
+from tests.oracles import all_words
+from tests.strategies import examples
+
+
+class TestMinimal:
+    @given(trees("ab", leaves=10))
+    @examples(300)
+    def test_direct_evaluation_and_automaton_to_length_six(self, tree):
+        formula = made(tree)
+        dfa = minimal_dfa(formula, "ab")
+        for word in all_words("ab", 6):
+            assert matches(formula, word) == dfa.accepts(word), word
+
+    @given(trees("abc"))
+    @examples(20)
+    def test_three_letters_to_length_six(self, tree):
+        formula = made(tree)
+        dfa, pda = minimal_dfa(formula, "abc"), finite_pda(minimal_dfa(formula, "abc"))
+        for word in all_words("abc", 6):
+            assert matches(formula, word) == dfa.accepts(word), word
+        for word in all_words("abc", 2):
+            assert pda.accepts(word) == matches(formula, word)
+
+    @given(trees("ab", leaves=10), st.sampled_from(["ab", "abc"]))
+    @examples(250)
+    def test_automata_lib_has_the_same_language_and_no_smaller_automaton(self, tree, letters):
+        theirs = LibraryDFA.from_nfa(Library(letters).of(tree), minify=True, retain_names=False)
+        dfa = minimal_dfa(made(tree), letters)
+        ours = as_library(dfa, letters)
+        assert ours.to_complete() == theirs.to_complete()
+        # Compared with the trap state, which ours leaves out.
+        smallest = len(theirs.to_complete().minify().states)
+        trap = bool(dfa.accepting) and any(len(row) < len(letters) for row in dfa.table)
+        assert len(dfa.table) + trap == smallest
+
+    def test_not_ranges_over_the_alphabet(self):
+        assert minimal_dfa(not_("a"), "a").accepts("aa")
+        assert not minimal_dfa(not_("a"), "a").accepts("b")
+        assert minimal_dfa(not_("a"), "ab").accepts("b")
+
+    def test_names_outside_the_alphabet_stand_nowhere(self):
+        assert minimal_dfa(or_("a", "z"), "ab") == minimal_dfa(Atom(name="a"), "ab")
+        assert minimal_dfa(Atom(name="z"), "ab").accepting == frozenset()
+
+    def test_many_names_that_behave_alike(self):
+        names = [f"n{number}" for number in range(500)]
+        dfa = minimal_dfa(not_(eventually(next_("n1", "n2"))), names)
+        assert len(dfa.table) == 2
+        assert dfa.accepts(names[2:]) and not dfa.accepts(names)
+
+
+class TestSize:
+    @given(trees("ab", leaves=10))
+    @examples(150)
+    def test_finitely_many_derivatives(self, tree):
+        minimal_dfa(made(tree), "ab", max_states=3_000)
+
+    def test_too_large_an_automaton(self):
+        # The tenth state from the end is an a: 2^10 states, the book's example.
+        formula = next_(EVERYTHING, "a", *[ANY] * 9)
+        assert len(minimal_dfa(formula, "ab").table) == 1024
+        with pytest.raises(Undecided, match="more than 500 states"):
+            minimal_dfa(formula, "ab", max_states=500)
+
+
+class TestDerivative:
+    @given(trees("ab"), st.sampled_from("ab"))
+    @examples(150)
+    def test_derivatives_are_left_quotients(self, tree, state):
+        formula = made(tree)
+        after = derivative(formula, state)
+        for word in all_words("ab", 4):
+            assert matches(after, word) == matches(formula, (state, *word))
+
+
+class TestSatisfiedByOne:
+    @given(trees("abc"), st.sets(st.sampled_from("abc")))
+    def test_by_the_definition(self, tree, names):
+        assert satisfied_by_one(made(tree), names) == any(holds(tree, (name,)) for name in names)
+
+
+class TestRun:
+    @given(trees("ab"))
+    @examples(60)
+    def test_leads_on_exactly_where_a_word_goes_on(self, tree):
+        dfa = minimal_dfa(made(tree), "ab")
+        assume(len(dfa.table) <= 4)
+        words = [word for word in all_words("ab", 5) if matches(made(tree), word)]
+        # From each state a final one is at most as many steps away as there are other states.
+        for prefix in all_words("ab", 2):
+            assert (dfa.run(prefix) is not None) == any(word[: len(prefix)] == prefix for word in words)
+
+
+class TestFinitePda:
+    @given(trees("ab"))
+    @examples(60)
+    def test_state_names_differ(self, tree):
+        dfa = minimal_dfa(made(tree), "abcdef")
+        pda = finite_pda(dfa)
+        assert len(pda.states) == len(dfa.table)
+        assert len(pda.accepting_states) == len(dfa.accepting)
+        assert len({(t.state, t.read) for t in pda.transitions}) == sum(map(len, dfa.table))
+
+    def test_state_names_that_look_alike(self):
+        # A state that is called like the number of another.
+        formula = or_(next_("a", "x", "a", "y"), next_("a (1)", "z"))
+        pda = finite_pda(minimal_dfa(formula, formula.names))
+        assert pda.accepts(["a (1)", "z"]) and pda.accepts(["a", "x", "a", "y"])
+        assert not pda.accepts(["a", "z"]) and not pda.accepts(["a", "y"])

@@ -1,0 +1,232 @@
+"""Flowcharts: names filled in, the automaton, plans made with one."""
+
+import pytest
+from automata.fa.dfa import DFA
+from automata.fa.nfa import NFA
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from formal_llm import (
+    CFG,
+    AutomatonError,
+    Flowchart,
+    Limits,
+    Lookahead,
+    Plan,
+    Planner,
+    ScriptedLLM,
+    Walk,
+    Wording,
+)
+from formal_llm.automata.models.flowchart import END
+from formal_llm.automata.models.flowchart_shapes import one_line
+from tests.automata.charts import RETURNS, flowcharts
+from tests.strategies import examples
+
+FORWARD = Wording(order="forward")
+
+
+class TestFill:
+    def test_names_are_filled_in_everywhere(self):
+        chart = Flowchart.from_mermaid(
+            "---\ntitle: For {who}\n---\nflowchart TD\n"
+            "A{Is {who} entitled?} -->|{yes}| B[Pay {sum} to {who}]\nA -->|no| C"
+        )
+        assert chart.placeholders == ("who", "sum", "yes")
+        filled = chart.fill({"who": "Microsoft", "sum": 5, "yes": "Sí"})
+        assert [node.text for node in filled.nodes] == ["Is Microsoft entitled?", "Pay 5 to Microsoft", "C"]
+        assert (filled.title, filled.edges[0].text, filled.placeholders) == ("For Microsoft", "Sí", ())
+
+    def test_missing_and_unknown_names_are_all_told(self):
+        with pytest.raises(AutomatonError) as caught:
+            RETURNS.fill({"lmit": 14, "x": 1})
+        assert str(caught.value) == ("no value for {limit}; the flowchart has no {lmit}, {x}; its names are: {limit}")
+
+    def test_what_clashes_when_it_is_filled_is_told(self):
+        chart = Flowchart.from_mermaid("flowchart TD\nA{who?} -->|{one}| B\nA -->|{other}| C")
+        with pytest.raises(AutomatonError, match="two answers"):
+            chart.fill({"one": "us", "other": "Us"})
+
+
+def table_of(chart, decisions):
+    """The chart as a nondeterministic automaton in which markers are ε, made without :meth:`Flowchart.pda`."""
+    table = {END: {}}
+    for node in chart.nodes:
+        row = table.setdefault(node.id, {})
+        kind, leaving = chart.kind(node.id), chart.leaving[node.id]
+        targets = {edge.target for edge in leaving} or {END}
+        if kind == "decision":
+            for name, edge in chart.answers(node.id).items():
+                row.setdefault(name if decisions else "", set()).add(edge.target)
+        else:
+            row[node.id if kind == "step" else ""] = targets
+    return table, chart.start, {END}
+
+
+def dfa(table, start, accepting, letters):
+    states = {*table, start, *accepting, *(t for row in table.values() for targets in row.values() for t in targets)}
+    made = NFA(states=states, input_symbols=letters, transitions=table, initial_state=start, final_states=accepting)
+    return DFA.from_nfa(made)
+
+
+class TestAutomaton:
+    @given(flowcharts(), st.booleans())
+    @examples(150)
+    def test_random_charts_agree_with_automata_lib(self, chart, decisions):
+        pda = chart.pda(decisions=decisions)
+        # Several answers together are worked off on the stack.
+        assert pda.uses_stack == (decisions and any(chart.is_selection(node.id) for node in chart.nodes))
+        assume(not pda.uses_stack)
+        if decisions:
+            assert len({(t.state, t.read) for t in pda.transitions}) == len(pda.transitions)
+            assert None not in {t.read for t in pda.transitions}
+        table = {}
+        for t in pda.transitions:
+            table.setdefault(t.state, {}).setdefault(t.read or "", set()).add(t.target)
+        letters = set(pda.terminals)
+        assert dfa(table, pda.start_state, pda.accepting_states, letters) == dfa(*table_of(chart, decisions), letters)
+
+    def test_names_and_labels(self):
+        pda = RETURNS.pda()
+        assert list(pda.terminals) == [
+            "days=yes", "days=no", "take", "refuse", "seal=yes", "seal=no", "half", "all",
+        ]  # fmt: skip
+        assert pda.label("days=yes") == "yes"
+        assert pda.label("take") == "Take the goods"
+        assert pda.accepts(["days=yes", "take", "seal=no", "all"])
+        assert not pda.accepts(["days=yes", "take", "seal=no", "half"])
+        assert RETURNS.pda(decisions=False).accepts(["take", "half"])
+
+    def test_answers_that_look_alike_have_names_of_their_own(self):
+        chart = Flowchart.from_mermaid(
+            "flowchart TD\nA{Age?} -->|≥ 18| B\nA -->|< 18| C\nA -->|?| D\nA -->|Not known yet| E"
+        )
+        assert list(chart.answers("A")) == ["A=18", "A=18_2", "A=answer", "A=not_known_yet"]
+
+    def test_as_a_constraint(self):
+        """The steps of a grammar in the order of a chart."""
+        cfg = CFG.from_string("Plan -> Step Plan | Step\nStep -> take | refuse | half | all")
+        planner = Planner(cfg, "test:first", constraints=[RETURNS.pda(decisions=False)], wording=FORWARD)
+        assert planner.plan("x").word in {("take", "half"), ("take", "all"), ("refuse",)}
+
+
+def ways(chart):
+    """Every way through a chart without loops: the decisions asked with the answer, and the texts of the steps."""
+    todo = [(chart.start, (), (), ())]
+    while todo:
+        at, answers, steps, word = todo.pop()
+        kind, leaving, text = chart.kind(at), chart.leaving[at], one_line(chart.node[at].text)
+        if kind == "decision":
+            for number, (name, edge) in enumerate(chart.answers(at).items(), 1):
+                asked = (text, [one_line(e.text) for e in leaving], number)
+                todo.append((edge.target, (*answers, asked), steps, (*word, name)))
+            continue
+        if kind == "step":
+            steps, word = (*steps, text), (*word, at)
+        if leaving:
+            todo.append((leaving[0].target, answers, steps, word))
+        else:
+            yield answers, steps, word
+
+
+class TestPlanning:
+    @given(flowcharts(loops=False, texts=st.text("abc? :.", max_size=5)))
+    @examples(80)
+    def test_every_way_is_asked_as_drawn(self, chart):
+        assume(not any(chart.is_selection(node.id) for node in chart.nodes))  # these have tests of their own
+        for decisions in (True, False):
+            pda = chart.pda(decisions=decisions)
+            for answers, steps, word in ways(chart):
+                walk = Walk(pda, "the task", wording=FORWARD)
+                made = []
+                for text, options, number in answers:
+                    if len(options) > 1:
+                        if text:
+                            assert f'To get the answer to "{text}", we have' in walk.question.prompt
+                        assert [option.text for option in walk.question.options] == options
+                        for line in made:
+                            assert line in walk.question.prompt
+                        walk.answer(number)
+                    if text:
+                        colon = "" if text[-1] in "?:." else ":"
+                        made.append(f"{text}{colon} {options[number - 1]};")
+                plan = walk.plan
+                if all(text for text, *_ in answers):
+                    assert tuple(step.text for step in plan.steps) == steps
+                assert plan.word == (word if decisions else tuple(name for name in word if "=" not in name))
+                assert Plan.from_json(plan.to_json()) == plan
+
+    def test_what_is_asked(self):
+        llm = ScriptedLLM([1, 2])
+        chart = RETURNS.fill({"limit": 14})
+        plan = Planner(chart.pda(), llm, wording=FORWARD).plan("A phone comes back")
+        assert llm.questions[1].prompt == (
+            "Task description: A phone comes back\n\nCurrent progress:\nWithin 14 days? yes;\nStep 1: Take the goods;\n"
+            'Step 2: ?\n\nTo get the answer to "Seal broken?", we have the following choices:\n1: yes\n2: no\n\n'
+            "Answer with the number of your choice, an integer from 1 to 2, and nothing else."
+        )
+        assert str(plan) == "Step 1: Take the goods\nStep 2: Refund all"
+        assert plan.word == ("days=yes", "take", "seal=no", "all")
+
+    def test_in_a_conversation_only_what_is_new_is_shown(self):
+        llm = ScriptedLLM([1, 2])
+        wording = Wording(order="forward", conversation=True)
+        Planner(RETURNS.pda(), llm, wording=wording).plan("A phone comes back")
+        assert llm.questions[1].prompt.startswith(
+            "Within {limit} days? yes;\nStep 1: Take the goods;\nStep 2: ?\n\nTo get the answer"
+        )
+
+    def test_the_words_of_a_decision_can_be_changed(self):
+        llm = ScriptedLLM([1, 2])
+        wording = Wording(order="forward", prompt="{progress}\n{target}", question_target="Q: {question}",
+                          decision="{question} -> {answer}")  # fmt: skip
+        Planner(RETURNS.pda(), llm, wording=wording).plan("x")
+        assert (
+            llm.questions[1].prompt
+            == "Within {limit} days? -> yes\nStep 1: Take the goods;\nStep 2: ?\nQ: Seal broken?"
+        )
+
+    def test_limits_hold(self):
+        chart = Flowchart.from_mermaid(
+            "flowchart TD\nA[Try] --> B{Worked?}\nB -->|no| A\nB -->|yes| C[Bill]\nS([Start]) --> A"
+        )
+        llm = ScriptedLLM([1, 1])
+        plan = Planner(chart.pda(), llm, wording=FORWARD, limits=Limits(at_most={"A": 3})).plan("x")
+        assert [step.text for step in plan.steps] == ["Try", "Try", "Try", "Bill"]
+        assert plan.usage.forced == 1
+
+
+PACKING = """flowchart TD
+    pack{{"What goes into the bag?"}}
+    pack -->|Pack the tent| leave
+    pack -->|Pack the stove| leave
+    pack -->|Pack the rope| leave
+    leave[Leave]
+"""
+
+
+def test_a_hexagon_that_leads_to_one_node_is_a_selection() -> None:
+    chart = Flowchart.from_mermaid(PACKING)
+    assert chart.is_selection("pack")
+    llm = ScriptedLLM([(1, 3)])
+    plan = Planner(chart.pda(), llm).plan("A day in the hills")
+    assert llm.questions[0].several
+    assert "What goes into the bag?" in llm.questions[0].prompt
+    assert [step.text for step in plan.steps] == ["Pack the tent", "Pack the rope", "Leave"]
+    assert plan.word == ("pack=pack_the_tent", "pack=pack_the_rope", "leave")
+    assert Lookahead(chart.pda()).count() == 7
+    assert Lookahead(chart.pda(decisions=False)).count() == 1
+    assert Flowchart.from_mermaid(chart.to_mermaid()) == chart
+    # Not where the answers lead to different places, and not in another shape.
+    assert not Flowchart.from_mermaid(PACKING.replace("{{", "{").replace("}}", "}")).is_selection("pack")
+    elsewhere = PACKING.replace("Pack the rope| leave", "Pack the rope| climb")
+    assert not Flowchart.from_mermaid(elsewhere).is_selection("pack")
+
+
+def test_limits_on_a_selection() -> None:
+    pda = Flowchart.from_mermaid(PACKING).pda()
+    tent, stove, rope = (f"pack=pack_the_{name}" for name in ("tent", "stove", "rope"))
+    assert Lookahead(pda, Limits(at_least={tent: 1})).count() == 4
+    plan = Planner(pda, ScriptedLLM([(1, 2)]), limits=Limits({stove: 0}, {rope: 1})).plan("t")
+    assert rope in plan.word
+    assert stove not in plan.word

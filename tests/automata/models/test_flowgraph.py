@@ -1,0 +1,111 @@
+"""What the nodes of flowcharts mean: markers, decisions and steps."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formal_llm import Flowchart, FlowEdge, FlowNode
+from formal_llm.automata.models.flowgraph import FlowGraph
+from tests.automata.charts import RETURNS, WILD
+from tests.strategies import examples
+
+
+class TestMeaning:
+    def test_kinds(self):
+        kinds = {node.id: RETURNS.kind(node.id) for node in RETURNS.nodes}
+        assert kinds == {
+            "ask": "start", "days": "decision", "take": "step", "refuse": "step", "seal": "decision", "half": "step",
+            "all": "step", "stop": "end",
+        }  # fmt: skip
+        assert RETURNS.start == "ask"
+        assert repr(RETURNS) == "<Flowchart: 2 decisions, 4 steps>"
+
+    @pytest.mark.parametrize(
+        ("first", "kind"),
+        [
+            ("A([Claim received])", "start"), ("A((Go))", "start"), ("A[Start]", "start"), ("A[Begin!]", "start"),
+            ("A[Start the engine]", "step"), ("A(Claim received)", "step"), ("A[ ]", "start"), ("A", "step"),
+        ],
+    )  # fmt: skip
+    def test_the_first_node(self, first, kind):
+        assert Flowchart.from_mermaid(f"flowchart TD\n{first} --> B").kind("A") == kind
+
+    @pytest.mark.parametrize(
+        ("last", "kind"),
+        [
+            ("B([End])", "end"), ("B[Stop]", "end"), ("B((Done.))", "end"), ("B([Refuse])", "step"),
+            ("B@{ shape: stop }", "end"), ("B[End the call]", "step"), ("B", "step"),
+        ],
+    )  # fmt: skip
+    def test_the_last_node(self, last, kind):
+        assert Flowchart.from_mermaid(f"flowchart TD\nA --> {last}").kind("B") == kind
+
+    def test_markers_in_the_middle_are_steps_and_blank_nodes_are_none(self):
+        chart = Flowchart.from_mermaid("flowchart TD\nA --> B([End]) --> C(( )) --> D((2)) --> E")
+        assert [chart.kind(name) for name in "ABCDE"] == ["step", "step", "junction", "step", "step"]
+
+    def test_a_start_that_is_come_back_to(self):
+        chart = Flowchart.from_mermaid("flowchart TD\nS([Start]) --> A{more?}\nA -->|yes| B --> S\nA -->|no| C")
+        assert chart.start == "S"
+        assert chart.pda().accepts(["A=yes", "B", "A=yes", "B", "A=no", "C"])
+
+    @pytest.mark.parametrize(("text", "decisions", "steps"), WILD)
+    def test_as_people_draw(self, text, decisions, steps):
+        chart = Flowchart.from_mermaid(text)
+        by_kind = {kind: [n.text for n in chart.nodes if chart.kind(n.id) == kind] for kind in ("decision", "step")}
+        assert sorted(by_kind["decision"]) == sorted(decisions)
+        assert sorted(by_kind["step"]) == sorted(steps)
+
+
+class TestNodes:
+    @pytest.mark.parametrize(
+        ("node", "text", "shape"),
+        [
+            (FlowNode("a"), "a", "rect"), (FlowNode("a", " Do \t it \n  now\n"), "Do it\nnow", "rect"),
+            (FlowNode("a", shape="decision"), "a", "diam"), (FlowNode("a", shape="start"), "", "sm-circ"),
+            (FlowNode("a", "x", "stop"), "x", "fr-circ"), (FlowNode("a", "", "rect"), "", "rect"),
+            (FlowNode("a", shape="no-such-shape"), "a", "no-such-shape"),
+        ],
+    )  # fmt: skip
+    def test_text_and_shape_in_one_form(self, node, text, shape):
+        assert (node.text, node.shape) == (text, shape)
+
+    def test_text_of_an_arrow_in_one_form(self):
+        assert FlowEdge("a", "b", "  yes,\t of  course ") == FlowEdge("a", "b", "yes, of course")
+
+
+@st.composite
+def graphs(draw):
+    """Any nodes and arrows at all, whether they describe plans or not."""
+    shapes = st.sampled_from(["rect", "diam", "hex", "stadium", "circle"])
+    nodes = [FlowNode(name, draw(st.sampled_from(["x", "Start", ""])), draw(shapes)) for name in "abcd"]
+    edges = draw(st.lists(st.builds(FlowEdge, st.sampled_from("abcd"), st.sampled_from("abcd")), max_size=8))
+    return FlowGraph(tuple(nodes), tuple(edges))
+
+
+class TestGraph:
+    @given(graphs())
+    def test_arrows_out_of_each_node_in_their_order(self, graph):
+        assert {name: list(edges) for name, edges in graph.leaving.items()} == {
+            node.id: [edge for edge in graph.edges if edge.source == node.id] for node in graph.nodes
+        }
+        assert {name: node.id for name, node in graph.node.items()} == {name: name for name in "abcd"}
+
+    @given(graphs())
+    @examples(200)
+    def test_starts(self, graph):
+        entered = {name for name in "abcd" for edge in graph.edges if edge.target == name != edge.source}
+        free = [name for name in "abcd" if name not in entered]
+        marked = [n.id for n in graph.nodes if n.text == "Start" and n.shape in ("stadium", "circle")]
+        assert [*graph.starts] == (free or marked)
+
+    @given(graphs())
+    @examples(200)
+    def test_kinds(self, graph):
+        for node in graph.nodes:
+            kind, out = graph.kind(node.id), [edge for edge in graph.edges if edge.source == node.id]
+            assert (kind == "decision") == (node.shape in ("diam", "hex") or len(out) > 1)
+            assert kind != "start" or graph.starts == (node.id,)
+            assert kind != "end" or not out
+            assert kind != "step" or node.text
+            assert kind != "junction" or not node.text

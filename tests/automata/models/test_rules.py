@@ -1,0 +1,29 @@
+"""What can be planned with, as the automaton that it is."""
+
+import pytest
+
+from formal_llm import CFG, PDA, AutomatonError, Behaviour
+from formal_llm.automata.models.rules import automaton_of
+from tests.automata.charts import RETURNS
+
+
+class TestAutomatonOf:
+    @pytest.mark.parametrize(
+        "rules", [CFG.from_string("S -> a"), PDA([("p", "a", None, "q")], start="p", accepting=["q"])]
+    )
+    def test_grammars_and_automata_are_themselves(self, rules):
+        assert automaton_of(rules) is rules
+        assert automaton_of(rules, {"limit": 14}) is rules
+
+    def test_a_behaviour_is_its_automaton(self):
+        behaviour = Behaviour.load("react")
+        assert automaton_of(behaviour) is behaviour.pda
+
+    def test_a_flowchart_is_filled_first(self):
+        pda = automaton_of(RETURNS, {"limit": 14})
+        assert pda == RETURNS.fill({"limit": 14}).pda()
+        assert {t.question for t in pda.transitions} == {"Within 14 days?", "Seal broken?", ""}
+
+    def test_what_a_flowchart_misses_is_told(self):
+        with pytest.raises(AutomatonError, match=r"no value for \{limit\}"):
+            automaton_of(RETURNS)

@@ -1,0 +1,113 @@
+"""Symbols, productions, selections, and the two fixed points over productions."""
+
+import networkx
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from formal_llm import Production, Symbol, selection
+from formal_llm.automata.models.symbols import closure, members, quote, reach, spelled_out, unquote
+from tests import oracles
+from tests.strategies import HEADS, LETTERS, examples, names, productions, texts
+
+
+class TestSymbol:
+    def test_has_a_hash(self):
+        assert hash(Symbol("a")) == hash(Symbol("a"))
+        assert len({Symbol("a"), Symbol("a"), Symbol("b"), Symbol("a", "b"), Symbol("a", numbers={"cost": 1})}) == 4
+
+    @given(texts, texts, st.dictionaries(st.sampled_from(["cost", "kg"]), st.integers(0, 3)))
+    def test_equal_ones_have_equal_hashes(self, label, description, numbers):
+        one = Symbol(label, description, numbers)
+        other = Symbol(label, description, dict(reversed(numbers.items())))
+        assert one == other
+        assert hash(one) == hash(other)
+        assert one != Symbol(label + "x", description, numbers)
+
+    def test_does_not_change(self):
+        numbers = {"cost": 1}
+        symbol = Symbol("a", numbers=numbers)
+        numbers["cost"] = 2
+        assert symbol.numbers == {"cost": 1}
+        with pytest.raises(TypeError):
+            symbol.numbers["cost"] = 3
+        with pytest.raises(AttributeError):
+            symbol.label = "b"
+
+
+class TestQuote:
+    @given(texts | st.text())
+    @examples(200)
+    def test_there_and_back_on_one_line(self, text):
+        literal = quote(text)
+        assert unquote(literal) == text
+        assert literal[0] == literal[-1] == '"'
+        assert not set(literal) & set("\n\r")
+        # Between the quotes each quote has an odd number of backslashes before it.
+        inside = literal[1:-1]
+        assert '"' not in inside.replace("\\\\", "").replace('\\"', "")
+
+    def test_other_escapes_stand_for_themselves(self):
+        assert unquote(r'"\t\q\\n"') == "\tq\\n"
+
+
+def words_of(productions, symbol):
+    """The words of a symbol, one for each derivation; the productions have no cycle."""
+    bodies = [p.body for p in productions if p.head == symbol]
+    if not bodies:
+        yield (symbol,)
+    for body in bodies:
+        found = [()]
+        for name in body:
+            found = [word + more for word in found for more in words_of(productions, name)]
+        yield from found
+
+
+class TestSelection:
+    @given(st.lists(names.filter(lambda name: ", " not in name), min_size=1, max_size=5, unique=True))
+    @examples(60)
+    def test_each_subset_in_order_by_one_derivation(self, terminals):
+        assume(all(members(name) is None for name in terminals))
+        symbol = selection(*terminals)
+        assert members(symbol) == tuple(terminals)
+        made = spelled_out([symbol])
+        assert len(set(made)) == len(made)
+        derived = [*words_of(made, symbol)]
+        assert sorted(derived) == sorted(oracles.spelled_out(symbol))
+
+    def test_several_share_what_they_have_in_common(self):
+        made = spelled_out([selection("a", "c"), selection("b", "c"), selection("a", "c")])
+        assert len(set(made)) == len(made)
+        assert [p.head for p in made].count("any(c)") == 2
+
+    @pytest.mark.parametrize("name", ["a", "some", "some(a", "sum(a)", "S", ")", ""])
+    def test_other_symbols_have_no_members(self, name):
+        assert members(name) is None
+
+
+def naive_closure(rules, good):
+    found = set()
+    while more := {p.head for p in rules if all(name in found or name in good for name in p.body)} - found:
+        found |= more
+    return found
+
+
+class TestFixedPoints:
+    @given(productions(selections=False), st.sets(st.sampled_from(LETTERS + HEADS)))
+    @examples(200)
+    def test_closure_is_the_least_fixed_point(self, rules, good):
+        assert closure(rules, good) == naive_closure(rules, good)
+
+    @given(productions(selections=False), st.sampled_from(HEADS))
+    @examples(200)
+    def test_reach_is_what_paths_lead_to(self, rules, start):
+        graph = networkx.DiGraph()
+        graph.add_node(start)
+        graph.add_edges_from((p.head, name) for p in rules for name in p.body)
+        by_head = {head: [p for p in rules if p.head == head] for head in HEADS}
+        assert reach(by_head, start) == networkx.descendants(graph, start) | {start}
+
+    def test_long_chains_need_no_recursion(self):
+        rules = [Production(f"S{n}", (f"S{n + 1}",)) for n in range(20_000)]
+        assert len(closure(rules, {"S20000"})) == 20_000
+        assert len(reach({p.head: [p] for p in rules}, "S0")) == 20_001

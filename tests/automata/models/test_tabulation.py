@@ -1,0 +1,95 @@
+import itertools
+
+from hypothesis import given
+
+from formal_llm import CFG, PDA
+from formal_llm.automata.models.pda import LOOP
+from formal_llm.automata.models.tabulation import Tabulation, accepts
+from tests.oracles import all_words
+from tests.strategies import automata, examples
+
+
+def along(pda, word):
+    return Tabulation(pda, lambda name, at: at + 1 if at < len(word) and word[at] == name else None)
+
+
+def anywhere(pda):
+    return Tabulation(pda, lambda name, at: at)
+
+
+def bounded(pda, state, symbol, depth=7):
+    """(states in which ``symbol`` was gone, whether a final state was entered before that) in runs of few moves."""
+    gone, accepted = set(), False
+    layer = {(state, (symbol,))}
+    for _ in range(depth):
+        following = set()
+        for at, stack in layer:
+            if not stack:
+                gone.add(at)
+                continue
+            accepted = accepted or at in pda.accepting_states
+            for t in pda.transitions:
+                if t.state == at and t.pop in {None, stack[0]}:
+                    following.add((t.target, (*t.push, *(stack if t.pop is None else stack[1:]))))
+        layer = set(itertools.islice(following, 400))
+    return gone, accepted
+
+
+class TestExits:
+    def test_along_a_word_an_exit_is_where_the_symbol_may_end(self):
+        pda = PDA.from_cfg(CFG.from_string("S -> a S | a | ε"))
+        assert set(along(pda, "aab").exits(LOOP, "S")) == {(LOOP, 0), (LOOP, 1), (LOOP, 2)}
+        assert set(along(pda, "aab").exits(LOOP, "S", 2)) == {(LOOP, 2)}
+
+    def test_left_recursion_and_unit_cycles_end(self):
+        pda = PDA.from_cfg(CFG.from_string("S -> S a | T\nT -> S | b"))
+        assert set(along(pda, "baa").exits(LOOP, "S")) == {(LOOP, 1), (LOOP, 2), (LOOP, 3)}
+
+    def test_what_never_ends_has_no_exit(self):
+        pda = PDA.from_cfg(CFG([("S", ("a", "S")), ("S", ("T",)), ("T", ("S", "S"))]))
+        assert anywhere(pda).exits(LOOP, "S") == {}
+        assert not anywhere(pda).may_accept(LOOP, "S")
+
+    @given(automata())
+    @examples(80)
+    def test_nothing_that_short_runs_do_is_missing(self, pda):
+        table = anywhere(pda)
+        for state in pda.states:
+            for symbol in pda.stack_symbols:
+                gone, accepted = bounded(pda, state, symbol)
+                assert gone <= {target for target, _ in table.exits(state, symbol)}
+                assert table.may_accept(state, symbol) or not accepted
+
+    def test_exits_in_several_states(self):
+        pda = PDA(
+            [("p", "a", "X", "q"), ("p", "b", "X", "r"), ("r", None, "X", "p")], start="p", accepting=["q"], stack="XX"
+        )
+        table = anywhere(pda)
+        assert {state for state, _ in table.exits("p", "X")} == {"q", "r"}
+        assert table.open
+        assert not table.may_accept("p", "X")
+        assert table.may_accept("q", "X")
+
+
+class TestAccepts:
+    @given(automata(letters=("a", "b")))
+    @examples(60)
+    def test_a_final_state_below_a_longer_stack_counts(self, pda):
+        # Accepting by final state: what is left on the stack does not matter.
+        stacked = PDA(
+            [*pda.transitions, (pda.start_state, None, None, pda.start_state, ("W",))],
+            start=pda.start_state,
+            accepting=pda.accepting_states,
+            stack=(*pda.start_stack, "W"),
+        )
+        for word in all_words("ab", 3):
+            assert accepts(stacked, word) == accepts(pda, word)
+
+    def test_every_symbol_of_the_start_stack_is_worked_off(self):
+        pda = PDA([("p", n, n, "p") for n in "abc"] + [("p", "d", None, "f")], start="p", accepting=["f"], stack="abc")
+        assert [word for word in all_words("abcd", 4) if accepts(pda, word)] == [
+            ("d",),
+            ("a", "d"),
+            ("a", "b", "d"),
+            ("a", "b", "c", "d"),
+        ]

@@ -1,0 +1,40 @@
+"""Flowcharts in Mermaid: what is written reads back."""
+
+import pytest
+from hypothesis import given
+
+from formal_llm import (
+    Flowchart,
+    NotationError,
+)
+from tests.automata.charts import RETURNS, WILD, flowcharts
+from tests.strategies import examples
+
+
+class TestWriting:
+    @given(flowcharts())
+    @examples(300)
+    def test_reading_what_was_written(self, chart):
+        assert Flowchart.from_mermaid(chart.to_mermaid()) == chart
+
+    @pytest.mark.parametrize("text", [text for text, *_ in WILD])
+    def test_of_charts_as_people_draw(self, text):
+        chart = Flowchart.from_mermaid(text)
+        again = Flowchart.from_mermaid(str(chart))
+        assert again == chart
+        assert hash(again) == hash(chart)
+
+    def test_pictures(self):
+        assert "diamond" in RETURNS.to_dot()
+        assert RETURNS.to_mermaid() == str(RETURNS)
+
+    def test_files(self, tmp_path):
+        path = tmp_path / "returns.mmd"
+        path.write_bytes(b"\xef\xbb\xbf" + str(RETURNS).replace("\n", "\r\n").encode())
+        assert Flowchart.from_file(path) == RETURNS
+        path.write_bytes(b"flowchart TD\n\xff\xfe")
+        with pytest.raises(NotationError, match="not a text file in UTF-8") as caught:
+            Flowchart.from_file(path)
+        assert caught.value.file == str(path)
+        with pytest.raises(NotationError, match="no such file"):
+            Flowchart.from_file(tmp_path / "other.mmd")

@@ -1,0 +1,224 @@
+"""Formulas as text, and constraints made of them."""
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from formal_llm import (
+    CFG,
+    PDA,
+    GrammarWarning,
+    Lookahead,
+    NotationError,
+    NoValidPlan,
+    Planner,
+    constraint,
+)
+from formal_llm.automata.models.formula import (
+    EMPTY,
+    NOTHING,
+    Always,
+    Atom,
+    always,
+    eventually,
+    next_,
+    not_,
+    or_,
+    until,
+)
+from formal_llm.automata.models.formula_matching import matches
+from formal_llm.automata.notation.formula import read_formula
+from tests.automata.formulas import made, text_of, trees
+from tests.automata.messages import from_caret, quiet
+from tests.strategies import examples
+
+
+def inside_always(tree):
+    """What stands inside each ``always`` of a formula that is written out."""
+    if isinstance(tree, str):
+        return
+    head, *parts = tree
+    if head == "always":
+        yield parts[0]
+    for part in parts:
+        yield from inside_always(part)
+
+
+class TestNotation:
+    @given(trees("ab", leaves=10))
+    @examples(300)
+    def test_print_then_read(self, tree):
+        formula = made(tree)
+        parts = [part.parts[0] for part in formula.walk() if isinstance(part, Always)]
+        for text, insides in (
+            (text_of(tree), [made(inside) for inside in inside_always(tree)]),
+            (str(formula), parts),
+            (formula.pretty(), parts),
+        ):
+            with quiet():
+                if all(any(matches(inside, name) for name in "ab") for inside in insides):
+                    assert read_formula(text, [*"ab"]) == formula
+                else:
+                    # An ``always`` that nothing satisfies can be made but not written.
+                    with pytest.raises(NotationError, match="no single terminal satisfies"):
+                        read_formula(text, [*"ab"])
+
+    @given(st.text(min_size=1, max_size=6).filter(lambda name: "\0" not in name))
+    @example("any")
+    @example("empty")
+    @example("next")
+    @example("a b")
+    @example('"')
+    @example(":x")
+    @example("#;()")
+    @example("\x85\u2028")
+    def test_any_name(self, name):
+        assume("\r" not in name.replace("\r\n", ""))
+        names = dict.fromkeys([name, "b"])
+        formula = next_(Atom(name=name), not_(Atom(name=name)), "b")
+        assert read_formula(str(formula), names) == formula
+
+    def test_pretty(self):
+        long = or_(*(next_(f"state-{n}", f"state-{n + 1}") for n in range(10)))
+        lines = long.pretty(4).split("\n")
+        assert lines[:2] == ["(or", "      (next state-0 state-1)"]
+        assert read_formula(long.pretty(4), long.names) == long
+
+    def test_layout_and_comments(self):
+        text = "(until ; as long as it takes\n   (next a\tb) # a, then b\r\n c)"
+        assert read_formula(text, [*"abc"]) == until(next_("a", "b"), "c")
+        assert read_formula('(next "a" b)', [*"ab"]) == next_("a", "b")
+
+
+def refuse(text, alphabet=("search", "book", "pay")):
+    with pytest.raises(NotationError) as caught:
+        constraint(text, alphabet)
+    return caught.value
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("text", "problem", "caret", "hint"),
+        [
+            ("(next search bok)", "unknown terminal: bok (did you mean book?)", "bok)", None),
+            ("(next search 7)", "unknown terminal: 7", "7)", "there are: search, book, pay"),
+            ("(nxt search book)", "unknown operator: nxt", "nxt search", "did you mean next?"),
+            ("(zzz search)", "unknown operator: zzz", "zzz", None),
+            ("(until5 search book)", "unknown operator: until5", "until5", "until, until_5"),
+            ("(until_5_2 search book)", "at least 5 and at most 2 times is impossible", "until_5_2", None),
+            ("(until search)", "(until ...) takes 2 parts, not 1", "(until search)", None),
+            ("(not search book)", "(not ...) takes 1 part, not 2", "book)", "(next ...)"),
+            ("(next)", "(next ...) takes at least 1 part, not 0", "(next)", None),
+            ("(search book)", "search is a terminal, not an operator", "search book", "(next search ...)"),
+            ("(any book)", "any takes no parts", "any book", None),
+            ("(next next book)", "next is an operator", "next book", "(next ...)"),
+            ("((next search) book)", "a group begins with an operator", "(next search) book", None),
+            ("(or search ())", "a group begins with an operator", "())", None),
+            ('("next" search)', "a group begins with an operator", '"next"', None),
+            ("(next search (or book pay)", "this parenthesis is never closed", "(next search (or", None),
+            ("(next search\n  (or book pay", "this parenthesis is never closed", "(or book pay", None),
+            ("(next search))", "this parenthesis closes nothing", ")", None),
+            ('(next "search)', "closing", '"search)', None),
+            ("(next search \x01)", "unexpected character", "\x01", None),
+            ("search book", "2 formulas, where one is needed", "book", "(and (...) (...))"),
+            ("(and search book)", "no sequence satisfies this formula", "(and search", None),
+            ("(not (until any empty))", "no sequence satisfies this formula", "(not", None),
+            ("(or pay (always (next search book)))", "no single terminal satisfies", "(always", "(until f empty)"),
+            ("(always empty)", "no single terminal satisfies what is inside", "(always", None),
+        ],
+    )
+    def test_place_and_advice(self, text, problem, caret, hint):
+        error = refuse(text)
+        assert problem in error.problem
+        assert from_caret(error).startswith(caret)
+        if hint:
+            assert hint in (error.suggestion or "")
+
+    def test_nothing(self):
+        assert "there is no formula" in str(refuse(" ; only a comment"))
+
+    def test_expected_operators(self):
+        assert "until" in refuse("(zzz search)").expected
+
+    def test_a_reserved_word_as_a_name(self):
+        with pytest.warns(GrammarWarning, match='<string>:1:7: there is a terminal of this name.*write "any" for'):
+            assert constraint("(next any a)", ["any", "a"]).accepts("aa")
+        assert not constraint('(next "any" a)', ["any", "a"]).accepts("aa")
+
+    def test_too_deep(self):
+        text = "(not " * 101 + "pay" + ")" * 101
+        assert "more than 100 deep" in refuse(text).problem
+        assert constraint(text[5:-1], ["pay"]).accepts(["pay"])
+
+    def test_an_eventually_that_asks_for_nothing(self):
+        with pytest.warns(GrammarWarning, match="<string>:1:6: the empty sequence satisfies .* every sequence"):
+            constraint("(and (eventually (not a)) b)", [*"ab"])
+
+    def test_the_alphabet_is_no_text(self):
+        with pytest.raises(TypeError, match="not one text"):
+            constraint("a", "abc")
+
+    def test_values_are_checked_like_texts(self):
+        error = refuse(next_("search", "bok"))
+        assert from_caret(error) == "bok)"
+        assert "no single terminal" in refuse(always(EMPTY)).problem
+        assert "no sequence" in refuse(NOTHING).problem
+
+
+RULES = """
+    %limit 2
+    %limit * c
+    S -> a S | b S | c
+"""
+
+
+class TestConstraints:
+    CFG = CFG.from_string(RULES)
+
+    def test_name_is_the_text(self):
+        assert constraint("(not  (eventually\n (next a b)))", self.CFG).name == "(not (eventually (next a b)))"
+        assert constraint(not_(eventually(next_("a", "b"))), self.CFG).name == "(not (eventually (next a b)))"
+        assert constraint("a", self.CFG, name="just a").name == "just a"
+
+    def test_smallest_with_readable_states(self):
+        pda = constraint("(not (eventually (next a b)))", self.CFG)
+        assert not pda.uses_stack
+        assert set(pda.states) == {"start", "after a"}
+        assert [str(t) for t in pda.transitions] == [
+            "(start, a, ε -> after a, ε)",
+            "(start, b, ε -> start, ε)",
+            "(start, c, ε -> start, ε)",
+            "(after a, a, ε -> after a, ε)",
+            "(after a, c, ε -> start, ε)",
+        ]
+        assert "after a" in pda.to_mermaid()
+        assert "→" not in pda.to_mermaid()
+
+    def test_labels_of_the_grammar(self):
+        cfg = CFG.from_string('S -> a S | b\na "The a"')
+        assert constraint("(eventually a)", cfg).label("a") == "The a"
+
+    def test_alphabets(self):
+        pda = PDA.from_cfg(self.CFG)
+        limited = Lookahead(self.CFG).automaton
+        for alphabet in (self.CFG, pda, limited, ["a", "b", "c"], {"a": 1, "b": 2, "c": 3}):
+            assert constraint("(always any)", alphabet).accepts("abc")
+
+    def test_planning(self):
+        rule = constraint("(not (eventually (next a b)))", self.CFG)
+        planner = Planner(self.CFG, "test:random=3", constraints=[rule])
+        for _ in range(20):
+            word = planner.plan("x").word
+            assert "a b" not in " ".join(word)
+            assert max(word.count("a"), word.count("b")) <= 2
+
+    def test_the_one_to_blame_is_named(self):
+        planner = Planner(self.CFG, constraints=[constraint("(eventually (next c c))", self.CFG)])
+        with pytest.raises(NoValidPlan) as caught:
+            planner.plan("x")
+        assert caught.value.constraints == ("(eventually (next c c))",)
+
+    def test_only_the_empty_sequence(self):
+        pda = constraint("empty", [*"ab"])
+        assert pda.accepts(()) and not pda.accepts("a")
+        assert Lookahead(CFG.from_string("S -> a S | ε") & pda).count() == 1

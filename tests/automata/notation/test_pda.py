@@ -1,0 +1,187 @@
+"""Automata written by hand: what the notation means, and what is said of every slip."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formal_llm import (
+    CFG,
+    PDA,
+    GrammarWarning,
+    Limits,
+    NotationError,
+    Planner,
+    ScriptedLLM,
+    SumLimit,
+    Symbol,
+    Wording,
+)
+from formal_llm.automata.models.product import product
+from tests.automata.messages import from_caret, quiet
+from tests.automata.packing import PACKING, everything
+from tests.strategies import examples
+
+
+class TestReading:
+    def test_all_of_it(self):
+        pda = PDA.from_string(PACKING)
+        assert list(map(str, pda.transitions)) == [
+            "(room, ε, ε -> box, ε)", "(room, ε, ε -> done, ε)", "(box, open, ε -> box, lid)",
+            "(box, pack, floor -> box, floor)", "(box, pack, lid -> box, lid)", "(box, close, lid -> box, ε)",
+            "(box, ε, floor -> done, ε)",
+        ]  # fmt: skip
+        assert (pda.start_state, pda.accepting_states, pda.start_stack) == ("room", {"done"}, ("floor",))
+        assert pda.limits == Limits({"pack": 2}, {"pack": 1}, sums=(SumLimit("kg", 12.5),))
+        assert pda.symbols["open"] == Symbol("Open a box", "a large one")
+        assert pda.symbols["pack"].numbers == {"kg": 5.5}
+        assert [(t.text, t.question, t.decision) for t in pda.transitions] == [
+            ("yes", "Do we travel?", True), ("no", "Do we travel?", True), *[("", "What now?", False)] * 4,
+            ("carry it away", "Finished?", False),
+        ]  # fmt: skip
+
+    def test_limits_are_kept_by_plans(self):
+        llm = ScriptedLLM([2, 3])
+        pda = PDA.from_string(PACKING)
+        plan = Planner(pda, llm, wording=Wording(order="forward")).plan(
+            "Pack",
+        )
+        # That we travel is not asked: who stays at home packs nothing.
+        assert 'To get the answer to "What now?"' in llm.questions[0].prompt
+        assert str(llm.questions[1]) == "<Question: 1: Open a box | 2: Pack a thing | 3: carry it away>"
+        assert "To get the next part, a step, we have" in llm.questions[1].prompt  # two questions at once are none
+        assert plan.word == ("pack",)
+        assert pda.without_limits.limits == Limits()
+        assert pda.without_limits.transitions == pda.transitions
+
+    def test_limits_survive_a_product(self):
+        pda = PDA.from_string(PACKING)
+        loop = PDA([("s", name, None, "s") for name in pda.terminals], start="s", accepting=["s"])
+        assert product(pda, loop).limits == pda.limits
+        for planner in (Planner(pda, "test:random", constraints=[loop]), Planner(product(pda, loop), "test:random")):
+            for _ in range(5):
+                assert 1 <= planner.plan("x").word.count("pack") <= 2
+        assert Planner(CFG.from_string("S -> pack S | ε"), "test:random", constraints=[
+            PDA.from_string("%accept s\n%limit 1 pack\n%require 1 pack\ns, pack, ε -> s, ε")
+        ]).plan("x").word == ("pack",)  # fmt: skip
+
+    def test_the_first_state_is_the_start(self):
+        assert PDA.from_string("%accept f\np, a, ε -> f, ε").start_state == "p"
+
+    def test_any_stack_symbol(self):
+        pda = PDA.from_string("%accept f\n%stack Z Y\np, a, * -> p, X *\np, b, * -> p, * *\np, c, * -> f, ε")
+        assert {(t.read, t.pop, t.push) for t in pda.transitions} == {
+            *(("a", s, ("X", s)) for s in "ZYX"), *(("b", s, (s, s)) for s in "ZYX"), *(("c", s, ()) for s in "ZYX"),
+        }  # fmt: skip
+
+    def test_names_in_quotes(self):
+        pda = PDA.from_string("%accept 'the end'\n'a b', 'ε', ε -> 'the end', '*' 'it\\'s'\n'ε' \"epsilon\"")
+        assert pda.transitions[0].parts() == ("a b", "ε", None, "the end", ("*", "it's"))
+        assert pda.label("ε") == "epsilon"
+
+    def test_braces_in_texts_are_for_the_task(self):
+        pda = PDA.from_string('%accept f\np, a{t}, ε -> f, ε "Pay {sum} on day {t+1}" for t in 1..2')
+        assert [t.text for t in pda.transitions] == ["Pay {sum} on day 2", "Pay {sum} on day 3"]
+
+    def test_files(self, tmp_path):
+        path = tmp_path / "packing.pda"
+        path.write_bytes(b"\xef\xbb\xbf" + PACKING.replace("\n", "\r\n").encode())
+        assert everything(PDA.from_file(path)) == everything(PDA.from_string(PACKING))
+        path.write_bytes(b"\x80\x81")
+        with pytest.raises(NotationError, match="not a text file"):
+            PDA.from_file(path)
+
+    def test_a_state_without_a_way_on_is_warned_of(self):
+        with pytest.warns(GrammarWarning, match="no transition leaves the state q11, .*; did you mean 'q1'"):
+            PDA.from_string("%accept q1\np, a, ε -> q11, ε\np, b, ε -> q1, ε")
+
+
+HEAD = "%accept f\n"
+
+
+GOOD = HEAD + "p, a, ε -> f, ε\n"
+
+
+BROKEN = [
+    ("", None, "no transition"),
+    ("p, a, ε -> f, ε", None, "%accept STATE"),
+    (HEAD + "p, a, ε -> f", (2, 13), "a comma, and what is pushed"),
+    (HEAD + "p, a, ε -> f g, ε", (2, 14), "a comma, and what is pushed"),
+    (HEAD + "p, a -> f, ε", (2, 1), "2 parts before the arrow"),
+    (HEAD + "\tp,\ta,\tb, c -> f, ε", (2, 2), "4 parts before the arrow"),
+    (HEAD + "p a, b, ε -> f, ε", (2, 3), "unexpected 'a'"),
+    (HEAD + "p, a, ε => f, ε", (2, 10), "instead of '=>'"),
+    (HEAD + "p, a, ε —> f, ε", (2, 10), "instead of '—>'"),
+    (HEAD + "p, a, ε f, ε", (2, 13), "the arrow is missing"),
+    (HEAD + "p, a, ε -> f, ε -> g", (2, 17), "a second arrow"),
+    (HEAD + "p, , ε -> f, ε", (2, 4), "a name is missing"),
+    (HEAD + "p, a, ε -> f, ε A", (2, 15), "ε stands alone"),
+    (HEAD + "(p, a, ε) -> (f, ε)", (2, 1), "without brackets"),
+    (HEAD + "p, *, ε -> f, ε", (2, 4), "must be named"),
+    (HEAD + "p, a, ε -> f, *", (2, 15), r"the symbol that \* before it pops"),
+    (HEAD + "ε, a, ε -> f, ε", (2, 1), "ε is no state"),
+    (HEAD + 'p, a, ε -> f, ε "text', (2, 17), "does not end on its line"),
+    (HEAD + "p, a, 'b -> f, ε", (2, 7), "does not end on its line"),
+    ("%acept f\np, a, ε -> f, ε", (1, 1), "did you mean %accept"),
+    ("%start p q\n" + GOOD, (1, 10), "a second initial state"),
+    ("%start\n" + GOOD, (1, 1), "names nothing"),
+    ("%accept g\np, a, ε -> f, ε", (1, 9), "final state 'g' is in no transition"),
+    ("%start s\n" + GOOD, (3, 1), "'p' cannot be reached from 's'"),
+    (GOOD + "pp, b, ε -> f, ε", (3, 1), "cannot be reached"),
+    ("%stack Z1\n" + HEAD + "p, a, Z -> f, ε", (3, 7), "never pushed.*did you mean 'Z1'"),
+    ("%stack A B\n" + HEAD + "p, a, B -> f, ε", (2, 9), "no run accepts: what is popped never lies there"),
+    ("%require 2 a\n" + GOOD, (2, 9), "no run accepts: these limits clash"),
+    (GOOD + 'aa "Ah"', (3, 1), "unknown terminal: aa"),
+    (GOOD + 'a "x"\na "y"', (4, 1), "two labels"),
+    (GOOD + 'a "x" cost', (3, 7), "unexpected 'cost'"),
+    (GOOD + "a x=1 x=2", (3, 7), "two numbers for x"),
+    (GOOD + "hello", (3, 1), "neither a transition nor a label"),
+    (GOOD + "%limit a", (3, 8), "the limit has no number"),
+    (GOOD + "%limit 1 b", (3, 10), "unknown terminal in a limit"),
+    (GOOD + "%limit 1 a\n%limit 2 a", (4, 8), "a second %limit for a"),
+    (GOOD + "%limit cost <= 3", (3, 8), "unknown quantity"),
+    (GOOD + "%limit cost <= x", (3, 16), "not a number"),
+    (GOOD + '%ask r "Which?"', (3, 6), "unknown state r"),
+    (GOOD + "%ask p", (3, 1), "a state and a question"),
+    (HEAD + "p{t}, a, ε -> f, ε", (2, 2), "unknown name t in braces"),
+    (HEAD + "p{tt}, a, ε -> f, ε for tt1 in 1..2", (2, 2), "did you mean tt1"),
+    (HEAD + "p{a+1}, a, ε -> f, ε for a in b, c", (2, 2), "no number"),
+    (HEAD + "p{t, a, ε -> f, ε for t in 1..2", (2, 2), "brace"),
+    (HEAD + "p, a{t/2}, ε -> f, ε for t in 1..2", (2, 5), "cannot be read"),
+    (HEAD + "p, a{__import__('os')}, ε -> f, ε for t in 1..2", (2, 5), "unexpected|cannot be read|unknown"),
+    (HEAD + "p, a, ε -> f, ε for t in 5..2", (2, 26), "write 2..5"),
+    (HEAD + "for t in 1..2", (2, 1), "behind a statement"),
+    (HEAD + "p, a, ε -> f, ε for t in", (2, 25), "no values"),
+    (HEAD + "p, a, ε -> f, ε for t in 1..2 for t in 1..2", (2, 35), "a second clause for t"),
+    (HEAD + "p, a, ε -> f, ε for t in 1..9999999", (2, 26), "more than 100,000"),
+    (HEAD + "p, a, ε -> f, ε for t in 1..999 for u in 1..999", (2, 37), "more than 100,000"),
+    (HEAD + "p, a\0, ε -> f, ε", None, "not a text"),
+]
+
+
+@pytest.mark.parametrize(("text", "place", "problem"), BROKEN)
+def test_broken_automata(text, place, problem):
+    with pytest.raises(NotationError, match=problem) as caught:
+        PDA.from_string(text, file="x.pda")
+    error = caught.value
+    assert (None if error.line is None else (error.line, error.column)) == place
+    assert str(error).startswith("x.pda:")
+    if place is not None:
+        assert from_caret(error) == error.source_line[error.column - 1 :].replace("\t", " ")
+
+
+@given(st.data())
+@examples(300)
+def test_no_mutilation_of_a_text_crashes_the_reader(data):
+    text = PACKING + "box, walk{t}, D{t} -> box, D{t-1} for t in 1..2\n"
+    at = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(at, min(len(text), at + 5)))
+    more = data.draw(
+        st.sampled_from(["", ",", '"', "'", "->", "{", "}", "*", "%", "\n", " for t in", "1..", "ε", "#", "\0"])
+    )
+    with quiet():
+        try:
+            pda = PDA.from_string(text[:at] + more + text[end:])
+        except NotationError as error:
+            assert error.column is None or 1 <= error.column <= len(error.source_line) + 1
+        else:
+            assert everything(PDA.from_string(str(pda))) == everything(pda)

@@ -1,0 +1,164 @@
+"""``formal-llm bench``: the table, in all forms; a run that goes on; what cannot be done."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from formal_llm.packs.openagi.data.making import make_data
+from tests.cli.inside import runner
+
+SMALL = ("--tasks", "7,116,106", "--repeats", "2", "--samples", "1", "--text-score", "chrf")
+
+run = runner("bench")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("data")
+    make_data(folder, tasks=[7, 106, 116], samples=1, side=48)
+    return str(folder)
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+
+
+def test_the_table(data: str, tmp_path: Path) -> None:
+    llms = ("--llm", "test:random", "--llm", "builtin")
+    code, printed, said = run("openagi", *llms, *SMALL, "--data", data, "--out", str(tmp_path / "b"))
+    assert code == 0, said
+    assert printed.startswith("OpenAGI, 2 tasks, 2 repeats, 1 sample each; tools: colorization, ")
+    (valid,) = [line for line in printed.splitlines() if "valid plans" in line][:1]
+    assert valid.count("100.0%") >= 2  # formal, of both
+    assert "not asked: builtin zero: it writes no free text" in printed
+    assert "left out: task 106" in printed
+    assert "PUBLISHED, table 1 of Li et al. 2024" in printed
+    assert "0.4914" in printed
+    assert {path.name for path in (tmp_path / "b").iterdir()} == {
+        "answers", "cache", "plans.jsonl", "results.jsonl", "scores.jsonl", "setting.json", "table.json", "table.md",
+        "values",
+    }  # fmt: skip
+    columns: list[dict[str, Any]] = json.loads((tmp_path / "b" / "table.json").read_text())["columns"]
+    assert [(column["llm"], column["method"]) for column in columns] == [
+        ("test:random", "zero"), ("test:random", "few"), ("test:random", "constrained"), ("test:random", "formal"),
+        ("builtin", "constrained"), ("builtin", "formal"),
+    ]  # fmt: skip
+    assert all(column["valid"] == 1 for column in columns if column["method"] == "formal")
+    results = [json.loads(line) for line in (tmp_path / "b" / "results.jsonl").read_text().splitlines()]
+    assert len(results) == 6 * 2 * 2
+    assert all({"word", "steps", "valid", "reason", "value", "usage"} <= set(row) for row in results)
+    assert "| valid plans |" in (tmp_path / "b" / "table.md").read_text()
+
+    # The same command again: nothing is left to do, and the table is the same.
+    before = (tmp_path / "b" / "plans.jsonl").read_bytes()
+    code, again, _ = run("openagi", *llms, *SMALL, "--data", data, "--out", str(tmp_path / "b"))
+    assert (code, again) == (0, printed)
+    assert (tmp_path / "b" / "plans.jsonl").read_bytes() == before
+
+    # Another setting is another benchmark.
+    code, _, said = run("openagi", *SMALL, "--temperature", "1", "--data", data, "--out", str(tmp_path / "b"))
+    assert code == 2
+    assert "another setting (asking" in said
+
+
+def test_other_forms(data: str, tmp_path: Path) -> None:
+    common = ("openagi", "--method", "formal", *SMALL, "--data", data, "--out", str(tmp_path), "--no-published")
+    code, printed, _ = run(*common, "--show", "json")
+    assert code == 0
+    figures = json.loads(printed)
+    assert figures["columns"][0]["valid"] == 1
+    assert figures["published"] is None
+    assert figures["left_out"].keys() == {"106"}
+    code, printed, _ = run(*common, "--show", "markdown")
+    assert code == 0
+    assert "| average over tasks |" in printed
+    assert "PUBLISHED" not in printed
+
+
+@pytest.mark.skipif(
+    not all(importlib.util.find_spec(name) for name in ("torch", "transformers")), reason="torch is not installed"
+)
+def test_pictures_compared_by_a_checkpoint(data: str, tmp_path: Path) -> None:
+    from transformers import ViTConfig, ViTImageProcessorPil, ViTModel
+
+    small = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    ViTModel(ViTConfig(**small, image_size=32, patch_size=8)).save_pretrained(tmp_path / "vit")
+    ViTImageProcessorPil(size={"height": 32, "width": 32}).save_pretrained(tmp_path / "vit")
+    common = ("openagi", "--method", "formal", *SMALL, "--data", data, "--show", "json", "--no-published")
+    code, printed, _ = run(*common, "--vit", str(tmp_path / "vit"), "--out", str(tmp_path / "out"))
+    assert code == 0
+    assert json.loads(printed)["scores"] == {"Task 3": "vit", "Task 2": "chrf"}
+    code, _, said = run(*common, "--vit", str(tmp_path / "none"), "--out", str(tmp_path / "other"))
+    assert code == 2
+    assert "no checkpoint for vit" in said
+    # It is looked at before anybody is asked.
+    assert not (tmp_path / "other").exists()
+
+
+def test_data_are_made(tmp_path: Path) -> None:
+    common = ("openagi", "--method", "formal", *SMALL[2:], "--out", str(tmp_path))
+    code, _, said = run(*common, "--tasks", "116")
+    assert code == 0, said
+    assert "making task data in" in said
+    assert (tmp_path / "data" / "116").is_dir()
+    code, _, said = run(*common, "--tasks", "116,117")
+    assert code == 2
+    assert "was made for other tasks and has no task 117" in said
+
+
+def test_the_table_is_that_of_this_run(data: str, tmp_path: Path) -> None:
+    common = ("openagi", *SMALL[4:], "--method", "formal", "--data", data, "--out", str(tmp_path), "--show", "json")
+    assert run(*common, "--tasks", "7,116", "--repeats", "2")[0] == 0
+    code, printed, _ = run(*common, "--tasks", "116", "--repeats", "1")
+    figures = json.loads(printed)
+    assert code == 0
+    assert figures["title"].startswith("OpenAGI, 1 task, 1 repeat, 1 sample each;")
+    assert figures["columns"][0]["plans"] == 1
+    assert figures["columns"][0]["scores"]["Task 3"] is None
+    assert len((tmp_path / "results.jsonl").read_text().splitlines()) == 4  # nothing on record is lost
+
+
+def test_nobody_can_be_asked(tmp_path: Path) -> None:
+    code, _, said = run("openagi", "--method", "zero", "--method", "few", *SMALL, "--out", str(tmp_path / "out"))
+    assert code == 2
+    assert "nobody can be asked: builtin zero: it writes no free text; builtin few" in said
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "expected"),
+    [
+        (("openag",), 2, "no task pack with a benchmark 'openag'. Did you mean 'openagi'?"),
+        (("openagi", "--tasks", "tests"), 2, "Did you mean 'test'"),
+        (("openagi", "--tasks", "7,999"), 2, "no task '999'. There are: 0 to 184."),
+        (("openagi", "--toolkit", "classic"), 2, "Did you mean 'classical'"),
+        (("openagi", "--llm", "nobody"), 3, "'nobody' names no LLM"),
+        (("openagi", "--bert", "x", "--text-score", "chrf"), 2, "--bert is for --text-score bertscore"),
+        (("openagi", "--data", "nowhere", "--tasks", "7", "--text-score", "chrf"), 2, "no folder of task data"),
+        (("openagi", "--method", "magic"), 2, "'magic' is not one of 'zero', 'few', 'constrained', 'formal'"),
+    ],
+)
+def test_wrong_arguments(arguments: tuple[str, ...], code: int, expected: str, tmp_path: Path) -> None:
+    got, _, said = run(*arguments, "--out", str(tmp_path / "out"))
+    assert got == code
+    assert expected in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_in_the_way(data: str, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("mine")
+    code, _, said = run("openagi", *SMALL, "--data", data, "--out", str(tmp_path / "out"))
+    assert code == 2
+    assert "is no folder" in said
+
+
+def test_data_without_a_task(data: str, tmp_path: Path) -> None:
+    code, _, said = run("openagi", "--tasks", "8", "--text-score", "chrf", "--data", data, "--out", str(tmp_path))
+    assert code == 2
+    assert "no data for the task '8'" in said

@@ -1,0 +1,297 @@
+"""What all adapters share: asking, one or many at once, addresses, and servers that fail or misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from formal_llm.errors import InvalidAnswer, ProviderError
+from formal_llm.llms.llm import AsyncLLM, ask
+from formal_llm.llms.question import Question
+from tests.llms.hosted import protocol_server as ps
+from tests.llms.hosted.adapters import ADAPTERS, Adapter
+
+MakeQuestion = Callable[..., Question]
+Choose = Callable[[Any, Question], Any]
+Made = Callable[..., Any]
+
+# One of each SDK, and one without typed responses.
+OF_EACH_SDK = [adapter for adapter in ADAPTERS if adapter.name in ("openai-chat", "anthropic-schema", "ollama")]
+
+
+@pytest.mark.parametrize(
+    "failure", [ps.failing(500), ps.failing(429), ps.CUT, ps.CUT_BODY], ids=["500", "429", "cut", "cut body"]
+)
+def test_a_passing_failure_is_retried_by_the_sdk(
+    failure: ps.Behaviour,
+    adapter: Adapter,
+    choose: Choose,
+    made: Made,
+    server: ps.ProtocolServer,
+    make_question: MakeQuestion,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # What the SDK waits where the server does not say how long.
+    monkeypatch.setattr(importlib.import_module(f"{adapter.sdk}._base_client"), "INITIAL_RETRY_DELAY", 0.01)
+    server.script = [failure, ps.ok(2)]
+    answer = choose(made(adapter, max_retries=1), make_question())
+    assert answer.number == 2
+    assert answer.usage == adapter.one
+    assert len(server.bodies) == 2
+
+
+@pytest.mark.parametrize("adapter", OF_EACH_SDK, ids=str)
+def test_a_server_that_says_how_long_to_wait(
+    adapter: Adapter,
+    made: Made,
+    server: ps.ProtocolServer,
+    make_question: MakeQuestion,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(time, "sleep", waited.append)
+    server.script = [ps.Behaviour(status=429, headers={"retry-after": "17"}), ps.ok(2)]
+    made(adapter, max_retries=1).choose(make_question())
+    assert 17 in waited
+
+
+def test_retries_are_bounded(
+    adapter: Adapter, choose: Choose, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.failing(503), ps.failing(503), ps.ok(1)]
+    with pytest.raises(ProviderError, match=r"server failed.*status 503: said by the server"):
+        choose(made(adapter, max_retries=1), make_question())
+    assert len(server.bodies) == 2
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "words", "cause"),
+    [
+        (ps.failing(400), "request was refused; the .* must .*status 400: said by the server", "BadRequestError"),
+        (ps.failing(401), "key was refused.*KEY.*status 401: said by the server", "AuthenticationError"),
+        (ps.failing(403), "key was refused.*KEY.*status 403: said by the server", "PermissionDeniedError"),
+        (ps.failing(404), "no such model.*URL.*status 404: said by the server", "NotFoundError"),
+        (ps.failing(422), "request was refused.*status 422: said by the server", "UnprocessableEntityError"),
+        (ps.failing(429), "too many requests.*max_retries.*status 429: said by the server", "RateLimitError"),
+        (ps.failing(500), "server failed.*status 500: said by the server", "InternalServerError"),
+        (ps.Behaviour(status=502, page="<html>Bad gateway"), "server failed.*status 502", None),
+        (ps.Behaviour(status=500, page="[1]"), "server failed.*status 500", None),
+        (ps.failing(401, message="wrong: dummy-key"), r"status 401: wrong: \*\*\*", None),
+        (ps.CUT, "cannot be reached.*URL", "APIConnectionError"),
+        (ps.CUT_BODY, "cannot be reached.*URL", "APIConnectionError"),
+        (ps.HTML, "cannot be read.*URL", None),
+        (ps.BROKEN_JSON, "cannot be read.*URL", "JSONDecodeError"),
+        (ps.DEEP_JSON, "cannot be read.*URL", "RecursionError"),
+        (ps.HUGE_NUMBER, "cannot be read.*URL", "ValueError"),
+        (ps.NO_UNICODE, "cannot be read.*URL", None),
+    ],
+)
+def test_a_lasting_failure_is_a_provider_error(
+    behaviour: ps.Behaviour,
+    words: str,
+    cause: str | None,
+    adapter: Adapter,
+    choose: Choose,
+    made: Made,
+    server: ps.ProtocolServer,
+    make_question: MakeQuestion,
+) -> None:
+    server.script = [behaviour]
+    words = words.replace("URL", adapter.url).replace("KEY", adapter.key)
+    with pytest.raises(ProviderError, match=f"^{adapter.provider}: .*{words}") as caught:
+        choose(made(adapter), make_question())
+    assert cause is None or type(caught.value.cause).__name__ == cause
+    assert caught.value.__cause__ is caught.value.cause
+    # A failure of the provider is no bad answer: it is not asked again.
+    assert len(server.bodies) == 1
+
+
+def test_json_of_another_kind(
+    adapter: Adapter, choose: Choose, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    for several in (False, True):
+        for page in ps.OTHER_JSON:
+            server.script = [ps.Behaviour(page=page)]
+            with pytest.raises(ProviderError, match=f"cannot be read.*{adapter.url}"):
+                choose(made(adapter), make_question(several=several))
+
+
+def test_a_failure_of_the_provider_is_not_asked_again(
+    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.failing(500), ps.ok(1)]
+    with pytest.raises(ProviderError):
+        ask(made(adapter), make_question(), tries=3)
+    assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize("adapter", OF_EACH_SDK, ids=str)
+def test_a_flood(adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion) -> None:
+    garbage = b"garbage " * 6_250_000
+    server.script = [ps.Behaviour(page=garbage), ps.Behaviour(page=garbage, headers=ps.HTML.headers)]
+    for _ in range(2):
+        with pytest.raises(ProviderError, match="cannot be read") as caught:
+            made(adapter, timeout=30).choose(make_question())
+        assert len(str(caught.value)) < 500
+    server.script = [ps.text("x" * 50_000_000)]
+    with pytest.raises(InvalidAnswer, match="it was far longer than an answer") as said:
+        made(adapter, timeout=30).choose(make_question())
+    assert said.value.transcript == (("Which one?", "x" * 1000 + "..."),)
+    assert len(server.bodies) == 3
+
+
+@pytest.mark.parametrize("adapter", OF_EACH_SDK[:2], ids=str)
+def test_an_answer_in_drips(
+    adapter: Adapter, choose: Choose, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    # The timeout is for each wait, not for all of them together.
+    server.script = [ps.ok(2, drip=0.05)]
+    assert choose(made(adapter, timeout=0.4), make_question()).number == 2
+    assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize("behaviour", [ps.SLOW, ps.ok(2, drip=0.3)], ids=["silent", "drips too slowly"])
+def test_a_slow_server(
+    behaviour: ps.Behaviour,
+    adapter: Adapter,
+    made: Made,
+    server: ps.ProtocolServer,
+    make_question: MakeQuestion,
+) -> None:
+    server.script = [behaviour]
+    with pytest.raises(ProviderError, match="no answer came in time"):
+        made(adapter, timeout=0.1).choose(make_question())
+    assert len(server.bodies) == 1
+
+
+def test_nobody_listens(adapter: Adapter, choose: Choose, made: Made, make_question: MakeQuestion) -> None:
+    # Port 9 is that of the discard service, which nobody runs.
+    llm = made(adapter, base_url="http://127.0.0.1:9" + adapter.prefix)
+    with pytest.raises(ProviderError, match=f"cannot be reached.*{adapter.url}"):
+        choose(llm, make_question())
+
+
+def test_an_error_of_ours_stays_one(adapter: Adapter, choose: Choose, made: Made) -> None:
+    def broken() -> str:
+        raise ValueError("in the wording")
+
+    with pytest.raises(ValueError, match="in the wording"):
+        choose(made(adapter), Question(broken, ["a", "b"]))
+
+
+def test_many_questions_wait_together(
+    adapter: Adapter, made: Made, loop: asyncio.Runner, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.ok(2, together=8)] * 8
+    llm = made(adapter)
+
+    async def all_of_them() -> list[Any]:
+        return await asyncio.gather(*(llm.achoose(make_question()) for _ in range(8)))
+
+    assert [answer.number for answer in loop.run(all_of_them())] == [2] * 8
+    assert server.most_at_once == 8
+
+
+def test_each_event_loop_has_its_own_client(
+    adapter: Adapter, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    llm = adapter.make(server.url)
+    clients = []
+
+    async def use() -> None:
+        assert (await llm.achoose(make_question())).number == 2
+        clients.append(llm._lane().client)
+        assert llm._lane().client is clients[-1]
+        await llm.aclose()
+        await llm.aclose()
+
+    server.script = [ps.ok(2)] * 3
+    asyncio.run(use())
+    thread = threading.Thread(target=lambda: asyncio.run(use()))
+    thread.start()
+    thread.join()
+    assert clients[0] is not clients[1]
+    assert all(client.is_closed() for client in clients)
+    assert llm.choose(make_question()).number == 2
+    llm.client.close()
+
+
+def test_many_requests_in_flight_are_spread_over_clients(
+    adapter: Adapter, made: Made, loop: asyncio.Runner, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.ok(2)] * 40
+    llm = made(adapter)
+
+    async def all_of_them() -> list[int]:
+        answers = [asyncio.ensure_future(llm.achoose(make_question())) for _ in range(40)]
+        await asyncio.sleep(0)
+        busy = [lane.in_flight for lane in llm._lanes[asyncio.get_running_loop()]]
+        assert [answer.number for answer in await asyncio.gather(*answers)] == [2] * 40
+        assert all(lane.in_flight == 0 for lane in llm._lanes[asyncio.get_running_loop()])
+        return busy
+
+    assert loop.run(all_of_them()) == [32, 8]
+
+
+def test_an_address_that_is_none(adapter: Adapter) -> None:
+    for url in ["ftp://x/y", "http://", "http://a b", "http://h:port", "http://[::1", "local host"]:
+        with pytest.raises(ProviderError, match=f"{adapter.provider}: .* is no address of a server.*{adapter.url}"):
+            adapter.make(url, base_url=url)
+
+
+def test_the_identity_tells_settings_and_no_secrets(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:
+    identity = made(adapter).identity
+    assert identity["llm"] == adapter.provider
+    assert identity["address"] == server.url + adapter.prefix
+    assert json.loads(json.dumps(identity)) == identity
+    assert "dummy-key" not in json.dumps(identity)
+    assert isinstance(made(adapter), AsyncLLM)
+    assert repr(made(adapter)) == f"<{adapter.kind} {adapter.provider}>"
+
+
+def test_no_sdk_is_imported_before_it_is_needed() -> None:
+    modules = ", ".join(f"formal_llm.llms.hosted.{adapter.module}" for adapter in ADAPTERS)
+    code = f"import sys, {modules}; assert not {{'openai', 'anthropic', 'httpx', 'httpx2'}} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_bad_answer_is_asked_again_with_the_complaint(
+    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.ok(7), ps.ok(9), ps.ok(3)]
+    answer = ask(made(adapter), make_question())
+    assert answer.number == 3
+    assert answer.usage == adapter.one + adapter.one + adapter.one
+    asked = [json.dumps(body) for body in server.bodies]
+    assert ["Your last answer" in body for body in asked] == [False, True, True]
+    assert "9" in asked[2]
+
+
+def test_asking_again_is_bounded(
+    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.ok(7), ps.ok(8), ps.ok(1)]
+    with pytest.raises(InvalidAnswer) as caught:
+        ask(made(adapter), make_question(), tries=2)
+    assert len(caught.value.transcript) == 2
+    assert caught.value.usage == adapter.one + adapter.one
+    assert len(server.bodies) == 2
+
+
+def test_a_server_that_counts_nonsense(
+    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    wrong = {"input_tokens": "many", "prompt_tokens": -5, "output_tokens": True, "completion_tokens": 1.5}
+    counts = {"prompt_eval_count": None, "eval_count": [1]} if adapter.module == "ollama" else {"usage": wrong}
+    server.script = [ps.ok(2, changes=counts)]
+    usage = made(adapter).choose(make_question()).usage
+    assert (usage.requests, usage.input_tokens, usage.output_tokens) == (1, 0, 0)

@@ -1,0 +1,128 @@
+"""How all adapters come by clients, keys and addresses."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from formal_llm.errors import MissingKey, ProviderError
+from formal_llm.llms.llm import resolve
+from formal_llm.llms.question import Question
+from tests.llms.hosted import protocol_server as ps
+from tests.llms.hosted.adapters import ADAPTERS, Adapter
+
+MakeQuestion = Callable[..., Question]
+Choose = Callable[[Any, Question], Any]
+Made = Callable[..., Any]
+
+
+def test_a_client_brings_its_own_settings(adapter: Adapter, server: ps.ProtocolServer) -> None:
+    with sdk_client(adapter, server) as client, pytest.raises(ValueError, match="brings its own timeout, max_retries"):
+        adapter.type("test-model", client=client, timeout=3, max_retries=1)  # type: ignore[call-arg]
+
+
+def sdk_client(adapter: Adapter, server: ps.ProtocolServer, *, awaited: bool = False, **more: Any) -> Any:
+    sdk = importlib.import_module(adapter.sdk)
+    name = {"openai": "OpenAI", "anthropic": "Anthropic"}[adapter.sdk]
+    kind = getattr(sdk, f"Async{name}" if awaited else name)
+    settings = {"base_url": server.url + adapter.prefix, "api_key": "of-the-user", "max_retries": 0, "timeout": 7}
+    return kind(**{**settings, **more})
+
+
+def test_a_client_of_the_users_is_mirrored(
+    adapter: Adapter, choose: Choose, server: ps.ProtocolServer, make_question: MakeQuestion, loop: asyncio.Runner
+) -> None:
+    with sdk_client(adapter, server, default_headers={"x-team": "blue"}) as client:
+        llm = adapter.type("test-model", client=client, **adapter.arguments)
+        assert llm.client is client
+        server.script = [ps.failing(500), ps.ok(2)]
+        with pytest.raises(ProviderError):
+            choose(llm, make_question())
+        assert choose(llm, make_question()).number == 2
+        loop.run(llm.aclose())
+    assert server.headers[1]["authorization"] == "Bearer of-the-user"
+    assert server.headers[1]["x-team"] == "blue"
+    assert server.headers[1]["x-stainless-read-timeout"] == "7"
+
+
+def test_an_async_client_of_the_users_is_used_and_left_open(
+    adapter: Adapter, server: ps.ProtocolServer, make_question: MakeQuestion, loop: asyncio.Runner
+) -> None:
+    async def use() -> None:
+        async with sdk_client(adapter, server, awaited=True) as client:
+            llm = adapter.type("test-model", async_client=client, **adapter.arguments)
+            assert (await llm.achoose(make_question())).number == 2
+            await llm.aclose()
+            assert not client.is_closed()
+            # And mirrored for those who wait.
+            assert llm.choose(make_question()).number == 2
+            llm.client.close()
+
+    server.script = [ps.ok(2), ps.ok(2)]
+    loop.run(use())
+    assert [headers["authorization"] for headers in server.headers] == ["Bearer of-the-user"] * 2
+
+
+def test_a_client_that_cannot_be_mirrored_says_so(
+    adapter: Adapter, server: ps.ProtocolServer, make_question: MakeQuestion, loop: asyncio.Runner
+) -> None:
+    sdk = importlib.import_module(adapter.sdk)
+    with sdk_client(adapter, server, http_client=sdk.DefaultHttpxClient()) as client:
+        llm = adapter.type("test-model", client=client, **adapter.arguments)
+        server.script = [ps.ok(2)]
+        assert llm.choose(make_question()).number == 2
+        with pytest.raises(TypeError, match="give both client and async_client"):
+            loop.run(llm.achoose(make_question()))
+
+
+@pytest.mark.usefixtures("no_credentials")
+@pytest.mark.parametrize("key", [None, "", "  "])
+@pytest.mark.parametrize("adapter", [adapter for adapter in ADAPTERS if adapter.needs_key], ids=str)
+def test_a_missing_key(key: str | None, adapter: Adapter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_ADMIN_KEY", "not for this")
+    if key is not None:
+        monkeypatch.setenv(adapter.key, key)
+    with pytest.raises(MissingKey, match=f"{adapter.provider}.*{adapter.key}.*'builtin'") as caught:
+        resolve(adapter.provider)
+    assert caught.value.variable == adapter.key
+
+
+@pytest.mark.usefixtures("no_credentials")
+def test_key_and_address_from_the_environment(
+    adapter: Adapter, monkeypatch: pytest.MonkeyPatch, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    monkeypatch.setenv(adapter.key, "from-the-environment")
+    monkeypatch.setenv(adapter.url, server.url + adapter.prefix)
+    server.script = [ps.ok(3)]
+    llm: Any = resolve(adapter.provider) if not adapter.arguments else adapter.type("test-model", **adapter.arguments)
+    assert isinstance(llm, adapter.type)
+    with llm.client:
+        assert llm.choose(make_question()).number == 3
+    assert server.headers[0]["authorization"] == "Bearer from-the-environment"
+
+
+@pytest.mark.usefixtures("no_credentials")
+@pytest.mark.parametrize("adapter", [adapter for adapter in ADAPTERS if not adapter.needs_key], ids=str)
+def test_a_local_server_needs_no_key_and_gets_none(
+    adapter: Adapter,
+    choose: Choose,
+    monkeypatch: pytest.MonkeyPatch,
+    server: ps.ProtocolServer,
+    make_question: MakeQuestion,
+    loop: asyncio.Runner,
+) -> None:
+    # Nothing that is meant for OpenAI goes to somebody else's server.
+    for name in ("API_KEY", "ADMIN_KEY", "ORG_ID", "PROJECT_ID"):
+        monkeypatch.setenv(f"OPENAI_{name}", f"secret {name}")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "x-secret: secret\nAuthorization: Bearer secret")
+    server.script = [ps.ok(3)]
+    llm: Any = adapter.type("test-model", base_url=server.url + adapter.prefix)
+    assert choose(llm, make_question()).number == 3
+    loop.run(llm.aclose())
+    llm.client.close()
+    assert "authorization" not in server.headers[0]
+    assert not [name for name, value in server.headers[0].items() if "secret" in value]

@@ -1,0 +1,132 @@
+"""Free text from all adapters that write, through the real SDKs, against the local server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from formal_llm.errors import ProviderError
+from formal_llm.llms.builtin import BuiltinLLM
+from formal_llm.llms.generation import Generated, TextLLM
+from formal_llm.llms.question import Message
+from tests.llms.hosted import protocol_server as ps
+from tests.llms.hosted.adapters import ADAPTERS, Adapter
+
+Made = Callable[..., Any]
+
+
+#: The decisions endpoint writes nothing, but its models are also asked through chat completions.
+WRITERS = pytest.mark.parametrize(
+    "adapter", [adapter for adapter in ADAPTERS if adapter.name != "systemone"], ids=str, indirect=True
+)
+
+
+PATHS = {"openai-decisions": "/v1/chat/completions"}
+
+
+@WRITERS
+def test_a_text(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:
+    server.script = [ps.text("Step 1: Use Colorization")]
+    llm = made(adapter)
+    assert isinstance(llm, TextLLM)
+    written = llm.generate("What is its solution?", max_tokens=99)
+    assert written == Generated("Step 1: Use Colorization", adapter.one)
+    assert server.paths == [PATHS.get(adapter.name, adapter.path)]
+    (body,) = server.bodies
+    assert body["model"] == "test-model"
+    assert body["messages"][-1]["role"] == "user"
+    # Nothing holds the model to anything.
+    assert not {"response_format", "structured_outputs", "grammar", "format", "tools", "output_config"} & set(body)
+    limits = [body.get(name) for name in ("max_tokens", "max_completion_tokens")]
+    assert 99 in [*limits, body.get("options", {}).get("num_predict")]
+
+
+@WRITERS
+def test_a_chat_with_a_stop(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:
+    # A server that does not know stops writes on.
+    server.script = [ps.text("Step 1: a\nProblem: another")]
+    messages = [Message("system", "Be brief."), Message("user", "1"), Message("assistant", "2"), Message("user", "3")]
+    written = made(adapter).generate(messages, stop=["Problem:", "never"])
+    assert written.text == "Step 1: a\n"
+    (body,) = server.bodies
+    said = json.dumps(body)
+    for text in ("Be brief.", "Problem:", '"3"'):
+        assert text in said
+
+
+def test_what_is_sent_to_openai(made: Made, server: ps.ProtocolServer) -> None:
+    server.script = [ps.text("a")]
+    made(ADAPTERS[0]).generate("b", stop=["c"])
+    assert server.bodies == [
+        {
+            "model": "test-model",
+            "messages": [{"role": "user", "content": "b"}],
+            "max_completion_tokens": 512,
+            "temperature": 0.0,
+            "stop": ["c"],
+        }
+    ]
+
+
+def test_what_is_sent_to_anthropic(made: Made, server: ps.ProtocolServer) -> None:
+    server.script = [ps.text("a")]
+    made(ADAPTERS[2]).generate("b", stop=["c"])
+    # No temperature: the call of the SDK has none.
+    assert server.bodies == [
+        {
+            "model": "test-model",
+            "messages": [{"role": "user", "content": "b"}],
+            "max_tokens": 512,
+            "stop_sequences": ["c"],
+        }
+    ]
+
+
+def test_a_model_that_takes_no_temperature_and_no_stop(made: Made, server: ps.ProtocolServer) -> None:
+    server.script = [
+        ps.failing(400, message="Unsupported value: 'temperature' does not support 0"),
+        ps.failing(400, message="Unsupported parameter: 'stop' is not supported with this model."),
+        ps.text("one; two"),
+    ]
+    with pytest.warns(UserWarning, match="takes no temperature"):
+        assert made(ADAPTERS[0]).generate("x", stop=[";"]).text == "one"
+    assert "temperature" not in server.bodies[1]
+    assert "stop" not in server.bodies[2]
+
+
+@WRITERS
+@pytest.mark.parametrize(
+    "behaviour", [ps.failing(400), ps.failing(401), ps.failing(500), ps.CUT, ps.HTML, ps.BROKEN_JSON]
+)
+def test_no_text_comes(behaviour: ps.Behaviour, adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:
+    server.script = [behaviour]
+    with pytest.raises(ProviderError):
+        made(adapter).generate("x")
+    assert len(server.bodies) == 1
+
+
+@WRITERS
+def test_no_words(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:
+    server.script = [ps.EMPTY, ps.TRUNCATED]
+    assert made(adapter).generate("x").text == ""
+    assert made(adapter).generate("x").text == '{"choi'
+
+
+def test_a_refusal_is_what_is_said(made: Made, server: ps.ProtocolServer) -> None:
+    server.script = [ps.REFUSAL]
+    assert made(ADAPTERS[0]).generate("x").text == "I can't help with that."
+
+
+def test_nothing_to_write(made: Made) -> None:
+    with pytest.raises(ValueError, match="nothing"):
+        made(ADAPTERS[0]).generate([])
+    with pytest.raises(ValueError, match="token"):
+        made(ADAPTERS[0]).generate("x", max_tokens=0)
+
+
+def test_who_writes_nothing(made: Made) -> None:
+    assert not isinstance(made(ADAPTERS[-1]), TextLLM)
+    assert not isinstance(BuiltinLLM(), TextLLM)

@@ -1,0 +1,229 @@
+"""Loading from folders: what is wrong with one is told, and nothing in it is run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
+from formal_llm.llms.llm import resolve
+from formal_llm.llms.local.encoders import EncoderLLM
+from formal_llm.llms.local.loading import Placement, load
+from formal_llm.llms.local.model import TransformersLLM
+from formal_llm.llms.question import Question
+from tests import tiny_models
+
+HERE = Placement(local_files_only=True)
+
+
+@pytest.fixture(scope="module")
+def llama_folder(tmp_path_factory: pytest.TempPathFactory, llama: Any, spoken: Callable[..., Any]) -> Path:
+    folder = tmp_path_factory.mktemp("llama")
+    tiny_models.save(folder, llama, spoken())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def bert_folder(tmp_path_factory: pytest.TempPathFactory, spoken: Callable[..., Any]) -> Path:
+    folder = tmp_path_factory.mktemp("bert")
+    tiny_models.save(folder, tiny_models.encoder(), spoken())
+    return folder
+
+
+@pytest.fixture
+def copy(llama_folder: Path, tmp_path: Path) -> Path:
+    """A folder to break."""
+    return Path(shutil.copytree(llama_folder, tmp_path / "model"))
+
+
+def change(folder: Path, **values: Any) -> None:
+    file = folder / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | values))
+
+
+@pytest.mark.filterwarnings("ignore:.*reads each prompt by itself")
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "qwen3", "bloom", "mamba", "t5", "bart"])
+def test_what_was_saved_is_loaded(
+    kind: str, tmp_path: Path, network: Callable[..., Any], spoken: Callable[..., Any]
+) -> None:
+    """Tied weights, which are in the file once, do not count as missing."""
+    tiny_models.save(tmp_path, network(kind), spoken(chat=True))
+    llm = resolve(f"transformers:{tmp_path}")
+    assert isinstance(llm, TransformersLLM)
+    asked = [Question("Which?", ["a", "b", "c"]), Question("Which one then?", [f"tool {n}" for n in range(12)])]
+    here = TransformersLLM.of(network(kind), spoken(chat=True))
+    for one, other in zip(llm.choose_many(asked), here.choose_many(asked), strict=True):
+        assert one.numbers == other.numbers
+        assert one.probabilities == pytest.approx(other.probabilities, abs=1e-6)
+    assert llm.renderer.style == ("seq2seq" if kind in ("t5", "bart") else "chat")
+    assert not llm.scorer.model.training
+
+
+def test_encoders(bert_folder: Path, tmp_path: Path, spoken: Callable[..., Any]) -> None:
+    asked = Question("Which?", ["a", "b", "c"])
+    llm = resolve(f"encoder:{bert_folder}")
+    assert isinstance(llm, EncoderLLM) and sum(llm.choose(asked).probabilities.values()) == pytest.approx(1)
+    tiny_models.save(tmp_path, tiny_models.encoder(labels=1), spoken())
+    assert EncoderLLM(str(tmp_path), together=True).choose(asked).numbers
+    assert EncoderLLM(str(tmp_path)).choose(asked).numbers  # its head is left out
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_numbers(dtype: str, llama_folder: Path) -> None:
+    model, _ = load(str(llama_folder), "text", Placement(dtype=dtype))
+    assert model.dtype == getattr(torch, dtype)
+
+
+def test_on_a_cpu_numbers_are_float32_also_with_a_device_map(llama_folder: Path) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU here")
+    for placement in (Placement(), Placement(device_map="auto"), Placement(device_map={"": "cpu"})):
+        assert load(str(llama_folder), "text", placement)[0].dtype == torch.float32
+    llm = TransformersLLM(str(llama_folder), device_map="auto")
+    assert llm.choose(Question("Which?", ["a", "b"])).numbers
+
+
+def test_unknown_numbers_and_devices(llama_folder: Path) -> None:
+    with pytest.raises(ValueError, match="float32, bfloat16 or float16, not 'int9'"):
+        load(str(llama_folder), "text", Placement(dtype="int9"))
+    with pytest.raises(ModelError, match="no device 'gpu'; give cpu, cuda"):
+        load(str(llama_folder), "text", Placement(device="gpu"))
+    if not torch.cuda.is_available():
+        with pytest.raises(ModelError, match="cannot be moved to cuda"):
+            load(str(llama_folder), "text", Placement(device="cuda"))
+    with pytest.raises(ModelError, match="device_map"):
+        load(str(llama_folder), "text", Placement(device_map="nonsense"))
+
+
+@pytest.mark.parametrize("name", ["/nowhere/at/all", "./nowhere", "~/nowhere-at-all", "a/b/c"])
+def test_no_such_folder(name: str) -> None:
+    with pytest.raises(ResourceNotFound, match="no model folder"):
+        load(name)
+
+
+def test_a_folder_at_home(llama_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(llama_folder.parent))
+    assert load(f"~/{llama_folder.name}")[0].config.model_type == "llama"
+
+
+def test_a_name_that_is_not_on_this_machine() -> None:
+    with pytest.raises(ModelError, match="on this machine, or a name on the hub"):
+        load("nobody/no-such-model", "text", HERE)
+
+
+# -- folders that are broken -----------------------------------------------------------------------------------------
+
+
+def refused(folder: Path, kind: Any = "text") -> str:
+    with pytest.raises(ModelError) as error:
+        load(str(folder), kind, HERE)
+    assert str(folder) in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"model_type": "nonesuch"}, "nonesuch"),
+        ({"hidden_size": "many"}, "hidden_size"),
+        ({"hidden_size": 64}, "mismatched"),
+        ({"num_hidden_layers": 3}, "not complete: it has no weights for model.layers.2"),
+    ],
+)
+def test_a_config_that_does_not_fit(copy: Path, values: dict[str, Any], told: str) -> None:
+    change(copy, **values)
+    assert told in refused(copy)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "{}"])
+def test_a_config_that_cannot_be_read(copy: Path, text: str) -> None:
+    (copy / "config.json").write_text(text)
+    assert "config.json" in refused(copy)
+
+
+def test_missing_files(copy: Path) -> None:
+    weights = (copy / "model.safetensors").read_bytes()
+    (copy / "model.safetensors").unlink()
+    assert "no file named model.safetensors" in refused(copy)
+    (copy / "model.safetensors").write_bytes(weights)
+    for file in copy.glob("tokenizer*"):
+        file.unlink()
+    assert "tokenizer" in refused(copy)
+
+
+@pytest.mark.parametrize("length", [0, 5, 5_000])
+def test_weights_that_are_cut_off(copy: Path, length: int) -> None:
+    file = copy / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:length])
+    assert "header" in refused(copy)
+
+
+class Attack:
+    """Touches a file when it is unpickled."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self.mark,)
+
+
+def test_pickled_weights_are_not_read(copy: Path, tmp_path: Path, llama: Any) -> None:
+    (copy / "model.safetensors").unlink()
+    torch.save(llama.state_dict(), copy / "pytorch_model.bin")  # not even good ones
+    assert "can run code, and are not loaded" in refused(copy)
+    torch.save({"weight": Attack(tmp_path / "run")}, copy / "pytorch_model.bin")
+    assert "can run code, and are not loaded" in refused(copy)
+    assert not (tmp_path / "run").exists()
+
+
+def test_code_beside_a_model_is_not_run(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("nobody is asked"))
+    (copy / "own.py").write_text(f"open({str(tmp_path / 'run')!r}, 'w')\nclass Own: pass\n")
+    change(copy, model_type="nonesuch", auto_map={"AutoConfig": "own.Own", "AutoModelForCausalLM": "own.Own"})
+    assert "custom code" in refused(copy)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_model_of_another_kind(
+    bert_folder: Path, llama_folder: Path, tmp_path: Path, network: Callable[..., Any], spoken: Callable[..., Any]
+) -> None:
+    """What a model has no weights for would be random numbers, silently."""
+    assert "(bert) is not a model that writes" in refused(bert_folder)
+    assert "(bert) is not a cross-encoder" in refused(bert_folder, "cross-encoder")
+    assert "(llama) is not a cross-encoder" in refused(llama_folder, "cross-encoder")
+    tiny_models.save(tmp_path, network("t5"), spoken())
+    assert f"use it as transformers:{tmp_path}" in refused(tmp_path, "encoder")
+
+
+def test_the_tokenizer_of_another_model(copy: Path) -> None:
+    tiny_models.save(copy, tiny_models.causal(vocabulary=100), tiny_models.tokenizer())
+    with pytest.raises(ModelError, match="the tokenizer of another model"):
+        TransformersLLM(str(copy))
+
+
+# -- what is not installed -------------------------------------------------------------------------------------------
+
+
+def test_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingDependency, match=r"pip install torch 'formal-llm\[local\]'"):
+        load("anything")
+
+
+def test_heavy_libraries_are_imported_when_they_are_needed() -> None:
+    code = (
+        "import sys, formal_llm\nfrom formal_llm.llms.llm import resolve\n"
+        "assert 'torch' not in sys.modules and 'transformers' not in sys.modules\n"
+        "import formal_llm.llms.local.model\n"
+        "assert 'torch' not in sys.modules and 'transformers' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,122 @@
+"""What has a picture."""
+
+import subprocess
+import sys
+from itertools import pairwise
+
+import networkx
+import pytest
+
+from formal_llm import CFG, PDA, Behaviour, MissingDependency
+from formal_llm.automata.drawing.cfg import cfg_picture
+from formal_llm.automata.drawing.flowchart import flowchart_picture
+from formal_llm.automata.drawing.pda import pda_picture
+from formal_llm.errors import FormalLLMError
+from formal_llm.pictures.drawable import Drawable, graph_of, picture_of
+from formal_llm.pictures.picture import Arrow, Box, Picture
+from tests.automata.charts import RETURNS
+from tests.pictures.forms import check_dot, check_mermaid, needs_dot
+
+GRAMMAR = CFG.from_string('S -> a S "go on" | T\nT -> b | c')
+
+
+class Pipeline(Drawable):
+    """Boxes in a row, with a picture of its own."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+
+class LongPipeline(Pipeline):
+    """Drawn as pipelines are."""
+
+
+@picture_of.register(Pipeline)
+def pipeline_picture(pipeline: Pipeline) -> Picture:
+    boxes = tuple(Box(name, name.upper(), "tool") for name in pipeline.names)
+    return Picture(boxes, tuple(Arrow(one.id, other.id, "then") for one, other in pairwise(boxes)))
+
+
+class TestTable:
+    def test_unknown_things_have_no_picture(self) -> None:
+        for ask in (picture_of, graph_of):
+            with pytest.raises(TypeError, match="no picture is known of a dict"):
+                ask({})
+        with pytest.raises(TypeError, match="no picture is known of a Drawable"):
+            _ = Drawable().picture
+
+    def test_each_class_has_its_own_and_derived_ones_have_the_same(self) -> None:
+        assert picture_of(Pipeline("a", "b")) == picture_of(LongPipeline("a", "b")) == LongPipeline("a", "b").picture
+
+    def test_the_kinds_of_rules(self) -> None:
+        pda, behaviour = PDA.from_cfg(GRAMMAR), Behaviour.load("react")
+        assert GRAMMAR.picture == picture_of(GRAMMAR) == cfg_picture(GRAMMAR)
+        assert pda.picture == picture_of(pda) == pda_picture(pda)
+        assert RETURNS.picture == picture_of(RETURNS) == flowchart_picture(RETURNS)
+        assert behaviour.picture == picture_of(behaviour) == pda_picture(behaviour.pda)
+
+
+class TestGraph:
+    def test_of_what_has_a_picture_only_it_is_boxes_and_arrows(self) -> None:
+        graph = Pipeline("a", "b", "c").to_networkx()
+        assert isinstance(graph, networkx.MultiDiGraph)
+        assert dict(graph.nodes(data="label")) == {"a": "A", "b": "B", "c": "C"}
+        assert dict(graph.nodes(data="kind")) == dict.fromkeys("abc", "tool")
+        assert list(graph.edges(data="label")) == [("a", "b", "then"), ("b", "c", "then")]
+
+    def test_of_a_flowchart(self) -> None:
+        graph = RETURNS.to_networkx()
+        assert set(graph.nodes) == {node.id for node in RETURNS.nodes}
+        assert sorted(graph.edges(data="label")) == sorted((e.source, e.target, e.text) for e in RETURNS.edges)
+
+    def test_of_a_behaviour_is_that_of_its_automaton(self) -> None:
+        behaviour = Behaviour.load("react")
+        assert set(behaviour.to_networkx().nodes) == set(behaviour.pda.states)
+
+
+class TestForms:
+    @pytest.mark.parametrize("drawn", [Pipeline("a", "b"), GRAMMAR, PDA.from_cfg(GRAMMAR), Behaviour.load("react")])
+    def test_are_those_of_the_picture(self, drawn: Drawable) -> None:
+        assert drawn.to_mermaid() == drawn.picture.to_mermaid()
+        assert drawn.to_dot() == drawn.picture.to_dot()
+        check_mermaid(drawn.to_mermaid())
+        check_dot(drawn.to_dot())
+
+    def test_without_graphviz(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PATH", "")
+        for drawn in (GRAMMAR, PDA.from_cfg(GRAMMAR)):
+            with pytest.raises(MissingDependency, match=r"install Graphviz.*Mermaid or DOT") as caught:
+                drawn.to_svg()
+            assert "\n" not in str(caught.value)
+            with pytest.raises(MissingDependency, match="a PNG picture needs"):
+                drawn.to_png()
+            assert drawn._repr_svg_() is None
+            check_mermaid(drawn.to_mermaid())
+            check_dot(drawn.to_dot())
+
+    @needs_dot
+    def test_png(self) -> None:
+        assert GRAMMAR.to_png().startswith(b"\x89PNG\r\n")
+
+    @needs_dot
+    def test_a_notebook_shows_svg(self) -> None:
+        assert GRAMMAR._repr_svg_() == GRAMMAR.to_svg()
+
+    def test_a_notebook_is_shown_no_picture_of_very_much(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked = []
+        monkeypatch.setattr(Picture, "to_svg", lambda picture, **_: asked.append(len(picture.nodes)) or "<svg/>")
+        assert Pipeline(*(f"n{n}" for n in range(400)))._repr_svg_() == "<svg/>"
+        assert Pipeline(*(f"n{n}" for n in range(401)))._repr_svg_() is None
+        assert asked == [400]
+
+    def test_a_notebook_shows_the_text_where_drawing_fails(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(picture: Picture, **_: float) -> str:
+            raise FormalLLMError("it took too long")
+
+        monkeypatch.setattr(Picture, "to_svg", fail)
+        assert GRAMMAR._repr_svg_() is None
+
+
+def test_networkx_is_imported_late() -> None:
+    code = "import sys, formal_llm; sys.exit('networkx' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,173 @@
+"""The results file: every task once, whatever happens to the one who writes it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formal_llm import Answer, Budget, Limits, Planner, ProviderError, Question, Task, WeightedLLM, Wording
+from formal_llm.errors import ResultsError
+from formal_llm.planning.drivers.batch import Outcome
+from formal_llm.planning.drivers.results import Results, record, run_of
+from formal_llm.planning.plans.usage import Usage
+from tests.planning.wandering import CHAIN
+
+TASKS = [f"task {number}" for number in range(12)]
+RUN = run_of(Planner(CHAIN, WeightedLLM(3)))
+
+
+def outcomes() -> list[Outcome]:
+    def answer(question: Question) -> Answer | int:
+        return 99 if question.task == "task 5" else WeightedLLM(3).choose(question)
+
+    tasks: list[str | Task] = [*TASKS]
+    tasks[7] = Task("task 7", limits=Limits({"c": 0}))
+    return Planner(CHAIN, answer).plan_all(tasks)
+
+
+MADE = outcomes()
+
+
+def lines(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    with Results(path, RUN) as results:
+        assert all(results.add(outcome) for outcome in MADE)
+    found = lines(path)
+    assert [line["index"] for line in found] == list(range(12))
+    assert {line["status"] for line in found} == {"planned", "failed"}
+    assert found[0]["word"] == list(MADE[0].unwrap().word)
+    assert found[5]["error"] == "InvalidAnswer"
+    assert len(found[5]["transcript"]) == 3  # type: ignore[arg-type]
+    assert found[7]["error"] == "NoValidPlan"
+    with Results(path, RUN) as again:
+        assert sorted(again.done) == list(range(12))
+        assert again.failed == [5, 7]
+        assert again.usage.questions == sum(outcome.usage.questions for outcome in MADE)
+
+
+def test_failures_that_may_pass_are_not_written(tmp_path: Path) -> None:
+    down = Outcome(0, Task("t"), None, ProviderError("the server is down"), Usage())
+    (broke,) = Planner(CHAIN, lambda question: 1).plan_all(["t"], budget=Budget(questions=0))
+    with Results(tmp_path / "out", RUN) as results:
+        assert not results.add(down)
+        assert not results.add(broke)
+        assert not results.add(Outcome(1, Task("t"), None, OSError("no cable"), Usage()))
+    assert (tmp_path / "out").read_bytes() == b""
+    (spent,) = Planner(CHAIN, lambda question: 1, budget=Budget(questions=2)).plan_all(["t"])
+    found = record(spent)
+    assert found is not None
+    assert found["partial"]["word"] == ["a", "a"]
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_a_half_written_last_line_is_repaired(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    path = tmp_path_factory.mktemp("results") / "out.jsonl"
+    with Results(path, RUN) as results:
+        for outcome in MADE:
+            results.add(outcome)
+    whole = path.read_bytes()
+    cut = data.draw(st.integers(0, len(whole)))
+    path.write_bytes(whole[:cut])
+    with Results(path, RUN) as results:
+        kept = set(results.done)
+        assert len(kept) in (whole[:cut].count(b"\n"), whole[:cut].count(b"\n") + 1)
+        for outcome in MADE:
+            if outcome.index not in kept:
+                results.add(outcome)
+    assert sorted(int(str(line["index"])) for line in lines(path)) == list(range(12))
+
+
+def test_two_runs_on_one_file_refuse_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    other = f"from formal_llm.planning.drivers.results import Results\nResults({str(path)!r}, {RUN!r})"
+    with Results(path, RUN) as results:
+        results.add(MADE[0])
+        with pytest.raises(ResultsError, match="another run is writing"):
+            Results(path, RUN)
+        process = subprocess.run([sys.executable, "-c", other], capture_output=True, text=True, timeout=60)
+        assert "another run is writing" in process.stderr
+    assert subprocess.run([sys.executable, "-W", "ignore", "-c", other], timeout=60).returncode == 0
+    assert len(lines(path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("hello", "no results file"),
+        ("hello\n", "not a line of a results file"),
+        ('{"index": 3}\n', "not a line of a results file"),
+        ("\x00\x01\x02", "no results file"),
+    ],
+)
+def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path, text: str, problem: str) -> None:
+    path = tmp_path / "precious.txt"
+    path.write_text(text)
+    with pytest.raises(ResultsError, match=problem):
+        Results(path, RUN)
+    assert path.read_text() == text
+
+
+def test_damage_in_the_middle_and_lines_that_stand_twice(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    with Results(path, RUN) as results:
+        for outcome in MADE:
+            results.add(outcome)
+    whole = path.read_text().splitlines(keepends=True)
+    for changed, problem in (
+        ([*whole[:3], "oops\n", *whole[3:]], "out.jsonl:4: this is not a line"),
+        ([*whole, whole[2]], "out.jsonl:13: task 2 stands there twice"),
+    ):
+        path.write_text("".join(changed))
+        with pytest.raises(ResultsError, match=problem):
+            Results(path, RUN)
+        assert path.read_text() == "".join(changed)
+
+
+def test_a_file_of_another_run_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    with Results(path, RUN) as results:
+        results.add(MADE[0])
+    for planner, why in (
+        (Planner(CHAIN, "test:random"), "there the llm is WeightedLLM"),
+        (Planner(CHAIN, WeightedLLM(3), search="sample"), "not the same"),
+        (Planner(CHAIN, WeightedLLM(3), limits=Limits({"a": 1})), "not the same"),
+        (Planner(CHAIN, WeightedLLM(3), wording=Wording(system="Think.")), "not the same"),
+    ):
+        with pytest.raises(ResultsError, match=why):
+            Results(path, run_of(planner))
+    same = Planner(CHAIN, WeightedLLM(3), budget=Budget(questions=5), tries=7)
+    Results(path, run_of(same)).close()
+
+
+def test_failures_are_taken_out_to_be_planned_again(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    with Results(path, RUN) as results:
+        for outcome in MADE:
+            results.add(outcome)
+        assert results.forget_failed() == 2
+        assert results.forget_failed() == 0
+        assert sorted(results.done) == [n for n in range(12) if n not in (5, 7)]
+        with pytest.raises(ResultsError, match="another run"):
+            Results(path, RUN)
+        results.add(MADE[5])
+    assert len(lines(path)) == 11
+    with Results(path, RUN) as results:
+        assert results.failed == [5]
+
+
+def test_where_nothing_can_be_written(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match="cannot be written"):
+        Results(tmp_path / "no" / "such" / "folder", RUN)
+    with pytest.raises(ResultsError, match="cannot be written"):
+        Results(tmp_path, RUN)

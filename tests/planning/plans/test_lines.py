@@ -1,0 +1,158 @@
+"""Plans of grammars whose productions have texts, printed and read back."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from formal_llm import (
+    CFG,
+    Lookahead,
+    NotationError,
+    Plan,
+    Planner,
+    Production,
+    RandomLLM,
+    TaskPack,
+    Transition,
+    read_plan_text,
+    verify,
+)
+from formal_llm.automata.languages.derivations import derivations
+from formal_llm.errors import Undecided
+from formal_llm.planning.plans.steps import Order
+from formal_llm.planning.plans.tree import build_tree
+from tests.strategies import examples, told_grammars
+
+UP_TO = 5
+ORDERS: tuple[Order, ...] = ("backward", "forward")
+TEA = CFG.from_string("""
+    Tea -> cup Leaves Hot "Pour the water over the leaves"
+    Hot -> kettle Water "Boil the water" | Thermos
+    Water -> water | rain "Fetch the rain"
+    Thermos -> open thermos
+    Leaves -> spoon some(black, green, mint) "Measure the leaves"
+    mint "fresh mint"
+""")
+
+
+def plan_of(cfg: CFG, derivation: tuple[Production, ...], order: Order) -> Plan:
+    """The plan of a leftmost derivation."""
+    moves: list[Transition] = []
+    todo, chosen = [cfg.start], iter(derivation)
+    while todo:
+        symbol = todo.pop()
+        if symbol in cfg.terminals:
+            moves.append(Transition(0, symbol, symbol, 0))
+        else:
+            production = next(chosen)
+            moves.append(Transition(0, None, symbol, 0, production.body, production=production))
+            todo += reversed(production.body)
+    return Plan("", build_tree(moves, cfg.label, cfg.start), order=order)
+
+
+def tells_a_text(plan: Plan) -> bool:
+    return any(step.told for step in plan.steps)
+
+
+def lines_of(plan: Plan, order: Order) -> list[str]:
+    """The lines without their numbers, in this order: a list of steps may be read from the end."""
+    lines = [str(step).split(": ", 1)[1] for step in plan.steps]
+    return lines if plan.order == order else lines[::-1]
+
+
+@given(told_grammars() | told_grammars(tools=True), st.integers(0, 1000), st.sampled_from(ORDERS))
+@examples(150)
+def test_what_is_printed_is_read_back(cfg: CFG, seed: int, order: Order) -> None:
+    try:
+        word = Lookahead(cfg).sample(random.Random(seed), max_length=UP_TO)
+    except Undecided:
+        word = None
+    assume(word)
+    derivation = random.Random(seed).choice(derivations(cfg, word, 5).found)
+    plan = plan_of(cfg, derivation, order)
+    assume(tells_a_text(plan))
+    found = read_plan_text(str(plan), cfg, order=order)
+    # Several derivations may print so; where it is another word, it is the word of one of them.
+    assert cfg.accepts(found)
+    if found != plan.word:
+        ways = derivations(cfg, found, 50)
+        others = (plan_of(cfg, other, printed) for other in ways.found for printed in ORDERS)
+        assert not ways.complete or any(lines_of(other, order) == lines_of(plan, order) for other in others)
+
+
+def test_recipes_are_read_back() -> None:
+    pack = TaskPack.load("cooking")
+    planner = [Planner(pack.cfg, RandomLLM(seed), wording=pack.wording) for seed in range(200)]
+    for one in planner:
+        plan = one.plan(pack.task(""))
+        assert read_plan_text(str(plan), pack.cfg, order=plan.order) == plan.word
+        assert read_plan_text(str(plan), pack.cfg) == plan.word  # the other order is tried, too
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        (
+            "Step 1: Fetch the rain\nStep 2: Boil the water\nStep 3: Measure the leaves: black, fresh mint\n"
+            "Step 4: Pour the water over the leaves",
+            "cup spoon black mint kettle rain",
+        ),
+        ("1. boil the water: WATER.\n- measure the leaves: mint\nPour the water over the leaves", None),
+        ("Open on thermos\nMeasure the leaves: green\nPour the water over the leaves", "cup spoon green open thermos"),
+    ],
+)
+def test_as_people_write_it(text: str, word: str | None) -> None:
+    assert read_plan_text(text, TEA) == tuple((word or "cup spoon mint kettle water").split())
+
+
+def test_results_of_steps_tell_which_is_meant() -> None:
+    cfg = CFG.from_string('S -> join T T | T\nT -> knife x "Cut" | fold U\nU -> x | y')
+    text = "Step 1: Cut\nStep 2: Use fold on y\nStep 3: Use join on the result of step {} and the result of step {}"
+    assert read_plan_text(text.format(2, 1), cfg) == ("join", "fold", "y", "knife", "x")
+    # A backward plan is printed with its last argument first, so this is none.
+    with pytest.raises(NotationError):
+        read_plan_text(text.format(1, 2), cfg)
+
+
+def test_wrong_plans_are_the_terminals_of_their_steps() -> None:
+    found = verify(read_plan_text("Boil the water: water\nPour the water over the leaves", TEA, order="backward"), TEA)
+    assert found.word == ("cup", "kettle", "water")
+    assert found.reason == "kettle cannot stand at place 2; spoon could stand there"
+    assert found.nearest is not None and found.distance == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "problem", "expected"),
+    [
+        ("Wash\nCut\nDry", 3, "no plan has this step right after step 2", ("Pack", "Cut")),
+        ("Wash\nDry", 2, "no plan has this step right after step 1", ("Cut",)),
+        ("Wash\nCut", 2, "a step is missing after this one", ("Pack", "Cut")),
+        ("Cut\nWash\nPack", 1, "no plan begins with this step", ("Wash",)),
+        ("Wash\nCutt\nPack", 2, "no plan has this step right after step 1", ("Cut",)),
+    ],
+)
+def test_the_first_line_that_cannot_follow(text: str, line: int, problem: str, expected: tuple[str, ...]) -> None:
+    # The tub is emptied when all is done, so the word is not the terminals of one step after those of the other.
+    cfg = CFG.from_string('S -> Cut tub "Wash"\nCut -> knife Rest "Cut"\nRest -> Cut | x "Pack"')
+    with pytest.raises(NotationError, match=problem) as caught:
+        read_plan_text(text, cfg, order="forward")
+    assert (caught.value.line, caught.value.expected) == (line, expected)
+
+
+def test_lines_that_are_labels_as_well_are_read_as_such() -> None:
+    cfg = CFG.from_string('S -> a b | c T\nT -> a "Go"\na "Go"')
+    assert read_plan_text("Go\nb", cfg) == ("a", "b")
+
+
+def test_long_plans_and_those_with_too_many_readings() -> None:
+    long = CFG.from_string('S -> a S "Do a" | b S "Do b" | c')
+    lines = ["Do a", "Do b"] * 500
+    assert read_plan_text("\n".join([*lines, "Use c"]), long, order="forward") == (*["a", "b"] * 500, "c")
+    many = CFG.from_string('S -> S S | S T | T | ε\nT -> a "Do"')
+    assert read_plan_text("\n".join(["Do"] * 100), many) == ("a",) * 100
+    with pytest.raises(Undecided, match="too many ways"):
+        read_plan_text("\n".join(["Do"] * 1000), many)

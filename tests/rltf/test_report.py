@@ -1,0 +1,216 @@
+"""The report of a run, from the folder of the run alone."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formal_llm.errors import ResourceNotFound, ResultsError
+from formal_llm.rltf.metrics_log import LOG, RunLog, read_log
+from formal_llm.rltf.report import Run, charts_of, write_report
+
+
+def train(folder: Path, updates: int = 60, every: int = 20) -> None:
+    """A run whose figures are known: the best held-out reward is at the evaluation before the last."""
+    with RunLog(folder, settings={"model": "a|b", "adam": {"lr": 0.001}, "note": "two\nlines `x`", "no": {}}) as log:
+        for step in range(updates + 1):
+            if step:
+                figures = {
+                    "reward": step / updates,
+                    "entropy": 1 / step,
+                    "kl": 0.001 * step,
+                    "loss": -0.5,
+                    "seconds": 2,
+                }
+                log.update(step, figures)
+            if step % every == 0:
+                reward = 0.25 if step == updates else 0.2 + step / 1000
+                log.evaluation(step, {"reward": reward if updates else 0.2, "exact": 0.1, "seconds": 4})
+                log.checkpoint(step, f"checkpoints/{step}", best=step < updates)
+        log.end(updates)
+
+
+def rows(text: str, section: str) -> list[list[str]]:
+    """The cells of the table in a section."""
+    part = text.split(f"## {section}\n", 1)[1].split("\n## ", 1)[0]
+    lines = [line for line in part.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+
+
+def test_a_report(tmp_path: Path) -> None:
+    train(tmp_path)
+    path = write_report(tmp_path)
+    assert path == tmp_path / "report.md"
+    text = path.read_text()
+    assert "60 updates in" in text
+    assert "It ended: done." in text
+    assert "Held-out reward: 0.200 after update 0, 0.250 after update 60, at best **0.250** after update 60." in text
+    assert rows(text, "Before, during and after") == [
+        ["when", "update", "reward", "share of right tool sets", "seconds"],
+        ["---", "---:", "---:", "---:", "---:"],
+        ["before", "0", "0.200", "0.100", "4.000"],
+        ["during", "20", "0.220", "0.100", "4.000"],
+        ["during", "40", "0.240", "0.100", "4.000"],
+        ["after", "60", "0.250", "0.100", "4.000"],
+    ]
+    assert "`checkpoints/40`, after update 40, held-out reward 0.240." in text
+    updates = rows(text, "Updates")
+    assert updates[0] == ["mean of updates", "first: 1 to 6", "middle: 28 to 33", "last: 55 to 60"]
+    assert updates[2] == ["reward", "0.058", "0.508", "0.958"]
+    assert [row[0] for row in updates[2:]] == ["reward", "entropy", "KL to the base model", "loss", "seconds"]
+    assert rows(text, "Durations")[3:] == [
+        ["updates", "2 min 0 s", "2 s, 60 times"],
+        ["evaluations", "16.0 s", "4 s, 4 times"],
+    ]
+    assert rows(text, "Settings")[2:] == [
+        ["`model`", "`a\\|b`"], ["`adam.lr`", "`0.001`"], ["`note`", "`two lines 'x'`"], ["`no`", "`{}`"],
+    ]  # fmt: skip
+    pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", text)
+    assert pictures == [f"curves/{name}.svg" for name in ("held_out", "training_reward", "entropy", "kl", "loss")]
+    for name in pictures:
+        ElementTree.fromstring((tmp_path / name).read_text())
+    assert not list(tmp_path.rglob("*.new"))
+
+
+def test_the_folder_alone_is_enough_and_the_report_is_always_the_same(tmp_path: Path) -> None:
+    train(tmp_path / "one")
+    first = write_report(tmp_path / "one").read_bytes()
+    assert write_report(tmp_path / "one").read_bytes() == first
+    (tmp_path / "two").mkdir()
+    shutil.copy(tmp_path / "one" / LOG, tmp_path / "two")
+    assert write_report(tmp_path / "two").read_bytes() == first
+
+
+def test_the_curves_show_the_figures(tmp_path: Path) -> None:
+    train(tmp_path)
+    charts = charts_of(Run.of(read_log(tmp_path)))
+    held_out = charts["held_out"]
+    assert [(one.name, one.points[0], one.points[-1]) for one in held_out.series] == [
+        ("reward", (0, 0.2), (60, 0.25)), ("share of right tool sets", (0, 0.1), (60, 0.1)),
+    ]  # fmt: skip
+    assert held_out.marks == ((60, "best: 0.250"),)
+    assert held_out.y_range == (0, 1)
+    (reward,) = charts["training_reward"].series
+    assert len(reward.points) == len(reward.low) == len(reward.high) == 60
+    assert reward.points[-1][1] == pytest.approx(sum(range(56, 61)) / 5 / 60)
+
+
+def test_a_short_run_is_drawn_as_it_was(tmp_path: Path) -> None:
+    train(tmp_path, updates=3, every=3)
+    (reward,) = charts_of(Run.of(read_log(tmp_path)))["training_reward"].series
+    assert reward.points == ((1, 1 / 3), (2, 2 / 3), (3, 1.0))
+    assert not reward.low
+
+
+def test_a_run_that_is_under_way(tmp_path: Path) -> None:
+    with RunLog(tmp_path) as log:
+        text = write_report(tmp_path).read_text()
+        assert "0 updates in" in text
+        assert "It has not ended yet." in text
+        for section in ("Curves", "Before", "Best", "Updates", "Settings"):
+            assert f"## {section}" not in text
+        log.evaluation(0, {"reward": 0.5})
+        log.update(1, {"reward": 0.5})
+        text = write_report(tmp_path).read_text()
+        assert "1 update in" in text
+        assert rows(text, "Before, during and after")[2:] == [["before", "0", "0.500"]]
+
+
+def test_a_run_that_was_resumed_and_other_splits(tmp_path: Path) -> None:
+    train(tmp_path)
+    with RunLog(tmp_path, resume=40) as log:
+        log.evaluation(40, {"reward": 0.9})
+        log.evaluation(40, {"reward": 0.7}, split="training")
+        log.end(40, "interrupted")
+    text = write_report(tmp_path).read_text()
+    assert "It ended: interrupted." in text
+    assert "The run was resumed after update 40; pauses are not counted." in text
+    assert rows(text, "Before, during and after")[2:] == [
+        ["held-out", "before", "0", "0.200", "0.100", "4.000"],
+        ["held-out", "during", "20", "0.220", "0.100", "4.000"],
+        ["held-out", "after", "40", "0.900", "", ""],
+        ["training", "after", "40", "0.700", "", ""],
+    ]
+
+
+def test_figures_that_are_no_numbers_are_told_as_such(tmp_path: Path) -> None:
+    with RunLog(tmp_path) as log:
+        log.evaluation(0, {"reward": math.nan})
+        log.update(1, {"reward": math.inf, "loss": math.nan})
+        log.evaluation(1, {"reward": -math.inf})
+        log.end(1, "the loss is nan")
+    text = write_report(tmp_path).read_text()
+    assert [row[2] for row in rows(text, "Before, during and after")[2:]] == ["nan", "-inf"]
+    assert [row[1] for row in rows(text, "Updates")[2:]] == ["inf", "nan"]
+    assert "It ended: the loss is nan." in text
+    assert Run.of(read_log(tmp_path)).best is None
+    assert "nothing was measured" in (tmp_path / "curves" / "loss.svg").read_text()
+
+
+def test_of_many_evaluations_some_are_in_the_table(tmp_path: Path) -> None:
+    with RunLog(tmp_path) as log:
+        for step in range(201):
+            log.evaluation(step, {"reward": 1.0 if step == 77 else 0.5})
+        log.end(200)
+    table = rows(write_report(tmp_path).read_text(), "Before, during and after")[2:]
+    assert len(table) <= 23
+    assert ["during", "77", "1.000"] in table
+    assert table[0] == ["before", "0", "0.500"]
+    assert table[-1] == ["after", "200", "0.500"]
+    assert f"{201 - len(table)} more are in the log" in (tmp_path / "report.md").read_text()
+
+
+FIGURES = st.dictionaries(st.sampled_from(["reward", "loss", "kl", "odd name", "seconds"]), st.floats(), max_size=5)
+LINES = st.lists(st.tuples(st.sampled_from(["update", "evaluation", "checkpoint", "end"]), st.integers(0, 9), FIGURES))
+
+
+@given(LINES)
+@settings(max_examples=40)
+def test_any_log_has_a_report(tmp_path_factory: pytest.TempPathFactory, lines: list[tuple[str, int, Any]]) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    with RunLog(folder) as log:
+        for kind, step, figures in lines:
+            if kind in ("update", "evaluation"):
+                getattr(log, kind)(step, figures)
+            elif kind == "checkpoint":
+                log.checkpoint(step, "x", best=step % 2 == 0)
+            else:
+                log.end(step)
+    text = write_report(folder).read_text()
+    for name in re.findall(r"\]\(([^)]+)\)", text):
+        ElementTree.fromstring((folder / name).read_text())
+
+
+def test_without_matplotlib_the_report_says_what_brings_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    train(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "matplotlib", None)
+        text = write_report(tmp_path).read_text()
+    assert "## Curves\n\nThey are not here: curves are drawn by matplotlib: pip install 'formal-llm[rltf]'" in text
+    assert "![" not in text
+    assert "Held-out reward: 0.200 after update 0" in text
+    assert not list(tmp_path.rglob("*.svg"))
+    assert "![Held-out tasks](curves/held_out.svg)" in write_report(tmp_path).read_text()
+
+
+def test_folders_without_a_report(tmp_path: Path) -> None:
+    with pytest.raises(ResourceNotFound):
+        write_report(tmp_path)
+    (tmp_path / LOG).write_text(json.dumps({"kind": "dance"}) + "\n")
+    with pytest.raises(ResultsError):
+        write_report(tmp_path)
+    other = tmp_path / "other"
+    train(other)
+    (other / "curves").touch()
+    with pytest.raises(ResultsError, match="cannot be written"):
+        write_report(other)
