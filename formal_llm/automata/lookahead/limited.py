@@ -95,7 +95,7 @@ class LimitedAutomaton(Generic[M]):
         AutomatonError: the automaton does not tell its terminals.
     """
 
-    def __init__(self, source: PDA | Automaton[Any, M], limits: Limits) -> None:
+    def __init__(self, source: PDA | Automaton[Hashable, M], limits: Limits) -> None:
         told = getattr(source, "terminals", None)
         if told is None:
             raise AutomatonError("limits are about terminals, and this automaton does not tell its own: .terminals")
