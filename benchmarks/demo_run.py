@@ -17,6 +17,7 @@ from formal_llm import TaskPack
 from formal_llm.packs.openagi.data.sources import pictures
 from formal_llm.packs.openagi.scores.images import PSNR, SSIM
 from formal_llm.packs.openagi.toolkits import classical
+from formal_llm.tools import save_report
 
 TASKS = {
     "denoising": "Given noisy image, how to return the regular image step by step?",
@@ -41,7 +42,7 @@ def main() -> int:
         restored = solution.result.output
         place = folder / tool
         place.mkdir(parents=True, exist_ok=True)
-        solution.result.save(place / "report.html")
+        save_report(place / "report.html", solution.result)
         for name, image in (("original", good), ("damaged", bad), ("restored", restored)):
             image.save(place / f"{name}.png")
         figures = ssim(bad, good), ssim(restored, good), psnr(bad, good), psnr(restored, good)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import statistics
 from itertools import cycle, islice
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -33,7 +34,9 @@ class Counted:
         return self._llm.choose(question)
 
 
-def measure(pack: TaskPack, lookahead: str, seeds: int) -> tuple[list[int], list[int], list[Plan], int]:
+def measure(
+    pack: TaskPack, lookahead: Literal["on", "off"], seeds: int
+) -> tuple[list[int], list[int], list[Plan], int]:
     """(questions of each plan, prompt characters of each, the plans, how many of them the automaton accepts)."""
     tasks = list(islice(cycle(pack.tasks or (pack.task(""),)), seeds))
     questions, characters, plans, valid = [], [], [], 0

@@ -10,12 +10,10 @@ from time import monotonic
 from typing import Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from formal_llm.automata import Limits
-from formal_llm.cli.console import err
-from formal_llm.cli.sources import Source
+from formal_llm.cli.console import err, progress_bars
+from formal_llm.cli.sources import LoadedRules
 from formal_llm.errors import FormalLLMError, NotationError, ResourceNotFound
 from formal_llm.planning import Budget, Planner, Task
 from formal_llm.planning.drivers.batch import Outcome
@@ -44,7 +42,7 @@ class Batch:
     retry_failed: bool
 
 
-def read_tasks(name: str, source: Source) -> list[Task]:
+def read_tasks(name: str, source: LoadedRules) -> list[Task]:
     """The tasks of a file, or of a pack's split.
 
     A file has a task on each line: a sentence (of a pack also the number of a task), or a JSON object with the keys
@@ -76,7 +74,7 @@ def read_tasks(name: str, source: Source) -> list[Task]:
     return tasks
 
 
-def _task(line: str, source: Source) -> Task:
+def _task(line: str, source: LoadedRules) -> Task:
     if not line.startswith("{"):
         return source.task(line)
     data: dict[str, Any] = json.loads(line)
@@ -99,12 +97,11 @@ def plan_tasks(planner: Planner, tasks: Sequence[Task], batch: Batch) -> None:
         LLMError: the provider failed many times in a row.
         typer.Exit: 3 when some tasks are left over, 4 when the budget is used up.
     """
-    console = err()
     with Results(batch.out, run_of(planner)) as results:
         if batch.retry_failed and (again := results.forget_failed()):
-            console.print(f"{again} failed before, and are planned again")
+            err().print(f"{again} failed before, and are planned again")
         _check_tasks(results, tasks)
-        board = _Board(console, results, len(tasks))
+        board = _Board(results, len(tasks))
         with board.progress:
             try:
                 planner.plan_all(
@@ -137,9 +134,9 @@ def _check_tasks(results: Results, tasks: Sequence[Task]) -> None:
 class _Board:
     """What a run shows of itself, on standard error."""
 
-    def __init__(self, console: Console, results: Results, count: int) -> None:
+    def __init__(self, results: Results, count: int) -> None:
         self.broke = False
-        self._console = console
+        self._console = err()
         self._results = results
         self._count = count
         self._before = len(results.done)
@@ -149,10 +146,7 @@ class _Board:
         self._last: Exception | None = None
         self._told = monotonic()
         self._sum = results.usage
-        self.progress = Progress(
-            TextColumn("{task.fields[said]}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-            TimeRemainingColumn(), console=console, disable=not console.is_terminal,
-        )  # fmt: skip
+        self.progress = progress_bars()
         self._bar = self.progress.add_task("", total=count, completed=self._before, said=self._said())
 
     @property

@@ -13,13 +13,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress
 
-from formal_llm.cli.console import EXIT_CODES_HELP, command, err, out, print_text
+from formal_llm.cli.console import (
+    EXIT_CODES_HELP,
+    command,
+    counted,
+    err,
+    out,
+    print_text,
+    progress_bars,
+    without_loading_bars,
+)
 from formal_llm.cli.run import cancelling, make_folder, read_toolkit
 from formal_llm.errors import FormalLLMError, InputError, MissingDependency, ResourceNotFound
 from formal_llm.llms import LLM, RecordingLLM, resolve
 from formal_llm.planning import TaskPack
+from formal_llm.tools import Executor
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -122,7 +132,6 @@ def bench(
         from formal_llm.packs.openagi.benchmark.records import Records
         from formal_llm.packs.openagi.benchmark.run import Benchmark
         from formal_llm.packs.openagi.scores.judging import PlanJudge
-        from formal_llm.tools import Executor
     except ImportError as error:
         raise MissingDependency(
             f"the benchmark needs libraries: pip install 'formal-llm[openagi]' ({error})"
@@ -135,7 +144,7 @@ def bench(
         raise FormalLLMError(f"nobody can be asked: {'; '.join(f'{who}: {why}' for who, why in reasons.items())}")
     tools = read_toolkit(pack, toolkit)
     tools.check(pack.cfg, pack.data.get("kinds", {}), missing=True)
-    _without_loading_bars()
+    without_loading_bars()
     scores = read_scores(ScoreOptions(text_score, bert, clip, vit, device))
     known = task_data(data, to, numbers, samples)
     make_folder(to)
@@ -258,12 +267,7 @@ class _Bars:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[RunProgress], None]]:
-    console = err()
-    bars = Progress(
-        TextColumn("{task.fields[said]}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        TimeRemainingColumn(), console=console, disable=not console.is_terminal,
-    )  # fmt: skip
-    with bars:
+    with progress_bars() as bars:
         yield _Bars(bars)
 
 
@@ -276,9 +280,9 @@ def _tell(
     columns = tables.columns_of(rows, run.unscored)
     scores = run.score_names
     fewest, most = run.samples
-    samples = _many(most, "sample") if fewest == most else f"{fewest} to {_many(most, 'sample')}"
-    counted = f"{_many(len(run.tasks), 'task')}, {_many(run.repeats, 'repeat')}, {samples} each"
-    title = f"OpenAGI, {counted}; tools: {', '.join(run.judge.executor.toolkit.tools)}"
+    samples = counted(most, "sample") if fewest == most else f"{fewest} to {counted(most, 'sample')}"
+    asked = f"{counted(len(run.tasks), 'task')}, {counted(run.repeats, 'repeat')}, {samples} each"
+    title = f"OpenAGI, {asked}; tools: {', '.join(run.judge.executor.toolkit.tools)}"
     known = tables.read_published() if published else None
     numbers = sorted({column.published for column in known.columns}) if known else []
     notes = [f"not asked: {one.llm} {one.method}: {one.why}" for one in skipped]
@@ -328,10 +332,6 @@ def _write_results(folder: Path, rows: list[ScoredPlan]) -> None:
     (folder / "results.jsonl").write_text(lines, encoding="utf-8")
 
 
-def _many(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
 def _print_tables(title: str, tables: list[Table]) -> None:
     print_text(title)
     for table in tables:
@@ -342,12 +342,3 @@ def _transcript(folder: Path, name: str) -> Path:
     """The file for the answers of an LLM."""
     (folder / "answers").mkdir(exist_ok=True)
     return folder / "answers" / f"{re.sub(r'[^A-Za-z0-9._=-]+', '_', name)}.jsonl"
-
-
-def _without_loading_bars() -> None:
-    """Keep transformers from drawing a bar for each model of a few megabytes that it loads."""
-    try:
-        from transformers.utils import logging
-    except ImportError:
-        return
-    logging.disable_progress_bar()

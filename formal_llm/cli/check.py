@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 import typer
 
@@ -14,9 +14,10 @@ from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.cli.console import EXIT_CODES_HELP, command, err, print_text, said_of
+from formal_llm.cli.count import HowMany, how_many
 from formal_llm.cli.options import ConstraintOption, JsonOption, MaxStatesOption, SetOption, SourceArgument
-from formal_llm.cli.sources import Source, load
-from formal_llm.errors import InfiniteLanguage, Undecided
+from formal_llm.cli.sources import LoadedRules, load
+from formal_llm.errors import Undecided
 
 HELP = f"""Check rules: errors with their place, warnings, and what they describe.
 
@@ -31,12 +32,8 @@ Examples:
 {EXIT_CODES_HELP}
 """
 
-Of = Literal["words", "derivations"]
-
 #: With so many terminals it is asked of each whether a plan can use it.
 _MANY = 100
-#: Of an infinite language the plans are counted that are at most so much longer than the shortest.
-_FURTHER = 4
 
 
 @command
@@ -52,16 +49,13 @@ def check(
     loaded = load(source, set_, constraint)
     warnings = list(loaded.warnings)
     found = _written(loaded)
-    rules, _ = loaded.language("", inputs=None, goal=None, limit=None, require=None, whole=True)
-    lookahead = Lookahead(rules, max_states=max_states)
-    readable = not isinstance(loaded.source, CFG)
-    told = _language(lookahead, readable)
+    lookahead = Lookahead(loaded.whole, max_states=max_states)
+    told = _language(lookahead, readable=not isinstance(loaded.source, CFG))
     if "plans" not in told and lookahead.completable().value == "no":
         why = why_empty(lookahead.source, max_states=max_states)
         told["no valid plan"] = why.reason
-    else:
-        if unused := _unused(lookahead, max_states):
-            told["in no plan"] = ", ".join(unused)
+    elif unused := _unused(lookahead, max_states):
+        told["in no plan"] = ", ".join(unused)
     found |= told
     if as_json:
         print_text(json.dumps({**found, "warnings": warnings}, indent=2, ensure_ascii=False))
@@ -89,7 +83,7 @@ def _unused(lookahead: Lookahead, max_states: int) -> list[str]:
     return [name for name in terminals if name not in usable or none_with(name)]
 
 
-def _written(loaded: Source) -> dict[str, object]:
+def _written(loaded: LoadedRules) -> dict[str, object]:
     """What the rules are, as they are written."""
     found: dict[str, object] = {}
     if loaded.pack is not None:
@@ -131,48 +125,27 @@ def _language(lookahead: Lookahead, readable: bool) -> dict[str, object]:
         shortest = lookahead.shortest_word()
         if shortest is None:
             return {}
-        bound: int | None = None
-        of: Of = "words"
-        try:
-            number = _finite_count(lookahead, of)
-        except Undecided:
-            # Words that may have several derivations have to be held one by one; derivations are counted without.
-            of = "derivations"
-            number = _finite_count(lookahead, of)
-        what = "" if of == "words" else " derivations (a plan may have several)"
-        if number is not None:
-            found["plans"] = f"{number:,}{what}"
-        else:
-            bound = len(shortest) + _FURTHER
-            some = lookahead.count(of=of, max_length=bound)
-            found["plans"] = f"infinitely many; {some:,}{what} of at most {bound} terminals"
+        many = how_many(lookahead)
+        found["plans"] = many.said("of at most {} terminals")
         found["shortest plan"] = _shown(lookahead, shortest, readable)
-        if number is not None:
-            found["longest plan"] = f"{_longest(lookahead, number, len(shortest), of)} terminals"
+        if many.bound is None:
+            found["longest plan"] = f"{_longest(lookahead, many, len(shortest))} terminals"
         rng = random.Random(0)
-        drawn = [lookahead.sample(rng, of=of, max_length=bound) for _ in range(3)]
+        drawn = [lookahead.sample(rng, of=many.of, max_length=many.bound) for _ in range(3)]
         found["at random"] = [_shown(lookahead, word, readable) for word in drawn]
     except Undecided as error:
         found["not decided"] = said_of(error)
     return found
 
 
-def _finite_count(lookahead: Lookahead, of: Of) -> int | None:
-    """The number of plans; None for infinitely many."""
-    try:
-        return lookahead.count(of=of)
-    except InfiniteLanguage:
-        return None
-
-
-def _longest(lookahead: Lookahead, number: int, at_least: int, of: Of) -> int:
-    """The length of the longest of ``number`` plans: the least bound that leaves none out."""
+def _longest(lookahead: Lookahead, all_: HowMany, at_least: int) -> int:
+    """The length of the longest of finitely many plans: the least bound that leaves none out."""
     low, high = at_least, max(1, 2 * at_least)
-    while lookahead.count(of=of, max_length=high) < number:
+    while lookahead.count(of=all_.of, max_length=high) < all_.number:
         low, high = high + 1, 2 * high
     while low < high:
         middle = (low + high) // 2
-        if lookahead.count(of=of, max_length=middle) < number:
+        if lookahead.count(of=all_.of, max_length=middle) < all_.number:
             low = middle + 1
         else:
             high = middle
@@ -183,5 +156,4 @@ def _shown(lookahead: Lookahead, word: Sequence[str] | None, readable: bool) -> 
     """A word by its terminals' names, or by their labels where the rules are steps in words."""
     if not word:
         return "ε (the empty plan)"
-    label: Any = lookahead.automaton.label
-    return " / ".join(map(label, word)) if readable else " ".join(word)
+    return " / ".join(map(lookahead.automaton.label, word)) if readable else " ".join(word)

@@ -7,10 +7,11 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import ParamSpec, TypeVar
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from formal_llm.errors import BudgetExceeded, FormalLLMError, InfiniteLanguage, LLMError, NoValidPlan, Undecided
 
@@ -24,7 +25,8 @@ EXIT_CODES = {
 }
 EXIT_CODES_HELP = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items()) + "."
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class _Settings:
@@ -93,18 +95,41 @@ def errors_told() -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-def command(function: Command) -> Command:
+def command(function: Callable[P, R]) -> Callable[P, R]:
     """A command whose errors are told to a person."""
 
     @functools.wraps(function)
-    def told(*args: Any, **kwargs: Any) -> Any:
+    def told(*args: P.args, **kwargs: P.kwargs) -> R:
         with errors_told():
             return function(*args, **kwargs)
 
-    return told  # type: ignore[return-value]  # the same signature, by functools.wraps
+    return told
 
 
 def print_text(text: str) -> None:
     """A result as it is: no markup, no colours, no wrapping."""
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
     sys.stdout.flush()
+
+
+def counted(number: int, what: str) -> str:
+    """How many of something there are, in words: ``1 task``, ``2 tasks``."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def progress_bars() -> Progress:
+    """Bars on standard error for what takes long, each under the text of its field ``said``; none off a terminal."""
+    console = err()
+    return Progress(
+        TextColumn("{task.fields[said]}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        TimeRemainingColumn(), console=console, disable=not console.is_terminal,
+    )  # fmt: skip
+
+
+def without_loading_bars() -> None:
+    """Keep transformers from drawing a bar for each part of a model that it loads."""
+    try:
+        from transformers.utils import logging
+    except ImportError:
+        return
+    logging.disable_progress_bar()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from formal_llm.automata.languages.differences import Differences, differences
-from formal_llm.cli.console import EXIT_CODES_HELP, command, print_text
+from formal_llm.cli.console import EXIT_CODES_HELP, command, counted, print_text
 from formal_llm.cli.options import JsonOption
 from formal_llm.cli.sources import load
 
@@ -37,7 +37,7 @@ def diff(
     as_json: JsonOption = False,
 ) -> None:
     """Compare rules."""
-    found = differences(_rules(one), _rules(other), max_length, max_places=max_states)
+    found = differences(load(one).whole, load(other).whole, max_length, max_places=max_states)
     if as_json:
         print_text(json.dumps(_data(found), indent=2, ensure_ascii=False))
     else:
@@ -46,12 +46,7 @@ def diff(
         raise typer.Exit(1)
 
 
-def _rules(name: str) -> Any:
-    rules, _ = load(name).language("", inputs=None, goal=None, limit=None, require=None, whole=True)
-    return rules
-
-
-def _data(found: Differences) -> dict[str, Any]:
+def _data(found: Differences) -> dict[str, object]:
     return {
         "equal": found.equal,
         "exact": found.exact,
@@ -66,11 +61,11 @@ def _lines(found: Differences, one: str, other: str) -> list[str]:
     if found.equal:
         lines = ["equal: they have the same plans"]
         if found.up_to is not None:
-            lines = [f"equal up to {_terminals(found.up_to)}; longer plans were not compared"]
+            lines = [f"equal up to {counted(found.up_to, 'terminal')}; longer plans were not compared"]
     else:
         lines = ["different"]
         for name, only in ((one, found.only_one), (other, found.only_other)):
-            none = "nothing" if found.exact else f"nothing of at most {_terminals(found.up_to or 0)}"
+            none = "nothing" if found.exact else f"nothing of at most {counted(found.up_to or 0, 'terminal')}"
             lines.append(f"only in {name}: {none if only is None else ' '.join(only) or 'ε (the empty plan)'}")
     return lines + _table(["plans", one, other], found.counts)
 
@@ -82,7 +77,3 @@ def _table(heads: Sequence[str], counts: Sequence[Sequence[int]]) -> list[str]:
         return []
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     return [f"{row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}" for row in rows]
-
-
-def _terminals(count: int) -> str:
-    return f"{count} terminal" if count == 1 else f"{count} terminals"

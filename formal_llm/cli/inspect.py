@@ -16,15 +16,13 @@ from formal_llm import authored
 from formal_llm.automata import PDA
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.behaviour import Behaviour
-from formal_llm.automata.models.written import read_text
 from formal_llm.cli.console import EXIT_CODES_HELP, command, out, print_text
 from formal_llm.cli.options import JsonOption, SetOption, SourceArgument
-from formal_llm.cli.sources import load
+from formal_llm.cli.sources import load, read_plan
 from formal_llm.errors import FormalLLMError
 from formal_llm.llms import PROVIDERS
 from formal_llm.planning import TaskPack
 from formal_llm.planning.plans.overlay import Overlay
-from formal_llm.planning.plans.reading import read_plan_text
 
 
 class What(StrEnum):
@@ -82,14 +80,11 @@ def draw(
     """Draw rules or their automaton."""
     loaded = load(source, set_)
     drawable: Any = loaded.rules
-    language, _ = loaded.language("", inputs=None, goal=None, limit=None, require=None, whole=True)
+    language = loaded.whole
     if what is What.pda:
         drawable = as_automaton(language)
     if plan is not None:
-        text = sys.stdin.read() if plan == "-" else read_text(Path(plan))
-        drawable = Overlay(
-            read_plan_text(text, language, order=loaded.order_of_lines), drawable, order=loaded.wording.order
-        )
+        drawable = Overlay(read_plan(plan, loaded, language), drawable, order=loaded.wording.order)
     if what is What.pda or isinstance(loaded.rules, (PDA, Behaviour)):
         boxes = len(drawable.picture.nodes)
         if boxes > max_boxes:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.core import TyperGroup
 
+from formal_llm import __version__
 from formal_llm.cli import bench as benching
 from formal_llm.cli import check as checking
 from formal_llm.cli import count as counting
@@ -19,6 +20,9 @@ from formal_llm.cli import try_ as trying
 from formal_llm.cli import verify as verifying
 from formal_llm.cli.console import EXIT_CODES_HELP, print_text, settings
 
+if TYPE_CHECKING:
+    from typer._click.core import Command, Context  # typer's own copy of click, which is what its groups take
+
 
 class Commands(TyperGroup):
     """The commands; those whose options are made of other things are loaded when they are asked for.
@@ -27,11 +31,11 @@ class Commands(TyperGroup):
     all other commands take to start.
     """
 
-    def list_commands(self, ctx: Any) -> list[str]:
+    def list_commands(self, ctx: Context) -> list[str]:
         """The names of the commands, in the order of the help."""
         return [*super().list_commands(ctx), *({"train"} - self.commands.keys())]
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
         """The command of that name; None where there is none."""
         if cmd_name == "train" and cmd_name not in self.commands:
             from formal_llm.cli import train as training
@@ -56,8 +60,6 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from formal_llm import __version__
-
         print_text(f"formal-llm {__version__}")
         raise typer.Exit
 

@@ -148,7 +148,7 @@ def plan(
             loaded.source,
             who,
             constraints=loaded.constraints,
-            limits=read_limits(limit or (), require or ()),
+            limits=read_limits(limit, require),
             lookahead=lookahead.value,
             search=search.value,
             length_penalty=length_penalty,

@@ -8,19 +8,15 @@ from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from formal_llm.cli.console import EXIT_CODES_HELP, command, err, print_text
 from formal_llm.cli.plan import answerer
 from formal_llm.errors import FormalLLMError, InputError, ResourceNotFound
-from formal_llm.planning import Task, TaskPack
-
-if TYPE_CHECKING:
-    from formal_llm.automata import Limits
-    from formal_llm.planning import Plan
-    from formal_llm.tools import Result, Toolkit
+from formal_llm.planning import Plan, Task, TaskPack
+from formal_llm.tools import Executor, Result, Toolkit, kind_named, read_input, save_report
 
 HELP = f"""Plan a task, carry the plan out, and write a report with what every step made.
 
@@ -57,31 +53,29 @@ def run(
     wanted = read_task(pack, task, names)
     make_folder(to)
     with answerer(llm, None, None) as who:
-        solution = pack.planner(who).solve(wanted, inputs, _Interruptible(tools), replans=replans)
+        solution = pack.planner(who).solve(wanted, inputs, _Interruptible(Executor(tools)), replans=replans)
     for failure in solution.failures:
         err().print(f"planned around: {failure}", style="yellow", markup=False)
     result = solution.result
     output = result.value
+    assert output is not None  # the plan was carried out
     written = to / f"output{output.kind.ending}"
     written.write_bytes(output.dump())
-    result.save(to / "report.html")
-    print_text(str(solution.plan))
-    print_text(f"{written}\n{to / 'report.html'}")
+    page = save_report(to / "report.html", result)
+    print_text(f"{solution.plan}\n{written}\n{page}")
 
 
 class _Interruptible:
-    """A toolkit as a runner of plans whose tools are left behind on Ctrl-C; else the program would wait for them."""
+    """An executor as a runner of plans whose tools are left behind on Ctrl-C; else the program would wait for them."""
 
-    def __init__(self, tools: Toolkit) -> None:
-        self._tools = tools
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
         self._cancel = threading.Event()
+        self.limits = executor.limits
 
-    def limits(self, source: Any, given: Collection[str] | None = None) -> Limits:
-        return self._tools.limits(source, given)
-
-    def run(self, plan: Plan, inputs: Mapping[str, Any]) -> Result:
+    def run(self, plan: Plan, inputs: Mapping[str, object]) -> Result:
         with cancelling(self._cancel):
-            return self._tools.executor.run(plan, inputs, cancel=self._cancel)
+            return self._executor.run(plan, inputs, cancel=self._cancel)
 
 
 @contextmanager
@@ -160,7 +154,7 @@ def make_folder(path: Path) -> None:
         raise InputError(f"--out: the folder {path} cannot be made: {error.strerror}") from error
 
 
-def read_inputs(pack: TaskPack, pairs: list[str]) -> tuple[list[str], dict[str, Any]]:
+def read_inputs(pack: TaskPack, pairs: list[str]) -> tuple[list[str], dict[str, object]]:
     """The names of the pack's inputs that ``--input NAME=FILE`` gives, and the values by terminal.
 
     Several files for one input go to its places in the plan in their order, as a tuple.
@@ -170,11 +164,8 @@ def read_inputs(pack: TaskPack, pairs: list[str]) -> tuple[list[str], dict[str, 
         ResourceNotFound: the pack has no such input.
         InputError: a file cannot be read.
     """
-    from formal_llm.tools.inputs import read_input
-    from formal_llm.tools.kinds import kind_named
-
     known, kinds = pack.data.get("inputs", {}), pack.data.get("kinds", {})
-    values: dict[str, tuple[Any, ...]] = {}
+    values: dict[str, tuple[object, ...]] = {}
     for pair in pairs:
         name, equals, file = pair.partition("=")
         if not equals or not file:

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 from warnings import catch_warnings
 
 from formal_llm import authored
 from formal_llm.automata import CFG, PDA, Limits
+from formal_llm.automata.models.automaton import Word
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.rules import Rules, automaton_of
+from formal_llm.automata.models.written import read_text
 from formal_llm.automata.notation.files import ENDINGS, read_rules
 from formal_llm.automata.notation.formula import constraint
 from formal_llm.errors import FormalLLMError, ResourceNotFound
 from formal_llm.planning import Task, TaskPack, Wording
-from formal_llm.planning.plans.plan import Order
+from formal_llm.planning.plans.reading import read_plan_text
+from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.walks.wording import read_toml
 
 
 @dataclass(frozen=True)
-class Source:
+class LoadedRules:
     """Rules, and the task pack they come from, if they do.
 
     Attributes:
@@ -75,16 +78,20 @@ class Source:
                 raise ResourceNotFound("goal", goal, known)
         return Task(which, goal=goal)
 
+    @property
+    def whole(self) -> CFG | PDA:
+        """All plans of the rules, whatever the task."""
+        return self._constrained(self.source)
+
     def language(
         self,
         which: str,
         *,
-        inputs: Sequence[str] | None,
-        goal: str | None,
-        limit: Sequence[str] | None,
-        require: Sequence[str] | None,
-        whole: bool = False,
-    ) -> tuple[Any, Limits]:
+        inputs: Sequence[str] | None = None,
+        goal: str | None = None,
+        limit: Sequence[str] | None = None,
+        require: Sequence[str] | None = None,
+    ) -> tuple[CFG | PDA, Limits]:
         """The plans for the task that the command line names: a grammar or automaton, and the limits besides its own.
 
         Args:
@@ -93,18 +100,20 @@ class Source:
             goal: its goal, likewise.
             limit: limits, as :func:`read_limits` takes them.
             require: required uses, likewise.
-            whole: whether all plans are meant, whatever the task.
         """
-        task = Task("") if whole else self.task(which, inputs=inputs or (), goal=goal)
-        source: Any = self.source
+        task = self.task(which, inputs=inputs or (), goal=goal)
+        source = self.source
         if isinstance(source, CFG) and task.goal is not None:
             source = source.with_start(task.goal)
+        return self._constrained(source), task.limits & read_limits(limit, require)
+
+    def _constrained(self, source: CFG | PDA) -> CFG | PDA:
         for one in self.constraints:
             source = source & one
-        return source, task.limits & read_limits(limit or (), require or ())
+        return source
 
 
-def load(name: str, facts: Sequence[str] | None = None, constraints: Sequence[str] | None = None) -> Source:
+def load(name: str, facts: Sequence[str] | None = None, constraints: Sequence[str] | None = None) -> LoadedRules:
     """The pack or the rules of that name or path, with the warnings about them.
 
     Args:
@@ -122,11 +131,11 @@ def load(name: str, facts: Sequence[str] | None = None, constraints: Sequence[st
     return replace(found, more=more, warnings=tuple(dict.fromkeys(str(one.message) for one in caught)))
 
 
-def _load(name: str, known: dict[str, str]) -> Source:
+def _load(name: str, known: dict[str, str]) -> LoadedRules:
     path = Path(name)
     if path.is_dir() or (name in authored.names("tasks") and not path.is_file()):
         pack = TaskPack.load(name, known)
-        return Source(pack.rules, pack.source, pack)
+        return LoadedRules(pack.rules, pack.source, pack)
     if path.is_file() or path.suffix:
         return _read(path, known)
     for kind in ("grammars", "agents"):
@@ -136,14 +145,14 @@ def _load(name: str, known: dict[str, str]) -> Source:
     raise ResourceNotFound("task pack, rules or file", name, there)
 
 
-def _read(path: Path, facts: dict[str, str]) -> Source:
+def _read(path: Path, facts: dict[str, str]) -> LoadedRules:
     rules = read_rules(path)
     names = rules.placeholders if isinstance(rules, Flowchart) else ()
     for fact in facts:
         if fact not in names:
             raise ResourceNotFound("fact", fact, names)
     # Without facts a chart is shown as it is written, its placeholders in braces.
-    return Source(rules, automaton_of(rules, {name: facts.get(name, f"{{{name}}}") for name in names}))
+    return LoadedRules(rules, automaton_of(rules, {name: facts.get(name, f"{{{name}}}") for name in names}))
 
 
 def read_facts(pairs: Sequence[str]) -> dict[str, str]:
@@ -165,13 +174,13 @@ def read_facts(pairs: Sequence[str]) -> dict[str, str]:
     return facts
 
 
-def read_limits(limit: Sequence[str], require: Sequence[str]) -> Limits:
+def read_limits(limit: Sequence[str] | None, require: Sequence[str] | None) -> Limits:
     """The limits that ``--limit NAME=N`` and ``--require NAME=N`` set.
 
     Raises:
         FormalLLMError: one is not of that form.
     """
-    return Limits(at_most=_counts("--limit", limit), at_least=_counts("--require", require))
+    return Limits(at_most=_counts("--limit", limit or ()), at_least=_counts("--require", require or ()))
 
 
 def _counts(option: str, pairs: Sequence[str]) -> dict[str, int]:
@@ -182,3 +191,13 @@ def _counts(option: str, pairs: Sequence[str]) -> dict[str, int]:
             raise FormalLLMError(f"{option} takes NAME=N, as in {option} colorization=2; not {pair!r}")
         counts[name.strip()] = int(count)
     return counts
+
+
+def read_plan(name: str, loaded: LoadedRules, rules: CFG | PDA) -> Word:
+    """The plan in a file, or on standard input for ``-``, as the rules spell it.
+
+    Raises:
+        NotationError: it cannot be read.
+    """
+    text = sys.stdin.read() if name == "-" else read_text(Path(name))
+    return read_plan_text(text, rules, order=loaded.order_of_lines)

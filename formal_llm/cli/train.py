@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_origin
 import typer
 
 from formal_llm import authored
-from formal_llm.cli.console import EXIT_CODES_HELP, command, err, exit_code, print_text
+from formal_llm.cli.console import EXIT_CODES_HELP, command, counted, err, exit_code, print_text, without_loading_bars
 from formal_llm.cli.console import settings as console_settings
 from formal_llm.errors import FormalLLMError, NoValidPlan, TrainingError
 from formal_llm.rltf.settings import Settings
@@ -54,7 +54,9 @@ PANELS = {
 _INTERRUPTED = 130
 
 
-def _train(recipe: str, to: Path, *, resume: bool = False, dry_run: bool = False, **options: Any) -> None:
+@command
+def train(recipe: str, to: Path, *, resume: bool = False, dry_run: bool = False, **options: object) -> None:
+    """Train a model."""
     changes = {name: value for name, value in options.items() if value is not None}
     first = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun started; the others say nothing
     try:
@@ -79,7 +81,7 @@ def _train(recipe: str, to: Path, *, resume: bool = False, dry_run: bool = False
         raise typer.Exit(_INTERRUPTED)
 
 
-def read_settings(recipe: str, changes: Mapping[str, Any]) -> Settings:
+def read_settings(recipe: str, changes: Mapping[str, object]) -> Settings:
     """The settings of a recipe, with those that the command line changes.
 
     Args:
@@ -105,7 +107,7 @@ def _run(settings: Settings, folder: Path, resume: bool) -> Trained:
 
     if (folder / LOG).exists() and not resume:  # said before a large model is loaded
         raise TrainingError(f"{folder} has a run already: go on with it (--resume), or give another folder")
-    _without_loading_bars()
+    without_loading_bars()
     with world(settings.processes) as processes:
         parts = Ingredients.of(settings, folder)
         if processes.first:
@@ -121,7 +123,7 @@ def _idle(settings: Settings, processes: int) -> Iterator[str]:
     if processes > settings.tasks_per_update:
         spare = processes - settings.tasks_per_update
         yield (
-            f"an update has {_counted(settings.tasks_per_update, 'task')}, and each is one process's: {spare} of "
+            f"an update has {counted(settings.tasks_per_update, 'task')}, and each is one process's: {spare} of "
             f"{processes} processes wait; raise --tasks-per-update"
         )
 
@@ -133,20 +135,20 @@ def foretold(settings: Settings, folder: Path) -> Iterator[str]:
     """What a run would do, line by line: its settings, its tasks, its weights."""
     from formal_llm.packs.training import Ingredients, policy_of
 
-    _without_loading_bars()
+    without_loading_bars()
     parts = Ingredients.of(settings)
     for name, value in settings.model_dump(mode="json", exclude_none=True).items():
         yield f"{name} = {json.dumps(value)}"
     yield ""
     yield from (f"note: {note}" for note in parts.notes)
-    yield f"{_counted(len(parts.tasks), 'task')} to train on, with the number of their plans:"
+    yield f"{counted(len(parts.tasks), 'task')} to train on, with the number of their plans:"
     yield from (f"  {said}  {task.description}" for task, said in zip(parts.tasks, _plans(parts), strict=True))
-    yield f"{_counted(len(parts.held_out), 'task')} held out:"
+    yield f"{counted(len(parts.held_out), 'task')} held out:"
     yield from (f"  {task.description}" for task in parts.held_out)
     policy = policy_of(settings)
     yield f"{policy.trainable:,} of {policy.size:,} weights would be trained"
     warm = f" after {settings.warm_start} of warm start" if settings.warm_start else ""
-    yield f"{_counted(parts.updates - settings.warm_start, 'update')}{warm}, into {folder}; nothing was written"
+    yield f"{counted(parts.updates - settings.warm_start, 'update')}{warm}, into {folder}; nothing was written"
 
 
 def _plans(parts: Ingredients) -> list[str]:
@@ -171,7 +173,7 @@ def _told(trained: Trained) -> Iterator[str]:
     yield from (str(folder / name) for name in (FINAL, BEST, REPORT) if (folder / name).exists())
 
 
-def _command(recipe: str, to: Path, changes: Mapping[str, Any]) -> str:
+def _command(recipe: str, to: Path, changes: Mapping[str, object]) -> str:
     """The command that goes on, in as many processes as there are."""
     words = ["formal-llm", "train", recipe]
     if (size := os.environ.get("WORLD_SIZE", "1")) != "1":
@@ -186,19 +188,6 @@ def _command(recipe: str, to: Path, changes: Mapping[str, Any]) -> str:
             for one in value if isinstance(value, (list, tuple)) else [value]:
                 words += [f"--{option}", str(one)]
     return shlex.join([*words, "--out", str(to), "--resume"])
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
-def _without_loading_bars() -> None:
-    """Keep transformers from drawing a bar for each part of a model that it loads."""
-    try:
-        from transformers.utils import logging
-    except ImportError:
-        return
-    logging.disable_progress_bar()
 
 
 # -- the options -------------------------------------------------------------------------------------------------------
@@ -243,13 +232,7 @@ def _annotation(name: str, setting: FieldInfo, panel: str) -> Any:
     return Annotated[kind | None, more]
 
 
-def train(**given: Any) -> None:
-    """Train a model."""
-    _train(**given)
-
-
 # What typer reads: one option for each setting, as they are now.
 _SIGNATURE = list(_parameters())
 train.__signature__ = inspect.Signature(_SIGNATURE)  # type: ignore[attr-defined]
 train.__annotations__ = {parameter.name: parameter.annotation for parameter in _SIGNATURE}
-train = command(train)

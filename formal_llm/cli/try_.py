@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable
-from typing import Literal
 
 from formal_llm.automata import Lookahead
-from formal_llm.cli.console import EXIT_CODES_HELP, command, err, print_text, said_of
+from formal_llm.cli.console import EXIT_CODES_HELP, command, counted, err, print_text, said_of
+from formal_llm.cli.count import how_many
 from formal_llm.cli.options import (
     GoalOption,
     InputOption,
@@ -21,7 +21,7 @@ from formal_llm.cli.options import (
 )
 from formal_llm.cli.plan import LookaheadMode, LookaheadOption
 from formal_llm.cli.sources import load, read_limits
-from formal_llm.errors import FormalLLMError, InfiniteLanguage, InvalidAnswer, NoValidPlan, Undecided
+from formal_llm.errors import FormalLLMError, InvalidAnswer, NoValidPlan, Undecided
 from formal_llm.llms import Answer
 from formal_llm.planning import Planner, Walk
 from formal_llm.planning.checking.reasons import Reasons
@@ -52,8 +52,6 @@ left                           how many plans are still possible, and one at ran
 script                         the answers so far, to be replayed
 help                           this text
 quit                           end; so does the end of the input (Ctrl-D)"""
-#: Of infinitely many plans, those are counted that have at most so many terminals more than the shortest.
-_FURTHER = 4
 
 
 @command
@@ -74,7 +72,7 @@ def try_(
         loaded.source,
         "test:first",  # never asked: the person at the terminal answers
         constraints=loaded.constraints,
-        limits=read_limits(limit or (), require or ()),
+        limits=read_limits(limit, require),
         lookahead=lookahead.value,
         wording=loaded.wording,
         max_states=max_states,
@@ -144,7 +142,7 @@ class _Trial:
         if plan.word or plan.complete:
             print_text(str(plan) or "ε (the empty plan)")
         if not plan.complete:
-            _say(f"not finished: {len(plan.word)} terminal{'' if len(plan.word) == 1 else 's'} so far")
+            _say(f"not finished: {counted(len(plan.word), 'terminal')} so far")
         if self._past:
             _say(f"to replay it: {self._replay()}")
 
@@ -226,26 +224,14 @@ class _Trial:
         if self._walk.done:
             _say("the plan is finished")
             return
+        here = self._walk.configuration
         try:
-            try:
-                self._tell_left("words")
-            except Undecided:
-                # Words that may have several derivations have to be held one by one; derivations are counted without.
-                self._tell_left("derivations")
+            many = how_many(self._lookahead, here)
+            word = self._lookahead.sample(self._random, here, of=many.of, max_length=many.bound)
         except Undecided as error:
             _say(f"not counted: {said_of(error)}")
-
-    def _tell_left(self, of: Literal["words", "derivations"]) -> None:
-        here, lookahead, bound = self._walk.configuration, self._lookahead, None
-        what = "" if of == "words" else " derivations (a plan may have several)"
-        try:
-            number = f"{lookahead.count(here, of=of):,}{what}"
-        except InfiniteLanguage:
-            bound = (lookahead.shortest(here) or 0) + _FURTHER
-            some = lookahead.count(here, of=of, max_length=bound)
-            number = f"infinitely many; {some:,}{what} with at most {bound} more terminals"
-        word = lookahead.sample(self._random, here, of=of, max_length=bound)
-        _say(f"plans that are still possible: {number}")
+            return
+        _say(f"plans that are still possible: {many.said('with at most {} more terminals')}")
         _say(f"one at random: {' '.join((*self._walk.word, *(word or ()))) or 'ε (the empty plan)'}")
 
     def _replay(self) -> str:

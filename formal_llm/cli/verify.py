@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from formal_llm.automata.models.written import read_text
 from formal_llm.cli.console import command, print_text
 from formal_llm.cli.options import (
     ConstraintOption,
@@ -23,9 +20,8 @@ from formal_llm.cli.options import (
     SourceArgument,
     TaskArgument,
 )
-from formal_llm.cli.sources import load
+from formal_llm.cli.sources import load, read_plan
 from formal_llm.planning.checking.verify import Verifier
-from formal_llm.planning.plans.reading import read_plan_text
 
 HELP = """Verify a plan that anybody wrote: is it valid, where does it go wrong, what is the nearest valid plan?
 
@@ -63,8 +59,7 @@ def verify(
     loaded = load(source, set_, constraint)
     rules, limits = loaded.language(task, inputs=input_, goal=goal, limit=limit, require=require)
     verifier = Verifier(rules, limits, max_states=max_states)
-    text = sys.stdin.read() if plan == "-" else read_text(Path(plan))
-    verdict = verifier.verify(read_plan_text(text, rules, order=loaded.order_of_lines))
+    verdict = verifier.verify(read_plan(plan, loaded, rules))
     print_text(json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False) if as_json else str(verdict))
     if not verdict.valid:
         raise typer.Exit(1)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Iterable
 
 
 class FormalLLMError(Exception):
     """Base of all exceptions of this library."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Pickled and copied without their constructors, which take facts and not the text.
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:

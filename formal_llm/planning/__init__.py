@@ -4,8 +4,10 @@ from formal_llm.pictures.drawable import graph_of, picture_of
 from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.packs import TaskPack
 from formal_llm.planning.plans.drawing import plan_graph, plan_picture
-from formal_llm.planning.plans.plan import Plan, Step, Usage
+from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.plans.steps import Step
 from formal_llm.planning.plans.tree import Call, Node
+from formal_llm.planning.plans.usage import Usage
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.planning.walks.choices import ChoiceTable

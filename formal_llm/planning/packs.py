@@ -10,10 +10,10 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from formal_llm import authored
 from formal_llm.automata import CFG, PDA, Limits
@@ -21,7 +21,8 @@ from formal_llm.automata.models.rules import Rules, automaton_of
 from formal_llm.automata.notation.files import ENDINGS, read_rules
 from formal_llm.automata.notation.formula import constraint
 from formal_llm.errors import AutomatonError, NotationError, ResourceNotFound, unknown
-from formal_llm.planning.drivers.planner import Planner
+from formal_llm.llms.llm import LLMLike
+from formal_llm.planning.drivers.planner import Planner, PlannerSettings
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.wording import Wording, fill, read_toml
 
@@ -49,8 +50,8 @@ class TaskPack:
     constraints: tuple[PDA, ...]
     wording: Wording
     folder: Path
-    data: Mapping[str, Any]
-    facts: Mapping[str, str]
+    data: Mapping[str, Any] = field(hash=False)
+    facts: Mapping[str, str] = field(hash=False)
 
     @classmethod
     def load(cls, name: str, facts: Mapping[str, str] | None = None) -> TaskPack:
@@ -101,15 +102,16 @@ class TaskPack:
             raise AutomatonError(f"the rules of {self.name} are no grammar but {self.data['rules']}; see pack.source")
         return self.source
 
-    def planner(self, llm: Any = "builtin", **settings: Any) -> Planner:
+    def planner(self, llm: LLMLike = "builtin", **settings: Unpack[PlannerSettings]) -> Planner:
         """A planner for the tasks of this pack: its rules, constraints and wording.
 
         Args:
             llm: who answers.
             **settings: the other settings of :class:`Planner`; constraints come on top of those of the pack.
         """
-        constraints = (*self.constraints, *settings.pop("constraints", ()))
-        return Planner(self.source, llm, **{"constraints": constraints, "wording": self.wording, **settings})
+        settings["constraints"] = (*self.constraints, *settings.get("constraints", ()))
+        settings.setdefault("wording", self.wording)
+        return Planner(self.source, llm, **settings)
 
     # -- tasks --------------------------------------------------------------------------------------------------
 

@@ -25,7 +25,15 @@ class Task:
     inputs: tuple[str, ...] = ()
     group: str = ""
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.description, str):
+            raise TypeError(f"a task is described by a text: Task('...'), not by {type(self.description).__name__}")
+
     @classmethod
     def of(cls, task: str | Task) -> Task:
-        """A task as it is, a text as a task."""
+        """A task as it is, a text as a task.
+
+        Raises:
+            TypeError: it is neither.
+        """
         return task if isinstance(task, Task) else cls(task)

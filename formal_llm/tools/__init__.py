@@ -5,6 +5,7 @@ from formal_llm.tools.executor import Executor
 from formal_llm.tools.inputs import read_input
 from formal_llm.tools.kinds import IMAGE, TEXT, Kind, kind_named, register
 from formal_llm.tools.loading import ModelPool
+from formal_llm.tools.report import html_report, save_report
 from formal_llm.tools.result import Result, StepResult
 from formal_llm.tools.scheduler import Progress
 from formal_llm.tools.tool import Tool, tool
@@ -13,5 +14,5 @@ from formal_llm.tools.values import Value
 
 __all__ = [
     "IMAGE", "TEXT", "DiskCache", "Executor", "Kind", "ModelPool", "Progress", "Result", "StepResult", "Tool",
-    "Toolkit", "Value", "kind_named", "read_input", "register", "tool",
+    "Toolkit", "Value", "html_report", "kind_named", "read_input", "register", "save_report", "tool",
 ]  # fmt: skip

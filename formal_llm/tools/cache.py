@@ -23,7 +23,7 @@ _FORMAT = "formal_llm.value/1"
 _STALE = 3600
 
 
-class Entry(NamedTuple):
+class CachedValue(NamedTuple):
     """What the cache holds for a key.
 
     Attributes:
@@ -56,7 +56,7 @@ class DiskCache:
         self._lock = threading.Lock()
         self._written = max_bytes  # since the folder was last measured; so it is measured at the first write
 
-    def get(self, key: str) -> Entry | None:
+    def get(self, key: str) -> CachedValue | None:
         """What is there for a key; None for nothing, and for a damaged file, which is removed."""
         path = self._path(key)
         try:
@@ -71,7 +71,7 @@ class DiskCache:
         try:
             header = json.loads(first)
             whole = header["format"] == _FORMAT and header["payload"] == hashlib.sha256(payload).hexdigest()
-            entry = Entry(str(header["kind"]), str(header["key"]), payload)
+            entry = CachedValue(str(header["kind"]), str(header["key"]), payload)
         except (ValueError, KeyError, TypeError, RecursionError):
             whole = False
         if not whole:
@@ -79,7 +79,7 @@ class DiskCache:
             return None
         return entry
 
-    def put(self, key: str, entry: Entry) -> None:
+    def put(self, key: str, entry: CachedValue) -> None:
         """Keep a value. A cache that cannot be written to keeps nothing, and harms nobody."""
         if len(entry.payload) > self.max_entry:
             return

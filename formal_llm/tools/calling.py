@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from formal_llm.errors import Cancelled, InputError, ToolError
 from formal_llm.tools.tool import Tool
@@ -18,7 +17,7 @@ POLL = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class CallLimits:
     """What calls may take.
 
     Attributes:
@@ -44,11 +43,11 @@ class Caller:
     (:func:`formal_llm.tools.isolated`).
 
     Args:
-        terms: what calls may take.
+        limits: what calls may take.
     """
 
-    def __init__(self, terms: Terms) -> None:
-        self.terms = terms
+    def __init__(self, limits: CallLimits) -> None:
+        self.limits = limits
         self._hung: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -59,8 +58,8 @@ class Caller:
             ToolError: no try gave one.
             Cancelled: ``cancel`` was set.
         """
-        retries = self.terms.retries if tool.retries is None else tool.retries
-        wait = self.terms.retry_wait
+        retries = self.limits.retries if tool.retries is None else tool.retries
+        wait = self.limits.retry_wait
         for number in range(1, retries + 2):
             try:
                 copies = [value.copy() for value in inputs]
@@ -88,41 +87,39 @@ class Caller:
             raise ToolError(tool.name, f"did not return a list of {len(rows)} results", reason="kind")
         return [self._accept(tool, result) for result in results]
 
-    def _accept(self, tool: Tool, result: Any) -> Value:
-        kind = tool.output
+    def _accept(self, tool: Tool, result: object) -> Value:
+        kind, most = tool.output, self.limits.max_bytes
         if not kind.has(result):
             problem = f"returned a {type(result).__name__} where a value of kind {kind} was expected"
             raise ToolError(tool.name, problem, reason="kind")
         try:
             size = kind.weigh(result)
-            if size > self.terms.max_bytes:
-                problem = f"returned {size:,} bytes; at most {self.terms.max_bytes:,} are allowed"
-                raise ToolError(tool.name, problem, reason="memory")
-            return Value(kind, kind.accept(result))
-        except ToolError:
-            raise
+            value = Value(kind, kind.accept(result)) if size <= most else None
         except InputError as error:
             raise ToolError(tool.name, f"returned what it should not: {error}", reason="kind", cause=error) from error
-        except Exception as error:  # a value whose own methods fail
+        except Exception as error:  # a value whose own methods fail, or a function of the kind
             problem = f"returned a value that cannot be read: {said(error)}"
             raise ToolError(tool.name, problem, reason=_reason(error, "kind"), cause=error) from error
+        if value is None:
+            raise ToolError(tool.name, f"returned {size:,} bytes; at most {most:,} are allowed", reason="memory")
+        return value
 
     def _within(
-        self, tool: Tool, function: Callable[..., Any], arguments: Sequence[Any], cancel: threading.Event | None
-    ) -> Any:
+        self, tool: Tool, function: Callable[..., object], arguments: Sequence[object], cancel: threading.Event | None
+    ) -> object:
         """Run a function within its time; in a thread of its own where it may have to be left behind."""
-        timeout = self.terms.timeout if tool.timeout is None else tool.timeout
+        timeout = self.limits.timeout if tool.timeout is None else tool.timeout
         if timeout is None and cancel is None:
             try:
                 return function(*arguments)
-            except BaseException as error:
+            except BaseException as error:  # a tool may raise anything, also what ends a program; it must not end ours
                 if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
                     raise
                 raise _failure(tool, error) from error
         if cancel is not None and cancel.is_set():
             raise Cancelled
         with self._lock:
-            if self._hung[tool.name] and self._hung.total() >= self.terms.max_hung:
+            if self._hung[tool.name] and self._hung.total() >= self.limits.max_hung:
                 raise ToolError(tool.name, f"still hangs in {self._hung[tool.name]} earlier calls", reason="timeout")
         call = _Call(function, arguments)
         call.start()
@@ -150,20 +147,20 @@ class Caller:
 class _Call(threading.Thread):
     """A function on its way."""
 
-    def __init__(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
+    def __init__(self, function: Callable[..., object], arguments: Sequence[object]) -> None:
         super().__init__(name="formal-llm-tool", daemon=True)  # one that hangs does not keep the program from ending
         self._function = function
         self._arguments = arguments
         self._then: Callable[[], None] | None = None
         self._lock = threading.Lock()
         self.ended = threading.Event()
-        self.result: Any = None
+        self.result: object = None
         self.error: BaseException | None = None
 
     def run(self) -> None:
         try:
             self.result = self._function(*self._arguments)
-        except BaseException as error:  # also what ends a program: a tool must not end ours
+        except BaseException as error:  # as above
             self.error = error
         with self._lock:
             self.ended.set()

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from formal_llm.errors import ExecutionError, InputError, ToolkitError
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.tools.kinds import Kind, kind_of
-from formal_llm.tools.result import State
+from formal_llm.tools.result import StepState
 from formal_llm.tools.tool import Tool
-from formal_llm.tools.toolkit import Toolkit
 from formal_llm.tools.values import Value
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class CallNode:
     """A call that is made once, however many plans have it.
 
     Attributes:
@@ -35,13 +33,13 @@ class Node:
     number: int
     name: str
     tool: Tool | None
-    arguments: tuple[Node, ...] = ()
-    users: list[Node] = field(default_factory=list)
-    jobs: list[Job] = field(default_factory=list)
+    arguments: tuple[CallNode, ...] = ()
+    users: list[CallNode] = field(default_factory=list)
+    jobs: list[PlanJob] = field(default_factory=list)
     missing: int = 0
     value: Value | None = None
     uses: int = 0
-    state: State = "not run"
+    state: StepState = "not run"
     seconds: float = 0.0
     tries: int = 0
 
@@ -49,31 +47,6 @@ class Node:
     def done(self) -> bool:
         """Whether there is, or was, a result."""
         return self.state in ("given", "executed", "cached")
-
-
-@dataclass(slots=True, eq=False)
-class Job:
-    """A plan with its inputs.
-
-    Attributes:
-        index: its place among the jobs.
-        plan: the plan.
-        nodes: for each terminal of the word its node.
-        labels: for each terminal what a person reads for it.
-        arguments: for each terminal the positions of its arguments.
-        left: how many of its nodes are not done.
-        ended: whether its result has been made.
-        error: what went wrong.
-    """
-
-    index: int
-    plan: Plan
-    nodes: list[Node] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    arguments: list[tuple[int, ...]] = field(default_factory=list)
-    left: int = 0
-    ended: bool = False
-    error: ExecutionError | None = None
 
 
 class Given:
@@ -88,7 +61,7 @@ class Given:
         InputError: a value of no kind, or of another than it should have.
     """
 
-    def __init__(self, inputs: Mapping[str, Any], kinds: Mapping[str, Kind]) -> None:
+    def __init__(self, inputs: Mapping[str, object], kinds: Mapping[str, Kind]) -> None:
         self.values: dict[str, list[Value]] = {}
         for name, value in inputs.items():
             several = value if isinstance(value, tuple) else (value,)
@@ -97,7 +70,7 @@ class Given:
             self.values[name] = [self._typed(name, one, kinds.get(name)) for one in several]
 
     @staticmethod
-    def _typed(name: str, value: Any, kind: Kind | None) -> Value:
+    def _typed(name: str, value: object, kind: Kind | None) -> Value:
         if isinstance(value, Value):
             if kind is not None and value.kind != kind:
                 raise InputError(f"the input {name}: a value of kind {kind} was expected, not of kind {value.kind}")
@@ -109,22 +82,49 @@ class Given:
             raise InputError(f"the input {name}: {error}") from error
 
 
+@dataclass(slots=True, eq=False)
+class PlanJob:
+    """A plan with its inputs.
+
+    Attributes:
+        index: its place among the jobs.
+        plan: the plan.
+        given: its inputs.
+        nodes: for each terminal of the word its node.
+        labels: for each terminal what a person reads for it.
+        arguments: for each terminal the positions of its arguments.
+        left: how many of its nodes are not done.
+        ended: whether its result has been made.
+        error: what went wrong.
+    """
+
+    index: int
+    plan: Plan
+    given: Given
+    nodes: list[CallNode] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    arguments: list[tuple[int, ...]] = field(default_factory=list)
+    left: int = 0
+    ended: bool = False
+    error: ExecutionError | None = None
+
+
 class Graph:
     """The calls of jobs.
 
     Args:
-        toolkit: the tools.
+        tools: the tools by name.
         keep: whether the jobs need every value, or that of the whole plan only.
     """
 
-    def __init__(self, toolkit: Toolkit, *, keep: bool) -> None:
-        self.nodes: list[Node] = []
-        self.jobs: list[Job] = []
-        self._toolkit = toolkit
+    def __init__(self, tools: Mapping[str, Tool], *, keep: bool) -> None:
+        self.nodes: list[CallNode] = []
+        self.jobs: list[PlanJob] = []
+        self._tools = tools
         self._keep = keep
-        self._known: dict[Any, Node] = {}
+        self._known: dict[object, CallNode] = {}
 
-    def add(self, plan: Plan, given: Given, index: int) -> Job:
+    def add(self, plan: Plan, given: Given, index: int) -> PlanJob:
         """Add a plan.
 
         Raises:
@@ -142,8 +142,8 @@ class Graph:
         for call in calls:
             uses[call.name] = uses.get(call.name, -1) + 1
             places.append(uses[call.name])
-        job = Job(index, plan, labels=[call.label for call in calls])
-        made: list[Node] = [None] * len(calls)  # type: ignore[list-item]
+        job = PlanJob(index, plan, given, labels=[call.label for call in calls])
+        made: dict[int, CallNode] = {}
         arguments: list[tuple[int, ...]] = [()] * len(calls)
         stack: list[int] = []  # the roots behind the place, the nearest on top: what the next call is applied to
         problems: list[str] = []
@@ -151,7 +151,7 @@ class Graph:
             call = calls[position]
             arguments[position] = tuple(stack.pop() for _ in call.arguments)
             under = tuple(made[place] for place in arguments[position])
-            tool = self._toolkit.tools.get(call.name)
+            tool = self._tools.get(call.name)
             if tool is not None and call.name not in given.values:
                 made[position] = self._tool(tool, under, position, problems)
             else:
@@ -159,11 +159,11 @@ class Graph:
             stack.append(position)
         if problems:
             raise ToolkitError(list(dict.fromkeys(problems)))
-        job.nodes, job.arguments = made, arguments
+        job.nodes, job.arguments = [made[position] for position in range(len(calls))], arguments
         self._enlist(job)
         return job
 
-    def _tool(self, tool: Tool, under: tuple[Node, ...], position: int, problems: list[str]) -> Node:
+    def _tool(self, tool: Tool, under: tuple[CallNode, ...], position: int, problems: list[str]) -> CallNode:
         got = tuple(_kind(node) for node in under)
         if got != tool.inputs:
             shown = ", ".join(map(str, got)) or "nothing"
@@ -171,16 +171,16 @@ class Graph:
         key = (tool.name, *(node.number for node in under)) if tool.deterministic else object()
         node = self._known.get(key)
         if node is None:
-            node = self._known[key] = Node(len(self.nodes), tool.name, tool, under, missing=len(under))
+            node = self._known[key] = CallNode(len(self.nodes), tool.name, tool, under, missing=len(under))
             self.nodes.append(node)
             for argument in under:
                 argument.users.append(node)
                 argument.uses += 1
         return node
 
-    def _input(self, name: str, under: tuple[Node, ...], place: int, given: Given) -> Node:
+    def _input(self, name: str, under: tuple[CallNode, ...], place: int, given: Given) -> CallNode:
         if under:
-            raise ToolkitError([f"there is no tool {name}; there are {', '.join(self._toolkit.tools)}"])
+            raise ToolkitError([f"there is no tool {name}; there are {', '.join(self._tools)}"])
         values = given.values.get(name)
         if values is None:
             there = ", ".join(given.values) or "none"
@@ -188,12 +188,12 @@ class Graph:
         value = values[min(place, len(values) - 1)]
         node = self._known.get((None, name, value.key))
         if node is None:
-            node = Node(len(self.nodes), name, None, value=value)
+            node = CallNode(len(self.nodes), name, None, value=value)
             self._known[None, name, value.key] = node
             self.nodes.append(node)
         return node
 
-    def _enlist(self, job: Job) -> None:
+    def _enlist(self, job: PlanJob) -> None:
         self.jobs.append(job)
         distinct = dict.fromkeys(job.nodes)
         job.left = len(distinct)
@@ -203,7 +203,7 @@ class Graph:
                 node.uses += 1
 
 
-def _kind(node: Node) -> Kind:
+def _kind(node: CallNode) -> Kind:
     if node.tool is not None:
         return node.tool.output
     assert node.value is not None

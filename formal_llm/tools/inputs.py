@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 from formal_llm.errors import InputError
 from formal_llm.tools import images
@@ -42,7 +41,7 @@ def read_input(
     kind: Kind | None = None,
     *,
     max_bytes: int = images.MAX_BYTES,
-) -> Any:
+) -> object:
     """The value in a file.
 
     Args:
@@ -68,6 +67,6 @@ def read_input(
         return IMAGE.accept(images.read_image(data, max_bytes=max_bytes, what=os.fspath(path)))
     try:
         value = kind.load(data)
-    except Exception as error:
+    except Exception as error:  # whatever the kind's own function raises for bytes that are none
         raise InputError(f"{path} cannot be read as {kind}: {error}") from error
     return kind.accept(value)

@@ -13,11 +13,11 @@ import subprocess
 import sys
 import threading
 import weakref
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import IO, Any
+from typing import IO
 
-from formal_llm.errors import ToolkitError
-from formal_llm.tools.tool import Tool
+from formal_llm.tools.tool import Tool, find_tool
 
 #: The most bytes that a message may have.
 MAX_MESSAGE = 1_000_000_000
@@ -40,24 +40,6 @@ def isolated(where: str, *, memory: int | None = None, timeout: float | None = N
     return replace(tool, function=_Isolated(tool, where, memory, seconds, idle), batch=None, timeout=None)
 
 
-def find_tool(where: str) -> Tool:
-    """The tool that a module defines under a name.
-
-    Raises:
-        ToolkitError: there is none.
-    """
-    from importlib import import_module
-
-    module, _, name = where.partition(":")
-    try:
-        found = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ToolkitError([f"there is no tool {where!r} (module:name): {error}"]) from error
-    if not isinstance(found, Tool):
-        raise ToolkitError([f"{where} is no tool but a {type(found).__name__}"])
-    return found
-
-
 class _Isolated:
     """The function of an isolated tool. Threads may share it: each call has a process to itself."""
 
@@ -71,7 +53,10 @@ class _Isolated:
         self._lock = threading.Lock()
         weakref.finalize(self, _close_all, self._idle)  # also when the program ends
 
-    def __call__(self, *values: Any) -> Any:
+    def __reduce__(self) -> tuple[type[_Isolated], tuple[Tool, str, int | None, float | None, int]]:
+        return _Isolated, (self._tool, self._where, self._memory, self._timeout, self._keep)
+
+    def __call__(self, *values: object) -> object:
         with self._lock:
             process = self._idle.pop() if self._idle else None
         if process is None or process.poll() is not None:
@@ -144,7 +129,7 @@ def _close(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def write_message(stream: IO[bytes], told: dict[str, Any], payloads: list[bytes]) -> None:
+def write_message(stream: IO[bytes], told: Mapping[str, str], payloads: Sequence[bytes]) -> None:
     """Write a message: a few facts, and the bytes of values."""
     head = json.dumps({**told, "sizes": [len(payload) for payload in payloads]}).encode()
     stream.write(struct.pack(">I", len(head)) + head)
@@ -153,7 +138,7 @@ def write_message(stream: IO[bytes], told: dict[str, Any], payloads: list[bytes]
     stream.flush()
 
 
-def read_message(stream: IO[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+def read_message(stream: IO[bytes]) -> tuple[dict[str, str], list[bytes]]:
     """Read a message.
 
     Raises:
@@ -161,7 +146,8 @@ def read_message(stream: IO[bytes]) -> tuple[dict[str, Any], list[bytes]]:
     """
     (length,) = struct.unpack(">I", _exactly(stream, 4))
     told = json.loads(_exactly(stream, length))
-    return told, [_exactly(stream, size) for size in told.pop("sizes")]
+    sizes: list[int] = told.pop("sizes")
+    return told, [_exactly(stream, size) for size in sizes]
 
 
 def _exactly(stream: IO[bytes], size: int) -> bytes:

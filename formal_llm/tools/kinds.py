@@ -13,26 +13,29 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from formal_llm.errors import InputError
 from formal_llm.tools import images
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+V = TypeVar("V")
 
 #: The most characters of one text.
 MAX_CHARACTERS = 2_000_000
 
 
-def _as_it_is(value: Any) -> Any:
+def _as_it_is(value: V) -> V:
     return value
-
-
-def _same(_value: Any) -> int:
-    return 0
 
 
 @dataclass(frozen=True, eq=False)
 class Kind:
     """A type of values. Two kinds are the same if their names are.
+
+    A kind can be pickled where its functions can: where they stand in a module.
 
     Attributes:
         name: its name.
@@ -68,14 +71,14 @@ class Kind:
     def __str__(self) -> str:
         return self.name
 
-    def has(self, value: Any) -> bool:
+    def has(self, value: object) -> bool:
         """Whether a value is of the class of this kind."""
         if isinstance(self.of, type):
             return isinstance(value, self.of)
         module, _, name = self.of.partition(":")
         return any(base.__module__ == module and base.__qualname__ == name for base in type(value).__mro__)
 
-    def accept(self, value: Any) -> Any:
+    def accept(self, value: object) -> object:
         """The value in its normal form.
 
         Raises:
@@ -90,17 +93,31 @@ class Kind:
         except Exception as error:  # a picture whose file turns out to be damaged when its pixels are wanted
             raise InputError(f"no acceptable {self.name}: {error}") from error
 
-    def key(self, value: Any) -> str:
+    def read(self, data: bytes) -> object:
+        """The value that ``dump`` wrote, in its normal form.
+
+        Raises:
+            InputError: there is none in the bytes, or one that is not acceptable.
+        """
+        try:
+            value = self.load(data)
+        except (InputError, MemoryError):
+            raise
+        except Exception as error:  # whatever the kind's own function raises for bytes that are none
+            raise InputError(f"no readable {self.name}: {error}") from error
+        return self.accept(value)
+
+    def key(self, value: object) -> str:
         """The content key of a value: equal for equal values, also in other processes and on other days."""
         digest = hashlib.sha256(self.name.encode() + b"\0")
         digest.update((self.canonical or self.dump)(value))
         return digest.hexdigest()
 
-    def weigh(self, value: Any) -> int:
+    def weigh(self, value: object) -> int:
         """About how many bytes a value takes in memory."""
         return self.size(value) if self.size is not None else len(self.dump(value))
 
-    def to_html(self, value: Any) -> str:
+    def to_html(self, value: object) -> str:
         """The value for a web page, escaped."""
         return self.show(value) if self.show is not None else f"<pre>{html.escape(str(value)[:2000])}</pre>"
 
@@ -120,18 +137,29 @@ def _show_text(value: str) -> str:
     return f'<p class="text">{html.escape(shown)}</p>'
 
 
-def _check_image(value: Any) -> Any:
+def _text_size(value: str) -> int:
+    return 50 + 4 * len(value)
+
+
+def _check_image(value: Image) -> Image:
     images.check_pixels(value, images.MAX_PIXELS)
     return images.plain(value)
 
 
-def _image_bytes(value: Any) -> bytes:
+def _image_bytes(value: Image) -> bytes:
     width, height = value.size
-    pixels: bytes = value.tobytes()
-    return f"{value.mode} {width} {height}\n".encode() + pixels
+    return f"{value.mode} {width} {height}\n".encode() + value.tobytes()
 
 
-def _show_image(value: Any) -> str:
+def _copy_image(value: Image) -> Image:
+    return value.copy()
+
+
+def _image_size(value: Image) -> int:
+    return value.width * value.height * len(value.getbands())
+
+
+def _show_image(value: Image) -> str:
     width, height = value.size
     return f'<img src="{images.data_uri(value, 320)}" alt="image"><p class="size">{width} x {height}</p>'
 
@@ -142,7 +170,7 @@ TEXT = Kind(
     dump=str.encode,
     load=partial(str, encoding="utf-8"),
     check=_check_text,
-    size=lambda value: 50 + 4 * len(value),
+    size=_text_size,
     show=_show_text,
     ending=".txt",
 )
@@ -154,8 +182,8 @@ IMAGE = Kind(
     load=images.read_image,
     check=_check_image,
     canonical=_image_bytes,
-    copy=lambda value: value.copy(),
-    size=lambda value: value.width * value.height * len(value.getbands()),
+    copy=_copy_image,
+    size=_image_size,
     show=_show_image,
     ending=".png",
 )
@@ -191,7 +219,7 @@ def kind_named(name: str) -> Kind:
     return _kinds[name]
 
 
-def kind_of(value: Any) -> Kind:
+def kind_of(value: object) -> Kind:
     """The registered kind of a value.
 
     Raises:
@@ -203,7 +231,7 @@ def kind_of(value: Any) -> Kind:
     return found
 
 
-def kind_for(hint: Any) -> Kind:
+def kind_for(hint: object) -> Kind:
     """The kind that a type hint means: a kind itself, its class, or the name of either as text.
 
     Raises:

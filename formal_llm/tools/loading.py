@@ -10,25 +10,26 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+M = TypeVar("M")
 
 
 @dataclass(slots=True)
-class _Model:
-    load: Callable[[], Any]
-    size: int | Callable[[Any], int]
-    enter: Callable[[Any], Any] | None
-    leave: Callable[[Any], Any] | None
-    model: Any = None
-    loaded: bool = False
+class _Model(Generic[M]):
+    load: Callable[[], M]
+    size: int | Callable[[M], int]
+    enter: Callable[[M], object] | None
+    leave: Callable[[M], object] | None
+    loaded: tuple[M] | None = None
     bytes: int = 0
     users: int = 0
-    lock: Any = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-class ModelPool:
-    """Models under a memory budget. Threads may share a pool.
+class ModelPool(Generic[M]):
+    """Models of one class under a memory budget. Threads may share a pool.
 
     Args:
         budget: how many bytes the models in memory may take together; None for no bound.
@@ -36,7 +37,7 @@ class ModelPool:
 
     def __init__(self, budget: int | None = None) -> None:
         self.budget = budget
-        self._models: dict[str, _Model] = {}
+        self._models: dict[str, _Model[M]] = {}
         self._inside: OrderedDict[str, None] = OrderedDict()  # those that take memory now, the longest unused first
         self._taken = 0
         self._changed = threading.Condition()
@@ -44,11 +45,11 @@ class ModelPool:
     def add(
         self,
         name: str,
-        load: Callable[[], Any],
+        load: Callable[[], M],
         *,
-        size: int | Callable[[Any], int],
-        enter: Callable[[Any], Any] | None = None,
-        leave: Callable[[Any], Any] | None = None,
+        size: int | Callable[[M], int],
+        enter: Callable[[M], object] | None = None,
+        leave: Callable[[M], object] | None = None,
     ) -> None:
         """Tell the pool of a model.
 
@@ -66,10 +67,10 @@ class ModelPool:
         with self._changed:
             if name in self._models:
                 raise ValueError(f"the pool has a model {name!r} already")
-            self._models[name] = _Model(load, size, enter, leave, lock=threading.Lock())
+            self._models[name] = _Model(load, size, enter, leave)
 
     @contextmanager
-    def use(self, name: str) -> Iterator[Any]:
+    def use(self, name: str) -> Iterator[M]:
         """The model, which stays while it is used. Waits where models in use leave no room for it.
 
         Who uses one model should not ask for a second: two who do that may wait for each other.
@@ -87,8 +88,10 @@ class ModelPool:
                     self._inside.move_to_end(name)
             if not inside:
                 self._bring_in(name, entry)
+            assert entry.loaded is not None
+            (model,) = entry.loaded
         try:
-            yield entry.model
+            yield model
         finally:
             with self._changed:
                 entry.users -= 1
@@ -106,23 +109,22 @@ class ModelPool:
             for name in [name for name in self._inside if not self._models[name].users]:
                 self._evict(name)
 
-    def _bring_in(self, name: str, entry: _Model) -> None:
+    def _bring_in(self, name: str, entry: _Model[M]) -> None:
         reserved = 0
         try:
             if isinstance(entry.size, int):
                 self._make_room(name, entry.size)
                 reserved = entry.bytes = entry.size
-            if not entry.loaded:
-                entry.model, entry.loaded = entry.load(), True
+            (model,) = entry.loaded = entry.loaded or (entry.load(),)
             if not isinstance(entry.size, int):
-                entry.bytes = entry.size(entry.model)
+                entry.bytes = entry.size(model)
                 self._make_room(name, entry.bytes)
                 reserved = entry.bytes
             if entry.enter is not None:
-                entry.enter(entry.model)
+                entry.enter(model)
         except BaseException:
             if entry.enter is None and entry.leave is None:
-                entry.model, entry.loaded = None, False
+                entry.loaded = None
             with self._changed:
                 self._taken -= reserved
                 self._changed.notify_all()
@@ -148,8 +150,8 @@ class ModelPool:
         entry = self._models[name]
         del self._inside[name]
         self._taken -= entry.bytes
-        if entry.leave is not None:
-            entry.leave(entry.model)
+        if entry.leave is not None and entry.loaded is not None:
+            entry.leave(*entry.loaded)
         if entry.enter is None and entry.leave is None:
-            entry.model, entry.loaded = None, False
+            entry.loaded = None
         self._changed.notify_all()

@@ -7,17 +7,22 @@ import binascii
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from formal_llm.errors import MissingDependency, ToolkitError
 from formal_llm.tools.images import read_image, write_png
 from formal_llm.tools.kinds import IMAGE, TEXT, Kind, kind_for
 from formal_llm.tools.tool import Tool
 
+if TYPE_CHECKING:
+    from mcp import StdioServerParameters
+    from mcp.client import Transport
+    from mcp.server import MCPServer
+
 
 @contextmanager
 def mcp_tools(
-    server: Any,
+    server: StdioServerParameters | MCPServer | Transport | str,
     *,
     names: Mapping[str, str] | None = None,
     outputs: Mapping[str, Kind | str] | None = None,

@@ -7,23 +7,26 @@ kinds. With a cache in a folder that all machines see, equal sub-plans are share
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from itertools import islice
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
 
-from formal_llm.automata import Limits
-from formal_llm.errors import Cancelled, MissingDependency
+from formal_llm.errors import Cancelled, MissingDependency, ToolError
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.tools.calling import POLL
-from formal_llm.tools.executor import Executor, Inputs, rows_of
-from formal_llm.tools.graph import Given, Graph
-from formal_llm.tools.kinds import Kind
-from formal_llm.tools.result import Result, value_from_data, value_to_data
-from formal_llm.tools.scheduler import Progress
-from formal_llm.tools.toolkit import Toolkit
+from formal_llm.tools.executor import Executor, ExecutorSettings, PlanExecutor, Row, ToolSet, graph_of
+from formal_llm.tools.graph import PlanJob
+from formal_llm.tools.result import Result
+from formal_llm.tools.scheduler import OnProgress, Progress
+from formal_llm.tools.values import Value
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
-class RayExecutor:
+class RayExecutor(PlanExecutor):
     """As :class:`Executor`, on the machines of a Ray cluster.
 
     Ray must have been started (``ray.init``); the toolkit is sent to its workers, so its functions must be such that
@@ -42,12 +45,12 @@ class RayExecutor:
 
     def __init__(
         self,
-        toolkit: Toolkit,
+        toolkit: ToolSet,
         *,
         actors: int = 2,
-        options: Mapping[str, Any] | None = None,
+        options: Mapping[str, object] | None = None,
         chunk: int = 32,
-        **settings: Any,
+        **settings: Unpack[ExecutorSettings],
     ) -> None:
         try:
             import ray
@@ -55,58 +58,13 @@ class RayExecutor:
             raise MissingDependency("several machines need Ray: pip install 'formal-llm[ray]'") from error
         if actors < 1 or chunk < 1:
             raise ValueError("actors and chunk count from 1")
-        Executor(toolkit, **{**settings, "cache": None})  # settings that are none are told here
-        self.toolkit = toolkit
+        tried: ExecutorSettings = {**settings, "cache": None}
+        Executor(toolkit, **tried)  # settings that are none are told here
+        super().__init__(toolkit, chunk * actors)
         self.chunk = chunk
         self._ray = ray
-        self._kinds = {kind.name: kind for tool in toolkit for kind in (*tool.inputs, tool.output)}
-        self._kinds.update((kind.name, kind) for kind in toolkit.inputs.values())
         remote: Any = ray.remote(**options)(_Worker) if options else ray.remote(_Worker)
         self._actors: list[Any] = [remote.remote(toolkit, settings) for _ in range(actors)]
-
-    def limits(self, source: Any, given: Collection[str] | None = None) -> Limits:
-        """As :meth:`Toolkit.limits`."""
-        return self.toolkit.limits(source, given)
-
-    def run(
-        self,
-        plan: Plan,
-        inputs: Inputs,
-        *,
-        cancel: threading.Event | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
-    ) -> Result:
-        """As :meth:`Executor.run`; progress is told when the plan has ended."""
-        (result,) = self._send([(0, plan, inputs)], True, cancel, on_progress)
-        if result.error is not None:
-            raise result.error
-        return result
-
-    def run_many(
-        self,
-        plans: Plan | Iterable[Plan],
-        inputs: Inputs | Iterable[Inputs],
-        *,
-        keep: bool = False,
-        cancel: threading.Event | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
-    ) -> list[Result]:
-        """As :meth:`Executor.run_many`; progress is told in the end of each chunk."""
-        return list(self.iterate(plans, inputs, keep=keep, cancel=cancel, on_progress=on_progress))
-
-    def iterate(
-        self,
-        plans: Plan | Iterable[Plan],
-        inputs: Inputs | Iterable[Inputs],
-        *,
-        keep: bool = False,
-        cancel: threading.Event | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
-    ) -> Iterator[Result]:
-        """As :meth:`Executor.iterate`."""
-        rows = rows_of(plans, inputs)
-        while window := list(islice(rows, self.chunk * len(self._actors))):
-            yield from self._send(window, keep, cancel, on_progress)
 
     def close(self) -> None:
         """End the workers."""
@@ -114,68 +72,76 @@ class RayExecutor:
             self._ray.kill(actor)
         self._actors = []
 
-    def _send(
-        self,
-        rows: list[tuple[int, Plan, Inputs]],
-        keep: bool,
-        cancel: threading.Event | None,
-        on_progress: Callable[[Progress], None] | None,
+    def _execute(
+        self, rows: Sequence[Row], keep: bool, cancel: threading.Event | None, on_progress: OnProgress | None
     ) -> list[Result]:
-        graph = Graph(self.toolkit, keep=keep)  # what cannot be executed is told here, before anything runs
-        typed: dict[int, Given] = {}
-        data = []
-        for index, plan, inputs in rows:
-            if id(inputs) not in typed:
-                typed[id(inputs)] = Given(inputs, self.toolkit.inputs)
-            given = typed[id(inputs)]
-            graph.add(plan, given, index)
-            self._kinds.update((value.kind.name, value.kind) for values in given.values.values() for value in values)
-            sent = {name: [value_to_data(value) for value in values] for name, values in given.values.items()}
-            data.append((plan.to_json(), sent))
-        chunks = [data[start : start + self.chunk] for start in range(0, len(data), self.chunk)]
-        waiting = [
-            actor.run.remote(chunk, keep, dict(self._kinds)) for chunk, actor in zip(chunks, self._actors, strict=False)
+        jobs = graph_of(self.toolkit, rows, keep).jobs  # what cannot be executed is told here, before anything runs
+        chunks = [jobs[start : start + self.chunk] for start in range(0, len(jobs), self.chunk)]
+        streams = [
+            actor.run.remote([(job.plan, job.given.values) for job in chunk], keep, on_progress is not None)
+            for chunk, actor in zip(chunks, self._actors, strict=False)
         ]
-        answers: dict[Any, Any] = {}
-        left = list(waiting)
-        while left:
-            ended, left = self._ray.wait(left, num_returns=1, timeout=None if cancel is None else POLL)
-            answers.update((one, self._ray.get(one)) for one in ended)
-            if cancel is not None and cancel.is_set():
-                for one in left:
-                    self._ray.cancel(one)
-                break
-        results = []
-        done = 0
-        for chunk, one in zip(chunks, waiting, strict=True):
-            if one not in answers:
-                results += [Result(Plan.from_json(plan), (), Cancelled()) for plan, _ in chunk]
-                continue
-            results += [Result.from_data(row, self._kinds.__getitem__) for row in answers[one]]
-        if on_progress is not None:
-            for place, result in enumerate(results):
-                for step in result.steps:
-                    if step.state in ("executed", "cached", "failed"):
-                        done += 1
-                        told = Progress(step.state, step.name, rows[place][0], step.position, done, done, step.seconds)
-                        on_progress(told)
-        return results
+        numbers = {id(stream): number for number, stream in enumerate(streams)}
+        results: dict[int, list[Result]] = {}
+        progress = _Together(chunks)
+        left = list(streams)
+        while left and (cancel is None or not cancel.is_set()):
+            ready, left = self._ray.wait(left, num_returns=1, timeout=None if cancel is None else POLL)
+            for stream in ready:
+                number = numbers[id(stream)]
+                told = self._ray.get(next(stream))
+                if isinstance(told, Progress):
+                    left.append(stream)
+                    if on_progress is not None:
+                        on_progress(progress.after(number, told))
+                else:
+                    results[number] = told
+        for stream in left:
+            self._ray.cancel(stream)
+        none = {number: [Result(job.plan, (), Cancelled()) for job in chunk] for number, chunk in enumerate(chunks)}
+        return [result for number in range(len(chunks)) for result in results.get(number, none[number])]
+
+
+class _Together:
+    """The progress of several executors as that of one.
+
+    Args:
+        chunks: the jobs of each executor.
+    """
+
+    def __init__(self, chunks: Sequence[Sequence[PlanJob]]) -> None:
+        self._chunks = chunks
+        self._last: dict[int, Progress] = {}
+
+    def after(self, number: int, told: Progress) -> Progress:
+        """What one of the executors tells, as it is to all of them."""
+        self._last[number] = told
+        done, total = (sum(getattr(last, name) for last in self._last.values()) for name in ("done", "total"))
+        return replace(told, job=self._chunks[number][told.job].index, done=done, total=total)
 
 
 class _Worker:
     """An executor on one of Ray's workers."""
 
-    def __init__(self, toolkit: Toolkit, settings: Mapping[str, Any]) -> None:
+    def __init__(self, toolkit: ToolSet, settings: ExecutorSettings) -> None:
         self._executor = Executor(toolkit, **settings)
 
-    def run(self, rows: list[tuple[str, Any]], keep: bool, kinds: Mapping[str, Kind]) -> list[dict[str, Any]]:
-        """The results of plans, as data."""
-        plans = [Plan.from_json(plan) for plan, _ in rows]
-        inputs = [
-            {
-                name: tuple(value_from_data(value, kinds.__getitem__) for value in values)
-                for name, values in sent.items()
-            }
-            for _, sent in rows
-        ]
-        return [result.to_data() for result in self._executor.iterate(plans, inputs, keep=keep)]
+    def run(
+        self, rows: Sequence[tuple[Plan, Mapping[str, list[Value]]]], keep: bool, tell: bool
+    ) -> Iterator[Progress | list[Result]]:
+        """What happens, as it happens, where that is wanted; in the end the results."""
+        plans = [plan for plan, _ in rows]
+        inputs = [{name: tuple(values) for name, values in given.items()} for _, given in rows]
+        events: SimpleQueue[Progress | None] = SimpleQueue()
+        with ThreadPoolExecutor(1, thread_name_prefix="formal-llm-ray") as pool:
+            running = pool.submit(
+                self._executor.run_many, plans, inputs, keep=keep, on_progress=events.put if tell else None
+            )
+            running.add_done_callback(lambda _: events.put(None))
+            while (event := events.get()) is not None:
+                yield event
+        results = running.result()
+        for result in results:
+            if isinstance(result.error, ToolError):
+                result.error.cause = None  # which may be of a class that cannot be sent; the error tells what it said
+        yield results

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 
 from formal_llm.errors import ToolError
 from formal_llm.tools.result import Result, StepResult
@@ -39,7 +40,7 @@ code {{ overflow-wrap: anywhere; }}
 """
 
 
-def report(results: Result | Sequence[Result], title: str = "") -> str:
+def html_report(results: Result | Sequence[Result], title: str = "") -> str:
     """The page for a result, or for several.
 
     Args:
@@ -55,6 +56,13 @@ def report(results: Result | Sequence[Result], title: str = "") -> str:
             parts.append(f"<h2>{escape(result.plan.task)}</h2>")
         parts += _result(result)
     return _PAGE.format(title=escape(title), body="\n".join(parts))
+
+
+def save_report(path: str | Path, results: Result | Sequence[Result], title: str = "") -> Path:
+    """Write :func:`html_report` to a file."""
+    path = Path(path)
+    path.write_text(html_report(results, title), encoding="utf-8")
+    return path
 
 
 def _result(result: Result) -> list[str]:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
-from formal_llm.errors import Cancelled, ExecutionError, ToolError
+from formal_llm.errors import ExecutionError
 from formal_llm.planning.plans.plan import Plan
-from formal_llm.tools.kinds import Kind
 from formal_llm.tools.values import Value
 
 #: What a step came to.
-State = Literal["given", "executed", "cached", "failed", "not run"]
+StepState = Literal["given", "executed", "cached", "failed", "not run"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class StepResult:
     """What became of one call of a plan.
 
@@ -36,14 +32,14 @@ class StepResult:
     position: int
     name: str
     label: str
-    state: State
+    state: StepState
     value: Value | None = None
     inputs: tuple[int, ...] = ()
     seconds: float = 0.0
     tries: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Result:
     """What the execution of a plan gave.
 
@@ -68,15 +64,11 @@ class Result:
 
     @property
     def output(self) -> Any:
-        """What the plan gave.
+        """What the plan gave, whatever it is; ``value`` has its kind, too.
 
         Raises:
             ExecutionError: it did not end.
         """
-        return self.unwrap()
-
-    def unwrap(self) -> Any:
-        """What the plan gave; raises the error if there is one."""
         if self.error is not None:
             raise self.error
         value = self.steps[0].value
@@ -86,94 +78,3 @@ class Result:
     def __repr__(self) -> str:
         state = "done" if self.error is None else f"error: {self.error}"
         return f"<Result of {self.plan.call}: {state}>"
-
-    def to_html(self) -> str:
-        """A page that shows every step; see :mod:`formal_llm.tools.report`."""
-        from formal_llm.tools.report import report
-
-        return report(self)
-
-    def save(self, path: str | Path) -> Path:
-        """Write :meth:`to_html` to a file."""
-        path = Path(path)
-        path.write_text(self.to_html(), encoding="utf-8")
-        return path
-
-    # -- as data, for other processes ---------------------------------------------------------------------------
-
-    def to_data(self) -> dict[str, Any]:
-        """The result as JSON data; values as the bytes of their kinds, an error as its facts."""
-        error: dict[str, Any] | None = None
-        if isinstance(self.error, ToolError):
-            error = {key: getattr(self.error, key) for key in ("tool", "problem", "reason", "position")}
-        elif self.error is not None:
-            error = {}
-        return {
-            "plan": self.plan.to_json(),
-            "seconds": self.seconds,
-            "cost": self.cost,
-            "error": error,
-            "steps": [
-                {
-                    "position": step.position,
-                    "name": step.name,
-                    "label": step.label,
-                    "state": step.state,
-                    "inputs": list(step.inputs),
-                    "seconds": step.seconds,
-                    "tries": step.tries,
-                    "value": None if step.value is None else value_to_data(step.value),
-                }
-                for step in self.steps
-            ],
-        }
-
-    @classmethod
-    def from_data(cls, data: Mapping[str, Any], kind: Callable[[str], Kind]) -> Result:
-        """The result that :meth:`to_data` wrote.
-
-        Args:
-            data: the data.
-            kind: the kind of a name.
-        """
-        plan = Plan.from_json(data["plan"])
-        steps = tuple(
-            StepResult(
-                row["position"],
-                row["name"],
-                row["label"],
-                row["state"],
-                None if row["value"] is None else value_from_data(row["value"], kind),
-                tuple(row["inputs"]),
-                row["seconds"],
-                row["tries"],
-            )
-            for row in data["steps"]
-        )
-        error: ExecutionError | None = None
-        told = data["error"]
-        if told:
-            step = next((step for step in plan.steps if step.position == told["position"]), None)
-            error = ToolError(
-                told["tool"], told["problem"], reason=told["reason"], position=told["position"], step=step
-            )
-        elif told is not None:
-            error = Cancelled()
-        result = cls(plan, steps, error, data["seconds"], data["cost"])
-        if isinstance(error, (ToolError, Cancelled)):
-            error.result = result
-        return result
-
-
-def value_to_data(value: Value) -> dict[str, str]:
-    """A value as JSON data."""
-    return {
-        "kind": value.kind.name,
-        "key": value.key,
-        "bytes": base64.b64encode(value.dump()).decode("ascii"),
-    }
-
-
-def value_from_data(data: Mapping[str, str], kind: Callable[[str], Kind]) -> Value:
-    """The value that :func:`value_to_data` wrote."""
-    return Value(kind(data["kind"]), key=data["key"], payload=base64.b64decode(data["bytes"]))

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from formal_llm.tools.cache import DiskCache, Entry
+from formal_llm.errors import InputError
+from formal_llm.tools.cache import CachedValue, DiskCache
 from formal_llm.tools.kinds import Kind
 from formal_llm.tools.tool import Tool
 from formal_llm.tools.values import Value
@@ -67,15 +68,15 @@ class Store:
                 self._held.move_to_end(key)
                 self.stats.from_memory += 1
                 return self._held[key][0]
-        entry = self.cache.get(key) if self.cache is not None else None
-        if entry is None or entry.kind != kind.name:
+        if self.cache is None or (entry := self.cache.get(key)) is None or entry.kind != kind.name:
             return None
         value = Value(kind, key=entry.content, payload=entry.payload)
         try:
             value.get()
-        except Exception:  # bytes that are no such value: somebody else's, or of another version
-            assert self.cache is not None
+        except InputError:  # bytes that are no such value: somebody else's, or of another version
             self.cache.remove(key)
+            return None
+        except MemoryError:  # there is no room for it now; the tool is asked, and may fail for that reason itself
             return None
         self._hold(key, value)
         with self._lock:
@@ -86,7 +87,7 @@ class Store:
         """Keep a result."""
         self._hold(key, value)
         if self.cache is not None:
-            self.cache.put(key, Entry(value.kind.name, value.key, value.dump()))
+            self.cache.put(key, CachedValue(value.kind.name, value.key, value.dump()))
 
     def _hold(self, key: str, value: Value) -> None:
         size = value.size

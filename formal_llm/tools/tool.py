@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import sys
 import typing
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, overload
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, SupportsIndex, TypedDict, TypeVar, overload
 
 from formal_llm.errors import ToolkitError
 from formal_llm.tools.kinds import Kind, kind_for
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
-@dataclass(frozen=True, eq=False)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
 class Tool:
-    """A tool.
+    """A tool: called by hand, it is its function.
+
+    Tools are equal where their parts are. One that stands in a module is pickled by its name there, as functions are.
 
     Attributes:
         name: the terminal that stands for it.
@@ -37,24 +47,32 @@ class Tool:
     name: str
     inputs: tuple[Kind, ...]
     output: Kind
-    function: Callable[..., Any]
+    function: Callable[..., object]
     description: str = ""
     cost: float = 0.0
     version: str = ""
-    batch: Callable[..., Sequence[Any]] | None = None
+    batch: Callable[..., Sequence[object]] | None = None
     deterministic: bool = True
     timeout: float | None = None
     retries: int | None = None
-    parameters: tuple[str, ...] = field(default=())
+    parameters: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", tuple(self.inputs))
         if not self.version:
             object.__setattr__(self, "version", source_version(self.function))
 
-    def __call__(self, *values: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function returns, for those who use it by hand."""
-        return self.function(*values)
+        return self.function(*args, **kwargs)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        # A decorated function cannot be found under its name: there the tool stands. In the main module of another
+        # process there is something else.
+        module, name = getattr(self.function, "__module__", ""), getattr(self.function, "__qualname__", "")
+        if module != "__main__" and getattr(sys.modules.get(module), name, None) is self:
+            return find_tool, (f"{module}:{name}",)
+        return super().__reduce_ex__(protocol)
 
     def __repr__(self) -> str:
         return f"<Tool {self}>"
@@ -63,7 +81,36 @@ class Tool:
         return f"{self.name}({', '.join(map(str, self.inputs))}) -> {self.output}"
 
 
-def source_version(function: Callable[..., Any]) -> str:
+class FunctionTool(Tool, Generic[P, R]):
+    """A tool made by :func:`tool`: called by hand, it takes and returns what its function does."""
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+            """What the function returns."""
+            ...
+
+
+def find_tool(where: str) -> Tool:
+    """The tool that a module defines.
+
+    Args:
+        where: module and name, as in ``"my_tools:denoise"``.
+
+    Raises:
+        ToolkitError: there is none.
+    """
+    module, _, name = where.partition(":")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ToolkitError([f"there is no tool {where!r} (module:name): {error}"]) from error
+    if not isinstance(found, Tool):
+        raise ToolkitError([f"{where} is no tool but a {type(found).__name__}"])
+    return found
+
+
+def source_version(function: Callable[..., object]) -> str:
     """A short fingerprint of a function's source text; empty where it has none."""
     try:
         text = inspect.getsource(function)
@@ -72,8 +119,20 @@ def source_version(function: Callable[..., Any]) -> str:
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:12]
 
 
+class ToolSettings(TypedDict, total=False):
+    """What :func:`tool` may be told of a tool besides its name and kinds: attributes of :class:`Tool`."""
+
+    description: str
+    cost: float
+    version: str
+    batch: Callable[..., Sequence[object]] | None
+    deterministic: bool
+    timeout: float | None
+    retries: int | None
+
+
 @overload
-def tool(function: Callable[..., Any], /) -> Tool: ...
+def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
 
 
 @overload
@@ -81,20 +140,20 @@ def tool(
     name: str | None = None,
     /,
     *,
-    inputs: Sequence[Any] | None = None,
-    output: Any = None,
-    **settings: Any,
-) -> Callable[[Callable[..., Any]], Tool]: ...
+    inputs: Sequence[Kind | type | str] | None = None,
+    output: Kind | type | str | None = None,
+    **settings: Unpack[ToolSettings],
+) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 
 
 def tool(
-    name: str | Callable[..., Any] | None = None,
+    name: str | Callable[..., object] | None = None,
     /,
     *,
-    inputs: Sequence[Any] | None = None,
-    output: Any = None,
-    **settings: Any,
-) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    inputs: Sequence[Kind | type | str] | None = None,
+    output: Kind | type | str | None = None,
+    **settings: Unpack[ToolSettings],
+) -> Tool | Callable[[Callable[..., object]], Tool]:
     """Make a tool of a function: a decorator, with or without arguments.
 
     The kinds are read from the type hints: ``str`` is a text, ``PIL.Image.Image`` an image, a registered class its
@@ -111,12 +170,12 @@ def tool(
         ToolkitError: a type hint is missing, or is no kind.
     """
 
-    def make(function: Callable[..., Any], called: str | None = None) -> Tool:
-        title = called if isinstance(called, str) else str(getattr(function, "__name__", type(function).__name__))
+    def make(function: Callable[..., object], called: str | None = None) -> Tool:
+        title = called if called is not None else str(getattr(function, "__name__", type(function).__name__))
         found, parameters, result = _signature(function, title, inputs is None, output is None)
         documented = inspect.getdoc(function) or ""
-        more = {"description": documented.split("\n", 1)[0], **settings}
-        return Tool(
+        more: ToolSettings = {"description": documented.split("\n", 1)[0], **settings}
+        return FunctionTool(
             title,
             tuple(found if inputs is None else (_kind(hint, title, "an input") for hint in inputs)),
             _kind(result if output is None else output, title, "the output"),
@@ -131,12 +190,13 @@ def tool(
 
 
 def _signature(
-    function: Callable[..., Any], title: str, needs_inputs: bool, needs_output: bool
-) -> tuple[list[Kind], list[str], Any]:
+    function: Callable[..., object], title: str, needs_inputs: bool, needs_output: bool
+) -> tuple[list[Kind], list[str], object]:
     """The kinds and names of the inputs, and the hint for the output."""
     try:
         hints = typing.get_type_hints(function)
-    except Exception:  # names that are imported for type checkers only; their text will do
+    except (NameError, AttributeError, TypeError, SyntaxError):
+        # Hints that are text and mean nothing here, such as names imported for type checkers only; the text will do.
         hints = dict(getattr(function, "__annotations__", {}))
     kinds: list[Kind] = []
     names: list[str] = []
@@ -159,7 +219,7 @@ def _signature(
     return kinds, names, hints.get("return")
 
 
-def _kind(hint: Any, title: str, what: str) -> Kind:
+def _kind(hint: object, title: str, what: str) -> Kind:
     try:
         return kind_for(hint)
     except ValueError as error:

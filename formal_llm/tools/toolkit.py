@@ -1,26 +1,38 @@
-"""A set of tools that checks itself against a grammar before anything runs."""
+"""A set of tools that checks itself against a grammar before anything runs, and carries plans out.
+
+A toolkit stands above the executor: that asks little of its tools (:class:`~formal_llm.tools.executor.ToolSet`), and a
+toolkit makes one for itself, so that whatever takes a runner of plans, as :meth:`Planner.solve` does, takes a toolkit.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Protocol, runtime_checkable
 
-from formal_llm.automata import CFG, Limits
+from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Limits, Source
+from formal_llm.automata.models.rules import automaton_of
 from formal_llm.automata.models.symbols import members
 from formal_llm.errors import ToolkitError, did_you_mean
+from formal_llm.planning.plans.plan import Plan
+from formal_llm.tools.executor import Executor, Inputs
 from formal_llm.tools.kinds import Kind
+from formal_llm.tools.result import Result
 from formal_llm.tools.tool import Tool
 
-if TYPE_CHECKING:
-    from formal_llm.planning.plans.plan import Plan
-    from formal_llm.tools.executor import Executor
-    from formal_llm.tools.result import Result
+
+@runtime_checkable
+class HasTerminals(Protocol):
+    """Rules that say what their terminals are."""
+
+    @property
+    def terminals(self) -> Iterable[str]:
+        """The names of the terminals."""
+        ...
 
 
 class Toolkit:
-    """A set of tools.
+    """A set of tools. Equal where tools and inputs are.
 
     Args:
         tools: the tools.
@@ -35,7 +47,7 @@ class Toolkit:
 
     def __init__(self, tools: Iterable[Tool], inputs: Mapping[str, Kind] | None = None) -> None:
         self.tools: dict[str, Tool] = {}
-        self.left_out: Mapping[str, str] = MappingProxyType({})
+        self.left_out: Mapping[str, str] = {}
         problems = []
         for tool in tools:
             if tool.name in self.tools:
@@ -57,6 +69,17 @@ class Toolkit:
 
     def __len__(self) -> int:
         return len(self.tools)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Toolkit):
+            return NotImplemented
+        return (self.tools, self.inputs) == (other.tools, other.inputs)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.tools))
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in self.__dict__.items() if name != "_executor"}
 
     def __repr__(self) -> str:
         return f"<Toolkit: {', '.join(self.tools)}>"
@@ -127,16 +150,24 @@ class Toolkit:
             if known.get(head, tool.output.name) != tool.output.name:
                 yield f"{shown}: {tool} gives {_a(tool.output.name)}, {head} is {_a(known[head])}"
 
-    def limits(self, source: Any, given: Collection[str] | None = None) -> Limits:
+    def limits(self, source: Source, given: Collection[str] | None = None) -> Limits:
         """Limits of 0 for the terminals that cannot be carried out, so that planning goes around them.
 
         Args:
             source: a grammar or an automaton.
             given: the inputs that are given: any other terminal without a tool is not to be had. Where left out, all
                 terminals that the grammar never applies to anything count as given.
+
+        Raises:
+            ToolkitError: an automaton that does not say what its terminals are.
         """
-        cfg = source if isinstance(source, CFG) else getattr(source, "cfg", None)
-        terminals = cfg.terminals if cfg is not None else source.terminals
+        if isinstance(source, (Flowchart, Behaviour)):
+            source = automaton_of(source)
+        cfg = source if isinstance(source, CFG) else source.cfg if isinstance(source, PDA) else None
+        known = cfg if cfg is not None else source
+        if not isinstance(known, HasTerminals):
+            raise ToolkitError([f"a {type(known).__name__} does not say what its terminals are (attribute terminals)"])
+        terminals = known.terminals
         if given is None:
             given = set(terminals) - applied(cfg) if cfg is not None else ()
         return Limits({name: 0 for name in terminals if name not in self.tools and name not in given})
@@ -144,15 +175,12 @@ class Toolkit:
     # -- running ------------------------------------------------------------------------------------------------
 
     @cached_property
-    def executor(self) -> Executor:
-        """An executor with the usual settings."""
-        from formal_llm.tools.executor import Executor
-
+    def _executor(self) -> Executor:
         return Executor(self)
 
-    def run(self, plan: Plan, inputs: Mapping[str, Any]) -> Result:
+    def run(self, plan: Plan, inputs: Inputs) -> Result:
         """Execute a plan with the usual settings; see :meth:`Executor.run`."""
-        return self.executor.run(plan, inputs)
+        return self._executor.run(plan, inputs)
 
 
 def applied(cfg: CFG) -> set[str]:

@@ -11,6 +11,8 @@ from formal_llm.tools.kinds import Kind
 class Value:
     """A typed value. Treated as one that does not change: :meth:`copy` is for those who change it.
 
+    Values are equal when their kinds and content keys are. Pickled, a value is the bytes of its kind.
+
     Args:
         kind: its kind.
         data: the value, in the normal form of its kind.
@@ -20,7 +22,7 @@ class Value:
 
     __slots__ = ("_data", "_lock", "_payload", "key", "kind")
 
-    def __init__(self, kind: Kind, data: Any = None, key: str | None = None, payload: bytes | None = None) -> None:
+    def __init__(self, kind: Kind, data: object = None, key: str | None = None, payload: bytes | None = None) -> None:
         self.kind = kind
         self._data = data
         self._payload = payload
@@ -28,16 +30,17 @@ class Value:
         self.key = key if key is not None else kind.key(self.get())
 
     def get(self) -> Any:
-        """The value."""
+        """The value, whatever it is: its kind says."""
         with self._lock:
             if self._payload is not None:
-                self._data = self.kind.accept(self.kind.load(self._payload))
+                self._data = self.kind.read(self._payload)
                 self._payload = None
             return self._data
 
-    def copy(self) -> Any:
+    def copy(self) -> object:
         """The value, for one who may change it."""
-        return self.kind.copy(self.get())
+        copied: object = self.kind.copy(self.get())
+        return copied
 
     def dump(self) -> bytes:
         """The value as bytes."""
@@ -49,6 +52,15 @@ class Value:
         """About how many bytes it takes in memory."""
         with self._lock:
             return len(self._payload) if self._payload is not None else self.kind.weigh(self._data)
+
+    def __eq__(self, other: object) -> bool:
+        return (self.kind, self.key) == (other.kind, other.key) if isinstance(other, Value) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __reduce__(self) -> tuple[type[Value], tuple[Kind, None, str, bytes]]:
+        return Value, (self.kind, None, self.key, self.dump())
 
     def __repr__(self) -> str:
         return f"<Value {self.kind} {self.key[:12]}>"

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import sys
 
-from formal_llm.tools.isolated import find_tool, read_message, write_message
+from formal_llm.tools.isolated import read_message, write_message
+from formal_llm.tools.tool import find_tool
 
 
 def serve(where: str, memory: int) -> None:

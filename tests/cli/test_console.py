@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+import types
+
 import pytest
+import typer
 
 from formal_llm import CFG, Budget, BudgetExceeded, Planner, WeightedLLM
-from formal_llm.cli.console import said_of
-from formal_llm.errors import FormalLLMError, InfiniteLanguage, Undecided
+from formal_llm.cli.console import command, counted, exit_code, print_text, progress_bars, said_of, without_loading_bars
+from formal_llm.errors import FormalLLMError, InfiniteLanguage, InputError, LLMError, NoValidPlan, Undecided
 
 
 @pytest.mark.parametrize(
@@ -34,3 +38,75 @@ def test_a_spent_budget_names_its_option() -> None:
         "the budget of 1 questions is used up; a plan of 1 terminals is finished, there may be a more probable one; "
         "raise it with --max-questions"
     )
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (NoValidPlan("nothing"), 1, "error: no valid plan: nothing\n"),
+        (InputError("no file"), 2, "error: no file\n"),
+        (LLMError("nobody there"), 3, "error: nobody there\n"),
+        (ValueError("[bold]x"), 2, "error: [bold]x\n"),
+        (OSError(), 2, "error: \nOSError()\n"),
+        (KeyboardInterrupt(), 130, "interrupted\n"),
+        (BrokenPipeError(), 0, ""),
+    ],
+)
+def test_errors_end_with_their_code(
+    error: BaseException, code: int, said: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.dup2", lambda *_: None)  # the standard output of the tests stays open
+
+    @command
+    def failing() -> None:
+        raise error
+
+    with pytest.raises(typer.Exit) as end:
+        failing()
+    assert end.value.exit_code == code
+    assert capfd.readouterr().err == said
+    if isinstance(error, FormalLLMError):
+        assert exit_code(error) == code
+
+
+def test_other_exceptions_are_our_mistakes_and_come_out() -> None:
+    @command
+    def broken(number: int) -> float:
+        return 1 / number
+
+    assert broken(2) == 0.5
+    with pytest.raises(ZeroDivisionError):
+        broken(0)
+
+
+def test_texts_end_with_one_line_end(capsys: pytest.CaptureFixture[str]) -> None:
+    for text in ("a", "a\n", ""):
+        print_text(text)
+    assert capsys.readouterr().out == "a\na\n\n"
+
+
+def test_counted() -> None:
+    assert [counted(number, "task") for number in (0, 1, 2, 12345)] == ["0 tasks", "1 task", "2 tasks", "12,345 tasks"]
+
+
+def test_no_bars_where_nobody_looks_and_no_markup_in_them() -> None:
+    bars = progress_bars()
+    assert bars.disable
+    assert bars.console.stderr
+    bars.add_task("", said="[bold]x")
+    (said, *_) = bars.columns
+    assert said.render(bars.tasks[0]).plain == "[bold]x"  # type: ignore[attr-defined]
+
+
+def test_loading_bars_are_switched_off_where_there_are_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[str] = []
+    utils = types.ModuleType("transformers.utils")
+    utils.logging = types.SimpleNamespace(disable_progress_bar=lambda: called.append("off"))  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "transformers", types.ModuleType("transformers"))
+    monkeypatch.setitem(sys.modules, "transformers.utils", utils)
+    without_loading_bars()
+    assert called == ["off"]
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    monkeypatch.delitem(sys.modules, "transformers.utils")
+    without_loading_bars()
+    assert called == ["off"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from formal_llm import (
     NotationError,
     NoValidPlan,
     Planner,
+    RandomLLM,
     ResourceNotFound,
     TaskPack,
 )
@@ -193,3 +196,21 @@ def test_a_pack_of_a_flowchart_with_facts_and_constraints(tmp_path: Path) -> Non
     (folder / "pack.toml").write_text(f'{pack}[goals.x]\nsymbol = "q"\n', encoding="utf-8")
     with pytest.raises(NotationError, match="grammar"):
         TaskPack.load(str(folder))
+
+
+@pytest.mark.parametrize("name", ["openagi", "daily", "cooking"])
+def test_a_pack_is_a_value(name: str) -> None:
+    pack = TaskPack.load(name)
+    for same in (pickle.loads(pickle.dumps(pack)), copy.deepcopy(pack), TaskPack.load(name)):
+        assert same == pack
+        assert hash(same) == hash(pack)
+        assert same.tasks == pack.tasks
+    plan = pack.planner(RandomLLM(1)).plan(pack.task(0) if pack.tasks else pack.task(""))
+    assert pickle.loads(pickle.dumps(pack)).planner(RandomLLM(1)).plan(plan.task).task == plan.task
+
+
+def test_a_wording_is_a_value() -> None:
+    wording = TaskPack.load("cooking").wording
+    for same in (pickle.loads(pickle.dumps(wording)), copy.deepcopy(wording)):
+        assert same == wording
+        assert hash(same) == hash(wording)

@@ -5,12 +5,46 @@ from __future__ import annotations
 import random
 from contextlib import suppress
 
-from formal_llm import CFG, RandomLLM, Walk, WalkError
+from formal_llm import CFG, RandomLLM, Walk
+from formal_llm.errors import WalkError
+from tests import oracles
 
 #: One question after another, until c.
 CHAIN = CFG.from_string("S -> a S | b S | c")
+#: Tools of which each may be used once.
+TOOLS = CFG.from_string(
+    """
+    %limit 1
+    %limit * image
+    T "text" -> B I | D T
+    I "image" -> A I | image
+    A -> colorize | denoise
+    B -> classify | caption
+    D -> translate
+    """
+)
 #: One question with several numbers for an answer.
 SEASONING = CFG.from_string("S -> cook some(salt, pepper, chili) serve | raw")
+
+
+def texts(walk: Walk) -> list[str]:
+    """The texts of the options that are asked now."""
+    assert walk.question is not None
+    return [option.text for option in walk.question.options]
+
+
+def keeps(cfg: CFG, word: tuple[str, ...]) -> bool:
+    """Whether a word keeps the limits of a grammar."""
+    return oracles.keeps(word, cfg.limits, cfg.terminals, cfg.symbols)
+
+
+def drive(walk: Walk, rng: random.Random) -> Walk:
+    """Answer at random to the end."""
+    llm = RandomLLM(rng.randrange(1 << 30))
+    while (question := walk.question) is not None:
+        assert len(question.options) > 1
+        walk.answer(llm.choose(question))
+    return walk
 
 
 def wander(walk: Walk, rng: random.Random, most: int) -> None:

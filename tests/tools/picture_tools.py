@@ -101,3 +101,13 @@ def plan_of(cfg: CFG, *word: str, goal: str | None = None) -> Plan:
             raise AssertionError(f"{word} is no word: stuck at {walk.word}")
     assert walk.plan.word == word, walk.plan.word
     return walk.plan
+
+
+def nested(plan: Plan, inputs: dict[str, Any]) -> Any:
+    """What the nested calls give, by recursion: what the executor must agree with."""
+    table = functions()
+
+    def value(call: Any) -> Any:
+        return table[call.name][2](*map(value, call.arguments)) if call.arguments else inputs[call.name]
+
+    return value(plan.call)

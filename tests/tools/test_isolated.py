@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import os
-import time
+import pickle
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from formal_llm import CFG, Planner, ToolError, ToolkitError
 from formal_llm.tools import Executor, Tool, Toolkit
-from formal_llm.tools.isolated import isolated
+from formal_llm.tools.isolated import isolated, read_message, write_message
 from tests.tools.isolated_tools import flip as plain_flip
 from tests.tools.picture_tools import picture
 
@@ -47,32 +49,47 @@ def test_what_goes_wrong(made: Any) -> None:
         made("die")("x")
     with pytest.raises(MemoryError):
         made("eat", memory=1_500_000_000)("x")
-    for where in (
-        "tests.tools.isolated_tools:nothing",
-        "no_such_module:x",
-        "tests.tools.isolated_tools:NOT_A_TOOL",
-        "x",
-        "",
-    ):
-        with pytest.raises(ToolkitError):
-            isolated(where)
+    with pytest.raises(ToolkitError, match="no tool 'tests"):
+        isolated("tests.tools.isolated_tools:nothing")
 
 
 def test_a_hanging_process_is_killed(made: Any) -> None:
     cfg = CFG.from_string("T -> hang doc | shout doc")
     kit = Toolkit([made("hang", timeout=2.0), made("shout")])
-    begin = time.monotonic()
     solution = Planner(cfg, "test:first").solve("t", {"doc": "x"}, Executor(kit))
     assert solution.result.output == "X"
     (error,) = solution.failures
     assert isinstance(error, ToolError)
     assert (error.tool, error.reason) == ("hang", "timeout")
-    assert time.monotonic() - begin < 20
 
 
 def test_calls_at_the_same_time_have_processes_of_their_own(made: Any) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
     shout = made("shout", idle=2)
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(shout, ["a", "b", "c", "d"])) == ["A", "B", "C", "D"]
+
+
+def test_an_isolated_tool_travels_and_starts_processes_of_its_own(made: Any) -> None:
+    shout = made("shout")
+    again = pickle.loads(pickle.dumps(shout))
+    try:
+        assert again("a") == shout("a") == "A"
+        assert again.function is not shout.function
+    finally:
+        again.function.close()
+
+
+def test_messages_come_back_and_cut_off_ones_are_told() -> None:
+    stream = io.BytesIO()
+    write_message(stream, {"error": "no"}, [b"", b"abc"])
+    write_message(stream, {}, [])
+    whole = stream.getvalue()
+    stream.seek(0)
+    assert read_message(stream) == ({"error": "no"}, [b"", b"abc"])
+    assert read_message(stream) == ({}, [])
+    with pytest.raises(EOFError, match="cut off"):
+        read_message(stream)
+    with pytest.raises(EOFError, match="cut off"):
+        read_message(io.BytesIO(whole[:30]))
+    with pytest.raises(EOFError, match="too large"):
+        read_message(io.BytesIO(b"\xff\xff\xff\xff"))

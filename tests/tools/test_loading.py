@@ -26,16 +26,16 @@ class Fake:
         self.events.append(f"leave {self.name}")
 
 
-def pool_of(budget: int | None, sizes: dict[str, int], *, moved: bool = False) -> tuple[ModelPool, list[str]]:
+def pool_of(budget: int | None, sizes: dict[str, int], *, moved: bool = False) -> tuple[ModelPool[Fake], list[str]]:
     events: list[str] = []
-    pool = ModelPool(budget)
+    pool: ModelPool[Fake] = ModelPool(budget)
     for name, size in sizes.items():
         moves: dict[str, Any] = {"enter": Fake.enter, "leave": Fake.leave} if moved else {}
         pool.add(name, lambda name=name, size=size: Fake(name, size, events), size=size, **moves)
     return pool, events
 
 
-def use(pool: ModelPool, *names: str) -> None:
+def use(pool: ModelPool[Fake], *names: str) -> None:
     for name in names:
         with pool.use(name) as model:
             assert model.name == name
@@ -106,12 +106,19 @@ def test_a_model_in_use_stays() -> None:
             order.append("b")
 
     thread = threading.Thread(target=other)
+    waits, wait = threading.Event(), pool._changed.wait
+
+    def noted(timeout: float | None = None) -> bool:
+        waits.set()
+        return wait(timeout)
+
+    pool._changed.wait = noted  # type: ignore[method-assign]
     with pool.use("a"):
         thread.start()
-        time.sleep(0.05)
+        assert waits.wait(20)  # b is wanted, and there is no room
         assert pool.inside == ("a",)
         order.append("a")
-    thread.join(5)
+    thread.join(20)
     assert order == ["a", "b"]
 
 
@@ -141,7 +148,7 @@ def test_many_threads_never_pass_the_budget() -> None:
         for _ in range(60):
             name = rng.choice(list(sizes))
             with pool.use(name) as model:
-                time.sleep(0.0002)
+                time.sleep(0)  # let others go on
                 if model != name or name not in alive:
                     wrong.append(name)
 

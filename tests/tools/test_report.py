@@ -10,7 +10,7 @@ import pytest
 
 from formal_llm import CFG, ToolError
 from formal_llm.tools import TEXT, Executor, Kind, Result, Tool, Toolkit
-from formal_llm.tools.report import report
+from formal_llm.tools.report import html_report, save_report
 from tests.tools.picture_tools import PACK, picture, plan_of, toolkit
 
 EVIL = "</p><script>alert(1)</script><img src=http://evil.example/x onerror=alert(2)>\"'&"
@@ -54,14 +54,14 @@ def test_every_step_is_shown(tmp_path: Path) -> None:
         "input_text", goal="text_plan",
     )  # fmt: skip
     result = Executor(toolkit()).run(plan, {"input_image": picture(size=400), "input_text": EVIL})
-    page = result.to_html()
+    page = html_report(result)
     tags = harmless(page)
     assert tags.tags.count("section") == 4
     assert tags.tags.count("img") == 2 + 2 + 1
     for step in plan.steps:
         assert str(step) in page
     assert "visual_question_answering(colorization(denoising(input_image)), translation(input_text))" in page
-    assert result.save(tmp_path / "r.html").read_text(encoding="utf-8") == page
+    assert save_report(tmp_path / "r.html", result).read_text(encoding="utf-8") == page
     assert len(page) < 1_500_000
 
 
@@ -73,12 +73,11 @@ def test_nothing_in_it_runs() -> None:
 
     plan = plan_of(cfg, "evil", "doc")
     plan.task = EVIL
-    harmless(
-        Executor(Toolkit([Tool("evil", (TEXT,), TEXT, lambda text: text + EVIL)])).run(plan, {"doc": EVIL}).to_html()
-    )
+    grow = Toolkit([Tool("evil", (TEXT,), TEXT, lambda text: text + EVIL)])
+    harmless(html_report(Executor(grow).run(plan, {"doc": EVIL})))
     with pytest.raises(ToolError) as caught:
         Executor(Toolkit([Tool("evil", (TEXT,), TEXT, fail)])).run(plan, {"doc": EVIL})
-    page = caught.value.result.to_html()
+    page = html_report(caught.value.result)
     tags = harmless(page)
     assert 'class="failed"' in page
     assert tags.tags.count("section") == 1
@@ -93,10 +92,10 @@ def test_failed_shared_and_dropped_values_are_told() -> None:
     kit = Toolkit([Tool("odd", (TEXT,), odd, str), Tool("upper", (odd,), TEXT, str.upper)])
     executor = Executor(kit)
     plan = plan_of(cfg, "upper", "odd", "doc")
-    page = executor.run(plan, {"doc": "a"}).to_html()
+    page = html_report(executor.run(plan, {"doc": "a"}))
     assert "cannot be shown: RuntimeError(&#x27;&lt;oops&gt;&#x27;)" in page
     results = executor.run_many([plan, plan_of(cfg, "odd", "doc")], {"doc": "a"})
-    page = report(results, title="Two <plans>")
+    page = html_report(results, title="Two <plans>")
     harmless(page)
     assert "Two &lt;plans&gt;" in page
     assert "known already" in page
@@ -105,6 +104,6 @@ def test_failed_shared_and_dropped_values_are_told() -> None:
 
 def test_a_plan_of_one_input_and_no_result_at_all() -> None:
     result = Executor(Toolkit([])).run(plan_of(CFG.from_string("T -> a doc | doc"), "doc"), {"doc": "only this"})
-    assert "only this" in result.to_html()
-    harmless(report([]))
+    assert "only this" in html_report(result)
+    harmless(html_report([]))
     assert isinstance(result, Result)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
 from typing import Any
 
 import PIL.Image
@@ -10,6 +12,8 @@ from PIL import Image
 
 from formal_llm import ToolkitError
 from formal_llm.tools import IMAGE, TEXT, Tool, tool
+from formal_llm.tools.tool import find_tool
+from tests.tools.isolated_tools import fail, flip
 
 
 def test_a_bare_decorator() -> None:
@@ -94,3 +98,53 @@ def test_hints_that_are_no_kinds() -> None:
         tool(number)
     with pytest.raises(ToolkitError, match="no single value"):
         tool(many)
+
+
+def test_tool_calls_its_function() -> None:
+    assert Tool("t", (TEXT,), TEXT, str.upper)("a") == "A"
+
+
+def test_a_tool_of_a_module_travels_by_its_name() -> None:
+    for one in (flip, fail):
+        assert pickle.loads(pickle.dumps(one)) is one
+    renamed = replace(flip, name="turn", cost=2.0)
+    with pytest.raises(pickle.PicklingError):  # its function stands nowhere under its own name
+        pickle.dumps(renamed)
+    plain = Tool("upper", (TEXT,), TEXT, str.upper, cost=2.0)
+    again = pickle.loads(pickle.dumps(plain))
+    assert again == plain
+    assert again("a") == "A"
+
+
+def test_tools_are_equal_where_their_parts_are() -> None:
+    made = [Tool("upper", (TEXT,), TEXT, str.upper, version=version) for version in ("1", "1", "2")]
+    assert made[0] == made[1] != made[2]
+    assert len(set(made)) == 2
+    assert Tool("upper", [TEXT], TEXT, str.upper, version="1") == made[0]  # type: ignore[arg-type]
+
+
+def test_tools_are_found_by_module_and_name() -> None:
+    assert find_tool("tests.tools.isolated_tools:flip") is flip
+    for where, words in (
+        ("tests.tools.isolated_tools:nothing", "no tool 'tests.tools.isolated_tools:nothing'"),
+        ("no_such_module:x", "No module named 'no_such_module'"),
+        ("tests.tools.isolated_tools:NOT_A_TOOL", "is no tool but a int"),
+        ("x", "there is no tool 'x'"),
+        ("", "there is no tool ''"),
+    ):
+        with pytest.raises(ToolkitError, match=words):
+            find_tool(where)
+
+
+def test_hints_that_are_text_and_mean_nothing_here() -> None:
+    def caption(image: Image.Image) -> str:
+        return str(image.size)
+
+    caption.__annotations__ = {"image": "Nowhere.Image.Image", "return": "str"}
+    with pytest.raises(ToolkitError, match=r"the parameter image: the type Nowhere\.Image\.Image is no kind"):
+        tool(caption)
+    caption.__annotations__ = {"image": "PIL.Image.Image", "return": "an answer"}
+    with pytest.raises(ToolkitError, match="the output: the type an answer is no kind"):
+        tool(caption)
+    caption.__annotations__ = {"image": "Image", "return": "Nowhere | None"}
+    assert tool("c", output=str)(caption).inputs == (IMAGE,)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 
-from formal_llm import CFG, PDA, Limits, ToolkitError
+from formal_llm import CFG, PDA, Flowchart, Limits, Planner, ToolkitError
 from formal_llm.tools import IMAGE, TEXT, Tool, Toolkit
 from formal_llm.tools.toolkit import applied
 from tests.tools.picture_tools import KINDS, PACK, toolkit
@@ -92,9 +95,35 @@ def test_tools_without_inputs_and_classes_of_classes() -> None:
 
 
 def test_a_toolkit_runs_plans_with_the_usual_settings() -> None:
-    from formal_llm import Planner
-
     cfg = CFG.from_string("T -> upper doc")
     kit = Toolkit([Tool("upper", (TEXT,), TEXT, str.upper)])
     assert kit.run(Planner(cfg).plan("t"), {"doc": "a"}).output == "A"
-    assert kit.executor is kit.executor
+    assert kit.run(Planner(cfg).plan("t"), {"doc": "a"}).steps[0].state == "cached"
+    for again in (pickle.loads(pickle.dumps(kit)), copy.deepcopy(kit), kit.without()):
+        assert again == kit
+        assert hash(again) == hash(kit)
+        assert again.run(Planner(cfg).plan("t"), {"doc": "b"}).output == "B"
+    assert kit != kit.without("upper")
+    assert kit != Toolkit([*kit], inputs={"doc": TEXT})
+
+
+def test_a_toolkit_goes_where_plans_are_carried_out() -> None:
+    cfg = CFG.from_string("T -> lower doc | upper doc")
+    solution = Planner(cfg).solve("t", {"doc": "a"}, Toolkit([Tool("upper", (TEXT,), TEXT, str.upper)]))
+    assert (solution.plan.word, solution.result.output) == (("upper", "doc"), "A")
+
+
+def test_limits_of_other_rules() -> None:
+    chart = Flowchart.from_mermaid("flowchart TD\n  start([Start]) --> a[Do a] --> stop([End])")
+    (step,) = chart.pda().terminals
+    assert Toolkit([]).limits(chart) == Limits({step: 0})
+    assert Toolkit([fake(step, (), TEXT)]).limits(chart) == Limits()
+
+    class Anything:
+        def start(self) -> int:
+            return 0
+
+        moves = step = accepting = start
+
+    with pytest.raises(ToolkitError, match="a Anything does not say what its terminals are"):
+        Toolkit([]).limits(Anything())  # type: ignore[arg-type]

@@ -152,3 +152,6 @@ toolkit = Toolkit([wash])
 Executor(toolkit)
 Executor("toolkit")  # wrong
 Toolkit(["wash"])  # wrong
+clean: str = wash(" a ")
+wash(3)  # wrong
+number: int = wash("a")  # wrong

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from formal_llm.automata import PDA, Configuration, Lookahead, Transition
+from formal_llm.automata import PDA, Configuration, Lookahead, Transition, Word
 from formal_llm.automata.languages.prefixes import Prefixes
 from formal_llm.automata.languages.why_empty import RuleSet
 from formal_llm.automata.models.product import constrained
@@ -21,7 +21,6 @@ from formal_llm.planning.plans.reading import names_of
 from formal_llm.planning.walks.choices import Choice, ChoiceTable
 from formal_llm.planning.walks.walk import Walk
 
-Word = tuple[str, ...]
 #: Of a selection with more members the subsets are not looked at one by one.
 _MEMBERS = 8
 
@@ -65,7 +64,7 @@ class Reasons:
         if fork.several:
             texts: Sequence[str] = [self._pda.label(choice.reads[0]) for choice in fork.choices]
         else:
-            texts = walk.wording.options(fork.choices, self._rules.base)
+            texts = walk.wording.options(fork.choices, self._rules.base.label)
         offered = self._offered(walk, fork.several)
         return [
             LeftOut(text, self._reason(walk.word, here, choice, fork.several))

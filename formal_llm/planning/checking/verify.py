@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
-from formal_llm.automata import CFG, Limits, Lookahead
+from formal_llm.automata import Limits, Lookahead, Source, Word
 from formal_llm.automata.languages.edits import UNIT_WEIGHTS, Edit, EditWeights
 from formal_llm.automata.languages.nearest import Nearest, nearest
 from formal_llm.automata.languages.prefixes import Prefixes
 from formal_llm.automata.languages.why_empty import RuleSet, why_empty
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.errors import did_you_mean
+from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.source import source_of
 
-Word = tuple[str, ...]
 #: How many sets of rules a verifier keeps what it learnt of, to name the limits and constraints to blame.
 _KEPT = 100
 
@@ -73,7 +73,7 @@ class Verification:
             lines += [f"  {edit}" for edit in self.edits]
         return "\n".join(lines)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSON]:
         """The verification as plain data for JSON; an infinite distance becomes None."""
         data = asdict(self)
         if self.distance == INFINITE:
@@ -85,7 +85,8 @@ class Verifier:
     """Verifies plans against one grammar or automaton.
 
     Args:
-        source: a grammar (with its limits), a pushdown automaton, a product, or one of these under limits.
+        source: a grammar (with its limits), a flowchart, a behaviour, a pushdown automaton, a product, or one of these
+            under limits.
         limits: more limits.
         weights: what edits cost, in the search for a nearest valid word.
         max_states: how many states one query may visit before it answers "not decided".
@@ -99,13 +100,13 @@ class Verifier:
 
     def __init__(
         self,
-        source: CFG | Any,
+        source: Source,
         limits: Limits | None = None,
         *,
         weights: EditWeights = UNIT_WEIGHTS,
         max_states: int = 50_000,
     ) -> None:
-        self.lookahead = Lookahead(source, limits, max_states=max_states)
+        self.lookahead = Lookahead(source_of(source, "Verifier"), limits, max_states=max_states)
         self.automaton = self.lookahead.automaton
         self.weights = weights
         self._max_states = max_states
@@ -244,7 +245,7 @@ class Verifier:
 
 def verify(
     plan: Plan | Sequence[str],
-    source: CFG | Any,
+    source: Source,
     *,
     limits: Limits | None = None,
     weights: EditWeights = UNIT_WEIGHTS,
@@ -254,7 +255,8 @@ def verify(
 
     Args:
         plan: a plan, or a word as a sequence of terminal names.
-        source: a grammar (with its limits), a pushdown automaton, a product, or one of these under limits.
+        source: a grammar (with its limits), a flowchart, a behaviour, a pushdown automaton, a product, or one of these
+            under limits.
         limits: more limits.
         weights: what edits cost, in the search for a nearest valid word.
         max_states: how many states one query may visit before it answers "not decided".

@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping
 from io import FileIO
 from pathlib import Path
-from typing import Any
 
 from formal_llm.errors import ResultsError
 
@@ -36,7 +35,7 @@ def open_alone(path: Path, *, what: str = "file", busy: str) -> FileIO:
     return file
 
 
-def write_line(file: FileIO, path: Path, data: Mapping[str, Any], what: str, *, allow_nan: bool = True) -> None:
+def write_line(file: FileIO, path: Path, data: Mapping[str, object], what: str, *, allow_nan: bool = True) -> None:
     """Append a line; one that does not fit on the disk is taken back.
 
     Args:

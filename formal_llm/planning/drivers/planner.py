@@ -3,33 +3,52 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Container, Generator, Iterable, Mapping, Sequence
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Literal, TypeVar, get_args
 
-from formal_llm.automata import CFG, PDA, Limits
+from formal_llm.automata import PDA, Limits, Source
 from formal_llm.errors import InvalidAnswer
-from formal_llm.llms.llm import LLM, attempts, resolve
-from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.llm import Asking, LLMLike, attempts, resolve
+from formal_llm.llms.question import Question
 from formal_llm.llms.usage import Prices, TokenUsage
-from formal_llm.planning.drivers import batch
-from formal_llm.planning.drivers.search import Steps, best_first, drive, greedy, sample
+from formal_llm.planning.drivers.batch import BatchRun, Outcome, arun, run
+from formal_llm.planning.drivers.driving import Steps, adrive, drive
+from formal_llm.planning.drivers.search import best_first, greedy, sample
 from formal_llm.planning.drivers.solving import Runner, Solution, Solving, asolve, solve
+from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.source import source_of
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.events import Answered, Asked, EventCallback, Failed, Started
+from formal_llm.planning.walks.settings import Look, SharedSettings
 from formal_llm.planning.walks.walk import Walk
 from formal_llm.planning.walks.wording import Wording
 
 Search = Literal["greedy", "best-first", "sample"]
+#: What carrying out a plan gives.
+R = TypeVar("R")
+
+
+class PlannerSettings(SharedSettings, total=False):
+    """The settings of a :class:`Planner`, for those who hand them on."""
+
+    constraints: Sequence[PDA]
+    search: Search
+    seed: int
+    length_penalty: float
+    tries: int
+    max_states: int
+    solver: bool
 
 
 class Planner:
     """Makes plans that follow the rules of a grammar or automaton.
 
     Args:
-        source: a grammar, or an automaton.
+        source: a grammar, a flowchart, a behaviour, or an automaton.
         llm: who answers: a provider string (``"openai:MODEL"``, ``"builtin"``, ...), a function of the question, or an
             object with ``choose``.
         limits: limits besides those of ``source``; of two limits on the same thing the tighter one counts.
@@ -56,18 +75,19 @@ class Planner:
     One planner serves any number of plans: what it learns of the automaton it keeps.
 
     Raises:
+        TypeError: no rules, or nobody who could answer; says what to write instead.
         ValueError: a setting that is none, or that has no meaning with the others.
         UnknownProvider, MissingKey: no such LLM, or one without its key.
     """
 
     def __init__(
         self,
-        source: CFG | Any,
-        llm: str | LLM | Callable[..., Any] = "builtin",
+        source: Source,
+        llm: LLMLike = "builtin",
         *,
         limits: Limits | None = None,
         constraints: Sequence[PDA] = (),
-        lookahead: Literal["on", "off"] = "on",
+        lookahead: Look = "on",
         search: Search = "greedy",
         seed: int = 0,
         length_penalty: float = 0.0,
@@ -90,7 +110,7 @@ class Planner:
         if tries < 1:
             raise ValueError("tries counts from 1")
         (budget or Budget()).check(prices)
-        self.source = source
+        self.source = source_of(source)
         self.llm = resolve(llm)
         self.limits = limits or Limits()
         self.constraints = tuple(constraints)
@@ -99,7 +119,7 @@ class Planner:
         self.length_penalty = length_penalty
         self.seed = seed
         self._random = random.Random(seed)
-        self.wording = wording or Wording.default(source)
+        self.wording = wording or Wording.default(self.source)
         self.budget = budget or Budget()
         self.prices = prices
         self.tries = tries
@@ -107,6 +127,9 @@ class Planner:
         self.solver = solver
         self.on_event = on_event
         self._tables: dict[tuple[str | None, Limits], ChoiceTable] = {}
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_tables": {}}  # what was learnt of the automaton is learnt anew
 
     def table(self, task: str | Task = "") -> ChoiceTable:
         """The choices of this planner's automaton, under the goal and the limits of a task; shared by its walks."""
@@ -135,20 +158,22 @@ class Planner:
         Raises:
             NoValidPlan: nothing follows all the rules; says which symbols, limits or constraints are to blame.
         """
-        return Walk(self.table(task), task, name=name, **self._settings)
+        return Walk(self.table(task), task, name=name, **self._of_walks)
 
-    def resume(self, snapshot: Mapping[str, Any] | str, task: str | Task | None = None) -> Walk:
+    def resume(self, snapshot: Mapping[str, JSON] | str, task: str | Task | None = None) -> Walk:
         """The walk of a snapshot (see :meth:`Walk.restore`).
 
         Args:
             snapshot: what :meth:`Walk.snapshot` returned.
             task: the task, where it had a goal, limits or inputs of its own; else its description is in the snapshot.
         """
-        table = self.table("" if task is None else task)
-        return Walk.restore(snapshot, table, **self._settings, **({} if task is None else {"task": task}))
+        table, settings = self.table("" if task is None else task), self._of_walks
+        if task is None:
+            return Walk.restore(snapshot, table, **settings)
+        return Walk.restore(snapshot, table, **settings, task=task)
 
     @property
-    def _settings(self) -> dict[str, Any]:
+    def _of_walks(self) -> SharedSettings:
         """What every walk of this planner is given."""
         return {"wording": self.wording, "budget": self.budget, "prices": self.prices, "on_event": self.on_event}
 
@@ -177,7 +202,7 @@ class Planner:
 
     async def adrive(self, walk: Walk) -> Plan:
         """As :meth:`drive`, letting others go on while the LLM is waited for."""
-        await batch.adrive(self.steps(walk), self.llm)
+        await adrive(self.steps(walk), self.llm)
         return walk.plan
 
     def steps(self, walk: Walk, rng: random.Random | None = None) -> Steps:
@@ -194,32 +219,25 @@ class Planner:
         if told is not None and not walk.usage.questions:
             told(Started(walk.task, walk.name))
         try:
-            search = self._search(walk, rng)
-            question = next(search, None)
-            while question is not None:
-                if told is not None:
-                    told(Asked(question))
-                answer = yield from self._asking(walk, question)
-                if told is not None:
-                    told(Answered(question, answer))
-                try:
-                    question = search.send(answer)
-                except StopIteration:
-                    return
+            yield from self._search(walk, rng)
         except BaseException as error:  # also that nobody wants an answer any more
             if told is not None:
                 told(Failed(error, walk.usage, walk.name))
             raise
 
     def _search(self, walk: Walk, rng: random.Random | None) -> Steps:
+        ask = partial(self._ask, walk)
         if self.search == "best-first":
-            return best_first(walk, length_penalty=self.length_penalty)
+            return best_first(walk, ask, length_penalty=self.length_penalty)
         if self.search == "sample":
-            return sample(walk, rng or self._random)
-        return greedy(walk)
+            return sample(walk, rng or self._random, ask)
+        return greedy(walk, ask)
 
-    def _asking(self, walk: Walk, question: Question) -> Generator[Question, Answer, Answer]:
-        """One question and its tries, within the walk's budget; what was used in vain is put to the walk's account."""
+    def _ask(self, walk: Walk, question: Question) -> Asking:
+        """Ask a question until its answer is legal, within the walk's budget; what was in vain goes on its account."""
+        told = self.on_event
+        if told is not None:
+            told(Asked(question))
         vain = TokenUsage()
 
         def before_again(usage: TokenUsage) -> None:
@@ -227,28 +245,28 @@ class Planner:
             vain = usage
             if walk.budget.metered:
                 walk.afford(usage)
-            vain = TokenUsage()
 
         try:
-            return (yield from attempts(question, self.tries, before_again))
-        except InvalidAnswer as error:
-            vain = error.usage or TokenUsage()
+            answer = yield from attempts(question, self.tries, before_again)
+        except BaseException as error:
+            usage = error.usage if isinstance(error, InvalidAnswer) else None
+            walk.charge(usage or vain)
             raise
-        finally:
-            if vain.requests:
-                walk.charge(vain)
+        if told is not None:
+            told(Answered(question, answer))
+        return answer
 
     # -- planning and carrying out ------------------------------------------------------------------------------
 
     def solve(
         self,
         task: str | Task,
-        inputs: Mapping[str, Any],
-        toolkit: Runner,
+        inputs: Mapping[str, object],
+        toolkit: Runner[R],
         *,
         replans: int | None = 50,
         patience: int = 2,
-    ) -> Solution:
+    ) -> Solution[R]:
         """Plan, carry the plan out, and plan around tools that fail.
 
         What the toolkit cannot do, and inputs that are not given, are not planned with. A tool that fails rules out the
@@ -270,19 +288,19 @@ class Planner:
             ToolkitError, InputError: tools or inputs do not fit the plan.
             InvalidAnswer, BudgetExceeded, LLMError: as :meth:`plan` does.
         """
-        return solve(self, Solving(self, task, toolkit, inputs, replans, patience), toolkit, inputs)
+        return solve(Solving(self, task, inputs, toolkit, replans=replans, patience=patience))
 
     async def asolve(
         self,
         task: str | Task,
-        inputs: Mapping[str, Any],
-        toolkit: Runner,
+        inputs: Mapping[str, object],
+        toolkit: Runner[R],
         *,
         replans: int | None = 50,
         patience: int = 2,
-    ) -> Solution:
+    ) -> Solution[R]:
         """As :meth:`solve`, letting others go on while the LLM and the tools are waited for."""
-        return await asolve(self, Solving(self, task, toolkit, inputs, replans, patience), toolkit, inputs)
+        return await asolve(Solving(self, task, inputs, toolkit, replans=replans, patience=patience))
 
     # -- many plans ---------------------------------------------------------------------------------------------
 
@@ -293,8 +311,8 @@ class Planner:
         concurrency: int | None = None,
         budget: Budget | None = None,
         skip: Container[int] = (),
-        on_outcome: Callable[[batch.Outcome], None] | None = None,
-    ) -> list[batch.Outcome]:
+        on_outcome: Callable[[Outcome], None] | None = None,
+    ) -> list[Outcome]:
         """A plan for each task; many walks advance together, and one task's failure is its own.
 
         How they advance depends on the LLM: one that can be awaited has ``concurrency`` questions in flight; one that
@@ -317,7 +335,7 @@ class Planner:
             ValueError: a concurrency below 1; a budget of steps or backtracks, which only single plans have.
             RuntimeError: called from a coroutine; there :meth:`aplan_all` is awaited.
         """
-        return batch.run(self, tasks, concurrency, batch.Terms(budget, skip, on_outcome))
+        return run(BatchRun(self, tasks, budget=budget, skip=skip, on_outcome=on_outcome), concurrency)
 
     async def aplan_all(
         self,
@@ -326,7 +344,7 @@ class Planner:
         concurrency: int | None = None,
         budget: Budget | None = None,
         skip: Container[int] = (),
-        on_outcome: Callable[[batch.Outcome], None] | None = None,
-    ) -> list[batch.Outcome]:
+        on_outcome: Callable[[Outcome], None] | None = None,
+    ) -> list[Outcome]:
         """As :meth:`plan_all`, on the running event loop."""
-        return await batch.arun(self, tasks, concurrency, batch.Terms(budget, skip, on_outcome))
+        return await arun(BatchRun(self, tasks, budget=budget, skip=skip, on_outcome=on_outcome), concurrency)

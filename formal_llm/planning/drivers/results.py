@@ -21,25 +21,28 @@ from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan, Result
 from formal_llm.planning.drivers.batch import Outcome
 from formal_llm.planning.drivers.json_lines import open_alone, write_line
 from formal_llm.planning.drivers.planner import Planner
-from formal_llm.planning.plans.plan import Plan, Usage
+from formal_llm.planning.json_data import JSON
+from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.plans.usage import Usage
+from formal_llm.planning.plans.vocabulary import fingerprint_of
 
 _FORMAT = "formal_llm.result/1"
 
 
-def run_of(planner: Planner) -> dict[str, Any]:
+def run_of(planner: Planner) -> dict[str, str]:
     """What the plans of a planner depend on besides the task: which LLM answers, and a hash of all of it."""
     llm = planner.llm
     identity = getattr(llm, "identity", None) or {"llm": getattr(llm, "name", "") or type(llm).__name__}
     wording = asdict(planner.wording)
     search = [planner.search, planner.seed, planner.length_penalty, planner.lookahead]
-    rules = [planner.table().automaton.fingerprint, planner.limits.lines()]
+    rules = [fingerprint_of(planner.table().automaton), planner.limits.lines()]
     said = json.dumps([identity, wording, search, rules], sort_keys=True, default=str)
     return {"llm": identity["llm"], "run": hashlib.sha256(said.encode()).hexdigest()[:16]}
 
 
-def record(outcome: Outcome) -> dict[str, Any] | None:
+def record(outcome: Outcome) -> dict[str, JSON] | None:
     """The line of an outcome, as JSON data; None for a failure that may pass."""
-    data: dict[str, Any] = {"index": outcome.index, "task": outcome.task.description}
+    data: dict[str, JSON] = {"index": outcome.index, "task": outcome.task.description}
     if outcome.task.goal is not None:
         data["goal"] = outcome.task.goal
     if outcome.plan is not None:
@@ -57,8 +60,8 @@ def record(outcome: Outcome) -> dict[str, Any] | None:
     return {**data, "usage": asdict(outcome.usage)}
 
 
-def _told(plan: Plan) -> dict[str, Any]:
-    told: dict[str, Any] = {"word": list(plan.word), "steps": [str(step) for step in plan.steps]}
+def _told(plan: Plan) -> dict[str, JSON]:
+    told: dict[str, JSON] = {"word": list(plan.word), "steps": [str(step) for step in plan.steps]}
     if plan.call is not None:
         told["call"] = str(plan.call)
     if plan.probability is not None:
@@ -82,7 +85,7 @@ class Results:
             left as it is.
     """
 
-    def __init__(self, path: str | Path, run: Mapping[str, Any]) -> None:
+    def __init__(self, path: str | Path, run: Mapping[str, str]) -> None:
         self.path = Path(path)
         self.done: dict[int, dict[str, Any]] = {}
         self._run = dict(run)

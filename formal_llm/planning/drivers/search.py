@@ -1,8 +1,8 @@
 """Strategies of search: how the answers to a walk's questions become a plan.
 
 Each strategy is a generator: it yields questions of the walk, is sent their answers, and ends when the walk does. It
-does no input or output of its own, so whoever drives it (:func:`drive`, or one who waits for many at once) decides how
-questions are answered.
+does no input or output of its own, so whoever drives it (:mod:`formal_llm.planning.drivers.driving`, or one who waits
+for many at once) decides how questions are answered. How often one question is put is told by its ``ask``.
 
 - :func:`greedy` follows each answer.
 - :func:`best_first` looks for the most probable plan: uniform-cost search (Dijkstra 1959; Russell and Norvig,
@@ -22,52 +22,46 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from typing import Any
+from typing import NamedTuple
 
 from formal_llm.errors import BudgetExceeded, NoValidPlan
+from formal_llm.llms.llm import Asking
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.usage import TokenUsage
-from formal_llm.planning.plans.plan import Plan, Usage
+from formal_llm.planning.drivers.driving import Steps
+from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.plans.usage import Usage
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.planning.walks.journal import shares
 from formal_llm.planning.walks.walk import Walk
 
-#: Questions go out, answers come in.
-Steps = Generator[Question, Answer, None]
+#: Puts one question: yields it, and returns its answer.
+Ask = Callable[[Question], Asking]
 
 
-def drive(steps: Generator[Question, Answer, Any], choose: Callable[[Question], Answer]) -> None:
-    """Have the questions of ``steps`` answered by ``choose``, one after the other; what it raises is thrown in."""
-    try:
-        question = next(steps)
-        while True:
-            try:
-                answer = choose(question)
-            except Exception as error:
-                question = steps.throw(error)
-            else:
-                question = steps.send(answer)
-    except StopIteration:
-        return
+def once(question: Question) -> Asking:
+    """Ask a question once, and take the answer as it comes."""
+    return (yield question)
 
 
-def greedy(walk: Walk) -> Steps:
+def greedy(walk: Walk, ask: Ask = once) -> Steps:
     """Take a walk to its end along what is answered.
 
     Args:
         walk: the walk.
+        ask: puts one question.
 
     Raises:
         BudgetExceeded, NoValidPlan: as :attr:`Walk.question` does.
     """
     while (question := walk.question) is not None:
-        walk.answer((yield question))
+        walk.answer((yield from ask(question)))
 
 
-def sample(walk: Walk, rng: random.Random) -> Steps:
+def sample(walk: Walk, rng: random.Random, ask: Ask = once) -> Steps:
     """Take a walk to its end along choices that are drawn from the probabilities of the answers.
 
     So a plan comes up with its probability as this module defines it, normalised place by place. After a dead end,
@@ -77,13 +71,14 @@ def sample(walk: Walk, rng: random.Random) -> Steps:
     Args:
         walk: the walk.
         rng: where the draws come from.
+        ask: puts one question.
 
     Raises:
         BudgetExceeded, NoValidPlan: as :attr:`Walk.question` does.
         InvalidAnswer: an answer has a negative probability, or one that is no finite number.
     """
     while (question := walk.question) is not None:
-        answer = yield question
+        answer = yield from ask(question)
         likely = None if question.several else shares(answer, len(question.options))
         if likely is not None:
             drawn = rng.choices(range(1, len(likely) + 1), likely)[0]
@@ -91,7 +86,7 @@ def sample(walk: Walk, rng: random.Random) -> Steps:
         walk.answer(answer)
 
 
-def best_first(walk: Walk, *, length_penalty: float = 0.0) -> Steps:
+def best_first(walk: Walk, ask: Ask = once, *, length_penalty: float = 0.0) -> Steps:
     """Take a walk to the most probable plan.
 
     Unfinished plans wait in a frontier, the most probable one first; its question is asked, once, and each of its
@@ -120,6 +115,7 @@ def best_first(walk: Walk, *, length_penalty: float = 0.0) -> Steps:
     Args:
         walk: the walk. It goes to the plan that was found; where an exception is raised, it stays where it is. The same
             question should be answered in the same way whenever it is asked.
+        ask: puts one question.
         length_penalty: alpha, 0 or more.
 
     Raises:
@@ -135,11 +131,11 @@ def best_first(walk: Walk, *, length_penalty: float = 0.0) -> Steps:
     if length_penalty and walk.budget.steps is None:
         raise ValueError("a length penalty needs a bound on the length of plans: Budget(steps=...)")
     if not walk.done:
-        yield from _BestFirst(walk, length_penalty).run()
+        yield from _BestFirst(walk, ask, length_penalty).run()
 
 
 @dataclass(frozen=True, slots=True)
-class _Node:
+class _Candidate:
     """An unfinished or finished plan in the frontier.
 
     Attributes:
@@ -161,13 +157,24 @@ class _Node:
     other: bool = False
 
 
+class _Rank(NamedTuple):
+    """The place of a branch in the frontier; least first. The path makes every rank unlike all others."""
+
+    zeros: int
+    cost: float
+    stage: int
+    questions: int
+    path: tuple[int, ...]
+
+
 class _BestFirst:
     """The frontier of a best-first search, and what the search has used."""
 
-    def __init__(self, walk: Walk, alpha: float) -> None:
+    def __init__(self, walk: Walk, ask: Ask, alpha: float) -> None:
         self._walk = walk
+        self._ask = ask
         self._alpha = alpha
-        self._heap: list[tuple[Any, _Node]] = []
+        self._heap: list[tuple[_Rank, _Candidate]] = []
         self._used = walk.usage
         self._tokens = TokenUsage()
         self._asked = self._dead = 0
@@ -176,7 +183,7 @@ class _BestFirst:
         cost = -so_far if so_far > -math.inf else 0.0
         start = walk.fork()
         start.budget = Budget(None, walk.budget.steps, self._used.backtracks)
-        self._push(_Node(start, cost=cost, questions=self._used.questions - self._used.wasted))
+        self._push(_Candidate(start, cost=cost, questions=self._used.questions - self._used.wasted))
 
     def run(self) -> Steps:
         budget = self._walk.budget
@@ -191,12 +198,12 @@ class _BestFirst:
             elif node.walk.done:
                 self._walk.follow(node.walk, self._usage(node.walk))
                 return
-            elif budget.metered and (kind := budget.spent(self._usage(node.walk))) is not None:
-                raise BudgetExceeded(kind, getattr(budget, kind), self._plan(self._finished() or node.walk))
+            elif budget.metered and (spent := budget.spent(self._usage(node.walk))) is not None:
+                raise BudgetExceeded(*spent, self._plan(self._finished() or node.walk))
             else:
                 question = node.walk.question
                 assert question is not None
-                answer = question.check((yield question))
+                answer = question.check((yield from self._ask(question)))
                 for branch in self._branches(node, question, answer):
                     self._push(branch)
         if self._capped and budget.steps is not None:
@@ -205,14 +212,13 @@ class _BestFirst:
 
     # -- the frontier -------------------------------------------------------------------------------------------
 
-    def _push(self, node: _Node) -> None:
+    def _push(self, node: _Candidate) -> None:
         heappush(self._heap, (self._rank(node), node))
 
-    def _rank(self, node: _Node) -> tuple[Any, ...]:
+    def _rank(self, node: _Candidate) -> _Rank:
         """The place of a node in the frontier, no worse than that of anything it can lead to; least first.
 
         Of equal nodes the finished ones come first and those that have yet to ask last, so nothing is asked in vain.
-        The path makes every rank unlike all others.
         """
         finished = node.answer is None and node.walk.done
         cost = node.cost
@@ -221,9 +227,9 @@ class _BestFirst:
             most = node.questions if finished else node.questions + node.walk.left + 1
             cost /= max(most, 1) ** self._alpha
         stage = 0 if finished else 1 if node.answer is not None else 2
-        return (node.zeros, cost, stage, node.questions, node.path)
+        return _Rank(node.zeros, cost, stage, node.questions, node.path)
 
-    def _branches(self, node: _Node, question: Question, answer: Answer) -> Iterator[_Node]:
+    def _branches(self, node: _Candidate, question: Question, answer: Answer) -> Iterator[_Candidate]:
         """One node for each option of the question at a node."""
         self._asked += 1
         self._tokens += answer.usage
@@ -235,7 +241,7 @@ class _BestFirst:
         count = len(question.options)
         likely = shares(answer, count) or [float(number in answer.numbers) for number in range(1, count + 1)]
         for number, probability in enumerate(likely, 1):
-            yield _Node(
+            yield _Candidate(
                 node.walk,
                 node.zeros + (not probability),
                 node.cost - math.log(probability) if probability else node.cost,
@@ -244,7 +250,7 @@ class _BestFirst:
                 Answer((number,), answer.probabilities),
             )
 
-    def _arrive(self, node: _Node) -> bool:
+    def _arrive(self, node: _Candidate) -> bool:
         """Walk to where a node leads and put it back; False for a dead end."""
         assert node.answer is not None
         walk = node.walk.fork()
@@ -292,6 +298,4 @@ class _BestFirst:
         )
 
     def _plan(self, walk: Walk) -> Plan:
-        plan = walk.partial
-        plan.usage = self._usage(walk)
-        return plan
+        return walk.partial.with_usage(self._usage(walk))

@@ -9,30 +9,33 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Generic, Protocol, TypeVar
 
-from formal_llm.automata import Limits
+from formal_llm.automata import Limits, Source
 from formal_llm.errors import NoPlanWorked, NoValidPlan, ToolError
-from formal_llm.planning.plans.plan import Plan, Usage
+from formal_llm.planning.drivers.driving import WalkDriver
+from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.plans.usage import Usage
 from formal_llm.planning.task import Task
+from formal_llm.planning.walks.walk import Walk
 
-if TYPE_CHECKING:
-    from formal_llm.planning.drivers.planner import Planner
-    from formal_llm.planning.walks.walk import Walk
+#: What carrying out a plan gives.
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 
-class Runner(Protocol):
+class Runner(Protocol[R_co]):
     """What carries plans out: a toolkit or an executor of :mod:`formal_llm.tools`, or whatever has these methods."""
 
-    def limits(self, source: Any, given: Collection[str] | None = None) -> Limits:
+    def limits(self, source: Source, given: Collection[str] | None = None) -> Limits:
         """Limits of 0 for the terminals that it cannot do, where only the inputs ``given`` are there."""
 
-    def run(self, plan: Plan, inputs: Mapping[str, Any]) -> Any:
+    def run(self, plan: Plan, inputs: Mapping[str, object]) -> R_co:
         """Carry a plan out; raises :class:`ToolError` with the ``position`` of the tool that failed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Solution:
+class Solution(Generic[R]):
     """A task that was solved.
 
     Attributes:
@@ -43,12 +46,12 @@ class Solution:
     """
 
     plan: Plan
-    result: Any
+    result: R
     failures: tuple[ToolError, ...]
     usage: Usage
 
 
-class Solving:
+class Solving(Generic[R]):
     """A task on its way to a solution: has a walk to be driven, takes what became of its plan. No input or output.
 
     A tool that fails rules out the branch that led to it, and the walk goes on from there: perhaps it only failed on
@@ -56,16 +59,16 @@ class Solving:
     So every failure brings a tool nearer to being left out, and no plan without the tools that fail is lost.
 
     Args:
-        planner: who plans.
+        driver: who plans.
         task: the task.
-        runner: what carries plans out.
         inputs: the inputs by terminal.
+        runner: what carries plans out.
         replans: how many plans may fail; None for no bound.
         patience: how often a tool may fail before it is planned without.
 
     Attributes:
         walk: the walk that makes the next plan.
-        failures: the errors so far.
+        failures: the errors of tools so far.
 
     Raises:
         NoValidPlan: nothing follows all the rules with these tools and inputs.
@@ -74,10 +77,11 @@ class Solving:
 
     def __init__(
         self,
-        planner: Planner,
+        driver: WalkDriver,
         task: str | Task,
-        runner: Runner,
-        inputs: Mapping[str, Any],
+        inputs: Mapping[str, object],
+        runner: Runner[R],
+        *,
         replans: int | None,
         patience: int,
     ) -> None:
@@ -85,22 +89,29 @@ class Solving:
             raise ValueError(f"patience counts from 1, not {patience}")
         if replans is not None and replans < 0:
             raise ValueError(f"replans counts from 0, not {replans}")
-        self._planner = planner
+        self.driver = driver
+        self.runner = runner
+        self.inputs = inputs
         self._patience = patience
         self._replans = replans
         task = Task.of(task)
-        self._task = replace(task, limits=task.limits & runner.limits(planner.source, list(inputs)))
+        self._task = replace(task, limits=task.limits & runner.limits(driver.source, list(inputs)))
         self._spent = Usage()
         self.failures: list[ToolError] = []
-        self.walk: Walk = planner.start(self._task)
+        self.walk: Walk = driver.start(self._task)
 
-    def failed(self, error: ToolError) -> None:
-        """The walk's plan met a tool that failed: go on from where another plan parts from it.
+    def failed(self, error: ToolError | NoValidPlan) -> None:
+        """The walk's plan met a tool that failed, or the walk found no plan: go on where another plan parts from it.
 
         Raises:
             NoPlanWorked: no other plan is left, or the budget of replans is used up.
+            NoValidPlan: the error itself, where no tool has failed.
             ToolError: the error itself, where it does not tell the place of the tool.
         """
+        if isinstance(error, NoValidPlan):
+            if not self.failures:
+                raise error
+            raise NoPlanWorked(self.failures) from error
         if error.position is None:
             raise error
         self.failures.append(error)
@@ -113,13 +124,9 @@ class Solving:
             else:
                 self.walk.rule_out(error.position)
         except NoValidPlan as nothing:
-            raise self.gave_up() from nothing
+            raise NoPlanWorked(self.failures) from nothing
 
-    def gave_up(self) -> NoPlanWorked:
-        """The error for a walk that has no branch left."""
-        return NoPlanWorked(self.failures)
-
-    def solved(self, result: Any) -> Solution:
+    def solved(self, result: R) -> Solution[R]:
         """The solution, when the walk's plan has been carried out."""
         plan = self.walk.plan
         return Solution(plan, result, tuple(self.failures), self._spent + plan.usage)
@@ -127,40 +134,30 @@ class Solving:
     def _without(self, tool: str) -> None:
         self._spent += self.walk.usage
         self._task = replace(self._task, limits=self._task.limits & Limits({tool: 0}))
-        self.walk = self._planner.start(self._task)
+        self.walk = self.driver.start(self._task)
 
 
-def solve(planner: Planner, solving: Solving, runner: Runner, inputs: Mapping[str, Any]) -> Solution:
-    """See :meth:`Planner.solve`."""
+def solve(solving: Solving[R]) -> Solution[R]:
+    """Plan and carry out until a plan works; see :meth:`Planner.solve`."""
     while True:
         try:
-            plan = planner.drive(solving.walk)
-        except NoValidPlan as error:
-            if not solving.failures:
-                raise
-            raise solving.gave_up() from error
-        try:
-            result = runner.run(plan, inputs)
-        except ToolError as error:
+            plan = solving.driver.drive(solving.walk)
+            result = solving.runner.run(plan, solving.inputs)
+        except (ToolError, NoValidPlan) as error:
             solving.failed(error)
         else:
             return solving.solved(result)
 
 
-async def asolve(planner: Planner, solving: Solving, runner: Runner, inputs: Mapping[str, Any]) -> Solution:
-    """See :meth:`Planner.asolve`."""
-    import asyncio
+async def asolve(solving: Solving[R]) -> Solution[R]:
+    """As :func:`solve`, letting others go on while the LLM and the tools are waited for."""
+    import asyncio  # half of what importing this library would take, and most never need it
 
     while True:
         try:
-            plan = await planner.adrive(solving.walk)
-        except NoValidPlan as error:
-            if not solving.failures:
-                raise
-            raise solving.gave_up() from error
-        try:
-            result = await asyncio.to_thread(runner.run, plan, inputs)
-        except ToolError as error:
+            plan = await solving.driver.adrive(solving.walk)
+            result = await asyncio.to_thread(solving.runner.run, plan, solving.inputs)
+        except (ToolError, NoValidPlan) as error:
             solving.failed(error)
         else:
             return solving.solved(result)

@@ -8,13 +8,15 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from formal_llm.automata import Word
 from formal_llm.automata.models.symbols import members
 from formal_llm.pictures.captions import shorten
 from formal_llm.pictures.picture import Arrow, Box, Picture, printable
-from formal_llm.planning.plans.plan import Plan, Step, Usage
+from formal_llm.planning.plans.steps import Order, Step
 from formal_llm.planning.plans.tree import Call, Node, is_nested, only_terminal
+from formal_llm.planning.plans.usage import Usage
 
 if TYPE_CHECKING:
     import networkx
@@ -24,10 +26,35 @@ if TYPE_CHECKING:
 _ORDINALS = ("1st", "2nd", "3rd")
 
 
+class PlanParts(Protocol):
+    """What is shown of a plan (see :class:`~formal_llm.planning.plans.plan.Plan`)."""
+
+    task: str
+    order: Order
+    complete: bool
+    usage: Usage
+
+    @property
+    def tree(self) -> Node:
+        """The derivation tree."""
+
+    @property
+    def word(self) -> Word:
+        """The terminals."""
+
+    @property
+    def call(self) -> Call | None:
+        """The nested calls, where it is such."""
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps from first to last."""
+
+
 # -- the picture ------------------------------------------------------------------------------------------------
 
 
-def plan_picture(plan: Plan) -> Picture:
+def plan_picture(plan: PlanParts) -> Picture:
     """A plan, its arrows in the direction of execution.
 
     Where the word nests tools and their arguments, the picture is the flow of data: inputs on the left, each tool a
@@ -43,7 +70,7 @@ def plan_picture(plan: Plan) -> Picture:
     return Picture(tuple(boxes), tuple(arrows), "LR" if len(boxes) <= 12 else "TB", title)
 
 
-def _flow(plan: Plan) -> tuple[list[Box], list[Arrow]]:
+def _flow(plan: PlanParts) -> tuple[list[Box], list[Arrow]]:
     boxes: dict[str, Box] = {}
     arrows: list[Arrow] = []
     leaves = plan.tree.leaves
@@ -88,7 +115,7 @@ def _is_empty(node: Node) -> bool:
     return not (node.children or node.text or node.terminal or node.open)
 
 
-def _chain(plan: Plan) -> tuple[list[Box], list[Arrow]]:
+def _chain(plan: PlanParts) -> tuple[list[Box], list[Arrow]]:
     leaves = plan.tree.leaves
     boxes = [_step_box(step, leaves) for step in plan.steps]
     arrows = [Arrow(before.id, after.id) for before, after in pairwise(boxes)]
@@ -134,7 +161,7 @@ def _ordinals(count: int) -> list[str]:
 # -- the graph --------------------------------------------------------------------------------------------------
 
 
-def plan_graph(plan: Plan) -> networkx.DiGraph:
+def plan_graph(plan: PlanParts) -> networkx.DiGraph:
     """The calls of a plan as a graph; the derivation tree where the plan is no nesting of calls.
 
     Nodes are numbers, counted from 0 in the order of the word (in a tree: from the root on), with ``name``, ``label``
@@ -169,7 +196,7 @@ def plan_graph(plan: Plan) -> networkx.DiGraph:
 # -- the terminal -----------------------------------------------------------------------------------------------
 
 
-def plan_rich(plan: Plan, *, deepest: int = 24, most: int = 200) -> RenderableType:
+def plan_rich(plan: PlanParts, *, deepest: int = 24, most: int = 200) -> RenderableType:
     """A plan for the terminal: its steps, its nested calls, its derivation tree, and what it took.
 
     Args:
@@ -191,7 +218,7 @@ def plan_rich(plan: Plan, *, deepest: int = 24, most: int = 200) -> RenderableTy
     return Panel(Group(*parts), title=title, title_align="left", border_style="blue", padding=(1, 2))
 
 
-def _steps_text(plan: Plan) -> RenderableType:
+def _steps_text(plan: PlanParts) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from formal_llm.automata import PDA, Lookahead, Transition
+from formal_llm.automata import PDA, Lookahead, Transition, Word
 from formal_llm.automata.models.product import product
 from formal_llm.errors import Undecided
-
-Word = tuple[str, ...]
 
 
 def fill_decisions(steps: Sequence[tuple[str, ...]], pda: PDA) -> Word:

@@ -15,13 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from formal_llm.automata import CFG, Production
+from formal_llm.automata import CFG, Production, Word
 from formal_llm.automata.models.symbols import members
 from formal_llm.errors import NotationError, Undecided
 from formal_llm.planning.plans.lines_earley import Body, LineChart, Part, Ways, alive
-from formal_llm.planning.plans.plan import Order
+from formal_llm.planning.plans.steps import Order
 
-Word = tuple[str, ...]
 _RESULT = re.compile(r"(?:the )?(?:result|output) of step (\d+)(?: and |$)")
 #: What may stand at the end of a line and be no part of a name.
 STOPS = ".;,"

@@ -1,11 +1,17 @@
-"""Reading lines by a grammar of lines: Earley's algorithm (1970), which also tells how far some plan goes like this."""
+"""Reading lines by a grammar of lines: Earley's algorithm (1970), which also tells how far some plan goes like this.
+
+This is no membership test as :mod:`formal_llm.automata.models.earley` is. What is wanted is one derivation, since most
+terminals of the word are in no line; that chart keeps none: it packs origins into numbers and skips chains of items.
+And a body of a part is read only on a line of its own, so there is no alphabet that FIRST sets could be of.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from formal_llm.automata import Word
 from formal_llm.errors import Undecided
 
 #: How many states are come to, again or not, before the lines are given up as too ambiguous.
@@ -127,7 +133,7 @@ class LineChart:
                 raise Undecided("there are too many ways to read the lines of the plan")
         return following
 
-    def word(self) -> tuple[str, ...] | None:
+    def word(self) -> Word | None:
         """The word of one reading of all the lines; None where there is none."""
         column = self._columns[-1] if self.longest == self._end else {}
         whole = (s for s in column if s.head == self._root and not s.origin and s.passed == len(s.body.parts))
@@ -157,17 +163,12 @@ class LineChart:
 def alive(table: dict[Part, Ways]) -> dict[Part, Ways]:
     """The table less the bodies that no lines at all can tell, so that whatever is begun can be ended."""
     living: set[Part] = set()
-    grown = True
-    while grown:
-        fresh = {
-            part for part, ways in table.items()
-            if part not in living and any(living.issuperset(body.parts) for body in ways.every())
-        }  # fmt: skip
-        grown = bool(fresh)
-        living |= fresh
 
-    def kept(bodies: Sequence[Body]) -> list[Body]:
+    def kept(bodies: Iterable[Body]) -> list[Body]:
         return [body for body in bodies if living.issuperset(body.parts)]
+
+    while fresh := {part for part, ways in table.items() if part not in living and kept(ways.every())}:
+        living |= fresh
 
     return {
         part: Ways(

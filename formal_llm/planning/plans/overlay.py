@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from formal_llm.automata import CFG, PDA, Lookahead, Transition
+from formal_llm.automata import CFG, PDA, Flowchart, FlowEdge, Lookahead, Source, Transition
 from formal_llm.automata.drawing.cfg import cfg_picture
 from formal_llm.automata.drawing.flowchart import flowchart_picture
 from formal_llm.automata.drawing.pda import pda_picture
 from formal_llm.automata.lookahead.limited import as_automaton
-from formal_llm.automata.models.flowchart import Flowchart
-from formal_llm.automata.models.flowgraph import FlowEdge
 from formal_llm.automata.models.product import product
 from formal_llm.automata.models.symbols import members
 from formal_llm.errors import AutomatonError, FormalLLMError
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import Picture
-from formal_llm.planning.plans.plan import Order, Step, read_steps
+from formal_llm.planning.plans.steps import Order, Step, read_steps
 from formal_llm.planning.plans.tree import Node, build_tree, only_terminal
 
 Numbers = tuple[int, ...]
@@ -42,7 +39,7 @@ class Overlay(Drawable):
         AutomatonError: the word is none of the language; :func:`~formal_llm.planning.checking.verify.verify` tells why.
     """
 
-    def __init__(self, word: Sequence[str], rules: Any, *, order: Order = "forward") -> None:
+    def __init__(self, word: Sequence[str], rules: Source, *, order: Order = "forward") -> None:
         self.word = tuple(word)
         self.rules = rules
         self._automaton = _pda(rules)
@@ -168,7 +165,7 @@ def _more(numbers: Numbers, number: int | None) -> Numbers:
     return numbers if number is None or number in numbers else tuple(sorted((*numbers, number)))
 
 
-def _pda(rules: Any) -> PDA:
+def _pda(rules: Source) -> PDA:
     if isinstance(rules, Flowchart):
         return rules.pda()
     inner = as_automaton(rules)

@@ -17,15 +17,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from formal_llm.automata import CFG, PDA, Transition
+from formal_llm.automata import CFG, PDA, Source, Transition, Word
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.errors import FormalLLMError, NotationError, unknown
 from formal_llm.planning.plans.filling import fill_decisions
 from formal_llm.planning.plans.lines import STOPS, Line, folded, own_terminals, read_back, tells
-from formal_llm.planning.plans.plan import Order, Plan
+from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.plans.steps import Order
+from formal_llm.planning.plans.vocabulary import Vocabulary
+from formal_llm.planning.source import source_of
 
 _NUMBER = re.compile(r"\s*(?:[-*•]\s+)?(?:step\s+(\d+)\s*[:.)]|(\d+)\s*[:.)])?\s*", re.IGNORECASE)
 _RESULT = re.compile(r"(?:the\s+)?(?:result|output)\s+of\s+step\s+(\d+)", re.IGNORECASE)
@@ -45,12 +48,12 @@ class _Step(NamedTuple):
     line: int
 
 
-def read_plan_text(text: str, source: CFG | Any, *, order: Order = "forward") -> tuple[str, ...]:
+def read_plan_text(text: str, source: Source, *, order: Order = "forward") -> Word:
     """The word of a plan that anybody wrote.
 
     Args:
         text: the plan; see the module's page for the forms that are understood.
-        source: the grammar or automaton whose terminals and labels are meant.
+        source: the grammar, flowchart, behaviour or automaton whose terminals and labels are meant.
         order: ``backward`` where steps on several lines stand in the order in which they are carried out, and the word
             runs from the last one to the first. A word on one line is a word.
 
@@ -58,38 +61,37 @@ def read_plan_text(text: str, source: CFG | Any, *, order: Order = "forward") ->
         NotationError: a name that is no terminal or label (with the nearest one), a step that refers to a step that is
             not before it or whose result is not used; with its line. JSON that is no plan.
     """
-    return _Reader(source, order).read(text)
+    return _PlanReader(source, order).read(text)
 
 
-def names_of(text: str, source: CFG | Any) -> tuple[str, ...]:
+def names_of(text: str, source: Source) -> Names:
     """The terminals that a text may name: by name, by label, by the text of a transition; none where it names none.
 
     Raises:
         NotationError: a label that several terminals share, where no decisions tell which one is meant.
     """
-    return _Reader(source, "forward").names(text)
+    return _PlanReader(source, "forward").names(text)
 
 
-class _Reader:
-    def __init__(self, source: CFG | Any, order: Order) -> None:
-        self._automaton = automaton = as_automaton(source)
+class _PlanReader:
+    def __init__(self, source: Source, order: Order) -> None:
+        self._automaton = automaton = as_automaton(source_of(source, "read_plan_text"))
         self._order = order
         self._names: dict[str, list[str]] = {}
-        self._terminals: Mapping[str, None] = getattr(automaton, "terminals", {})
         self._labels: dict[str, None] = {}
-        inner = automaton
+        vocabulary = Vocabulary(automaton)
+        self._terminals = dict.fromkeys(vocabulary.terminals)
+        cfg = vocabulary.grammar
         #: A grammar whose productions have texts.
-        self._telling = (
-            inner.cfg if isinstance(inner, PDA) and inner.cfg and any(p.text for p in inner.cfg.productions) else None
-        )
-        told = [t for t in inner.transitions if t.text and t.production is None] if isinstance(inner, PDA) else []
+        self._telling = cfg if cfg is not None and any(p.text for p in cfg.productions) else None
+        transitions = automaton.transitions if isinstance(automaton, PDA) else ()
+        told = [transition for transition in transitions if transition.text and transition.production is None]
         #: Whether the automaton decides: then where several steps read the same, the decisions tell which one it is.
         self._decides = any(transition.decision for transition in told)
-        label = getattr(automaton, "label", None)
+        label = vocabulary.label
         for name in self._terminals:
-            shown = [name, name.replace("_", " "), *([label(name)] if label is not None else [])]
-            self._learn(name, shown)
-            self._labels.update(dict.fromkeys(shown[:1] + shown[2:]))
+            self._learn(name, [name, name.replace("_", " "), label(name)])
+            self._labels.update(dict.fromkeys((name, label(name))))
         for transition in told:
             if transition.read is not None:
                 self._learn(transition.read, _texts(transition))
@@ -110,7 +112,7 @@ class _Reader:
             if name not in names:
                 names.append(name)
 
-    def read(self, text: str) -> tuple[str, ...]:
+    def read(self, text: str) -> Word:
         if text.lstrip()[:1] in ("{", "["):
             return self._from_json(text)
         numbered = list(enumerate(text.splitlines(), 1))
@@ -132,7 +134,7 @@ class _Reader:
             steps.reverse()
         places = [step.names for step in steps if step.names]
         if self._decides and len(lines) == len(steps):
-            assert isinstance(self._automaton, PDA)
+            assert isinstance(self._automaton, PDA)  # it has transitions that decide
             return fill_decisions(places, self._automaton)
         return tuple(names[0] for names in places)
 
@@ -149,7 +151,7 @@ class _Reader:
             told.append(Line(int(prefix[1] or prefix[2] or index), place, line, forms))
         return (self._telling, told) if tells(self._telling, told) else None
 
-    def _from_json(self, text: str) -> tuple[str, ...]:
+    def _from_json(self, text: str) -> Word:
         try:
             data = json.loads(text)
             if isinstance(data, dict) and "tree" in data:
@@ -231,9 +233,9 @@ class _Reader:
     # -- nested plans -------------------------------------------------------------------------------------------
 
     @staticmethod
-    def _nested(steps: Sequence[_Step], lines: dict[int, str]) -> tuple[str, ...]:
+    def _nested(steps: Sequence[_Step], lines: dict[int, str]) -> Word:
         """The word of steps that are applied to each other: the last one, followed by its arguments, and theirs."""
-        words: dict[int, tuple[str, ...]] = {}
+        words: dict[int, Word] = {}
         unused: dict[int, _Step] = {}
         for step in steps:
             word = [*step.names[:1]]

@@ -6,11 +6,36 @@ run of a hand-written automaton has no derivation: its tree is flat. Nothing her
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
+from formal_llm.automata import Production, Transition
+from formal_llm.automata.models.automaton import Move
 from formal_llm.automata.models.symbols import members
+from formal_llm.planning.json_data import JSON
+
+#: A node in a flat list: symbol, label, number of children, terminal, open, text, and of a decision its question.
+FlatNode = Sequence[JSON]
+
+
+@runtime_checkable
+class TellingMove(Protocol):
+    """A move that has a text of its own, as moves of one's own automaton may."""
+
+    @property
+    def text(self) -> str:
+        """What it says as a step or an option; where empty, that is made from labels."""
+
+
+def text_of(move: Move) -> str:
+    """What a move says as a step or an option; empty where it says nothing of its own."""
+    return move.text if isinstance(move, (Transition, TellingMove)) else ""
+
+
+def production_of(move: Move) -> Production | None:
+    """The production that a move of a grammar's automaton expands."""
+    return move.production if isinstance(move, Transition) else None
 
 
 @dataclass(slots=True, eq=False)
@@ -48,27 +73,19 @@ class Node:
         """The terminals, from left to right."""
         return [node for node in self.walk() if node.terminal]
 
-    def flat(self) -> list[list[Any]]:
+    def flat(self) -> list[FlatNode]:
         """The tree as a flat list in preorder, for JSON: nesting would limit its depth."""
-        return [
-            [
-                n.symbol,
-                n.label,
-                len(n.children),
-                n.terminal,
-                n.open,
-                n.text,
-                *([] if n.question is None else [n.question]),
-            ]
-            for n in self.walk()
-        ]
+        rows = ((n.symbol, n.label, len(n.children), n.terminal, n.open, n.text, n.question) for n in self.walk())
+        return [row if row[-1] is not None else row[:-1] for row in rows]
 
     @classmethod
-    def from_flat(cls, rows: Iterable[list[Any]]) -> Node:
+    def from_flat(cls, rows: Iterable[FlatNode]) -> Node:
         """The tree that :meth:`flat` wrote."""
         root: Node | None = None
         missing: list[tuple[Node, int]] = []
-        for symbol, label, count, terminal, is_open, *texts in rows:
+        row: Any  # what it holds was JSON
+        for row in rows:
+            symbol, label, count, terminal, is_open, *texts = row
             node = cls(symbol, label, [], terminal, is_open, *texts)
             if root is None:
                 root = node
@@ -86,10 +103,14 @@ class Node:
     def __eq__(self, other: object) -> bool:
         return self.flat() == other.flat() if isinstance(other, Node) else NotImplemented
 
-    __hash__ = None  # type: ignore[assignment]  # mutable while it is built
+    def __hash__(self) -> int:
+        return hash(tuple(self.flat()))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Node.from_flat, (self.flat(),)  # a tree thousands deep would exhaust the recursion limit
 
 
-def build_tree(moves: Iterable[Any], label: Callable[[str], str], start: str | None) -> Node:
+def build_tree(moves: Iterable[Move], label: Callable[[str], str], start: str | None) -> Node:
     """The tree of a run.
 
     Args:
@@ -100,22 +121,23 @@ def build_tree(moves: Iterable[Any], label: Callable[[str], str], start: str | N
     if start is None:
         root = Node("plan", "plan")
         for move in moves:
-            question = move.question if getattr(move, "decision", False) else None
+            question = move.question if isinstance(move, Transition) and move.decision else None
+            text = text_of(move) or None
             if move.read is not None:
-                text = move.text or None
                 root.children.append(Node(move.read, label(move.read), terminal=True, text=text, question=question))
-            elif move.text:
-                root.children.append(Node("", move.text, text=move.text, question=question))
+            elif text:
+                root.children.append(Node("", text, text=text, question=question))
         return root
     root = Node(start, label(start), open=True)
     waiting = [root]
     for move in moves:
-        if move.production is not None:
+        production = production_of(move)
+        if production is not None:
             node = waiting.pop()
             node.open = False
-            node.text = move.production.text
+            node.text = production.text
             chosen = members(node.symbol) is not None
-            for symbol in reversed(move.production.body):
+            for symbol in reversed(production.body):
                 if chosen and members(symbol):
                     waiting.append(node)  # the rest of the selection belongs to the same node
                     continue
@@ -173,11 +195,23 @@ class Call:
                     todo.append(argument)
         return "".join(pieces)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _call, ([(call.name, call.label, len(call.arguments), call.result) for call in self.walk()],)
+
     def __eq__(self, other: object) -> bool:
         return str(self) == str(other) if isinstance(other, Call) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(str(self))
+
+
+def _call(rows: list[tuple[str, str, int, str]]) -> Call:
+    """The call of a flat list in preorder: name, label, number of arguments, result."""
+    made: list[Call] = []
+    for name, label, count, result in reversed(rows):
+        arguments = [made.pop() for _ in range(count)]
+        made.append(Call(name, label, tuple(arguments), result))
+    return made[0]
 
 
 def only_terminal(node: Node) -> Node | None:

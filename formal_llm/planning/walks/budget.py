@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from formal_llm.llms.usage import Prices, TokenUsage
-from formal_llm.planning.plans.plan import Usage
+from formal_llm.planning.plans.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +43,17 @@ class Budget:
         if self.cost is not None and prices is None:
             raise ValueError("a budget of cost needs prices: Planner(prices=Prices(input=..., output=...))")
 
-    def spent(self, usage: Usage) -> str | None:
-        """The first of questions, requests, tokens and cost that leaves nothing for another question."""
-        if self.questions is not None and usage.questions >= self.questions:
-            return "questions"
-        if self.requests is not None and usage.requests >= self.requests:
-            return "requests"
-        if self.tokens is not None and usage.input_tokens + usage.output_tokens >= self.tokens:
-            return "tokens"
-        if self.cost is not None and usage.cost is not None and usage.cost >= self.cost:
-            return "cost"
-        return None
+    def spent(self, usage: Usage) -> tuple[str, float] | None:
+        """The first of questions, requests, tokens and cost that leaves nothing for another question, and its bound."""
+        used = (
+            ("questions", self.questions, usage.questions),
+            ("requests", self.requests, usage.requests),
+            ("tokens", self.tokens, usage.input_tokens + usage.output_tokens),
+            ("cost", self.cost, usage.cost),
+        )
+        return next(
+            ((kind, most) for kind, most, have in used if most is not None and have is not None and have >= most), None
+        )
 
 
 class Meter:
@@ -65,13 +65,15 @@ class Meter:
     Attributes:
         questions, forced, backtracks: as in :class:`Usage`.
         tokens: what the answers cost.
+        capped: whether a branch was given up because it did not end within the step budget.
     """
 
-    __slots__ = ("_begun", "_prices", "_seconds", "backtracks", "forced", "questions", "tokens")
+    __slots__ = ("_begun", "_prices", "_seconds", "backtracks", "capped", "forced", "questions", "tokens")
 
     def __init__(self, prices: Prices | None = None) -> None:
         self.questions = self.forced = self.backtracks = 0
         self.tokens = TokenUsage()
+        self.capped = False
         self._prices = prices
         self._begun = perf_counter()
         self._seconds: float | None = None
@@ -88,10 +90,10 @@ class Meter:
         """A meter that goes on from here by itself."""
         return copy(self)
 
-    def usage(self, kept: int) -> Usage:
-        """What was used; ``kept`` answers are still part of the plan."""
+    def usage(self, kept: int, besides: TokenUsage | None = None) -> Usage:
+        """What was used; ``kept`` answers are still part of the plan, ``besides`` comes on top."""
         seconds = self._seconds if self._seconds is not None else perf_counter() - self._begun
-        tokens = self.tokens
+        tokens = self.tokens if besides is None else self.tokens + besides
         return Usage(
             self.questions, self.forced, self.backtracks, self.questions - kept,
             tokens.requests, tokens.input_tokens, tokens.output_tokens, seconds,

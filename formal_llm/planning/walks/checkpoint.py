@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from formal_llm.errors import SnapshotError
-from formal_llm.planning.plans.plan import Usage
-from formal_llm.planning.walks.journal import Entry
+from formal_llm.planning.json_data import JSON
+from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.plans.usage import Usage
+from formal_llm.planning.plans.vocabulary import fingerprint_of
+from formal_llm.planning.walks.budget import Budget
+from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry
+from formal_llm.planning.walks.trail import Stage, Trail
 
 _FORMAT = "formal_llm.walk/1"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class JournalRow:
     """A choice of the journal.
 
     Attributes:
@@ -25,18 +30,18 @@ class Row:
         probability: of what was chosen, where the answer told; left out of the JSON data where it did not.
     """
 
-    chosen: Any
-    excluded: tuple[Any, ...]
+    chosen: ChoiceKey | None
+    excluded: tuple[ChoiceKey, ...]
     asked: bool
     probability: float | None = None
 
     @classmethod
-    def of(cls, entry: Entry) -> Row:
+    def of(cls, entry: JournalEntry) -> JournalRow:
         """The row of a journal's entry."""
         chosen = None if entry.chosen is None else entry.key
         return cls(chosen, tuple(entry.excluded), entry.asked, entry.probability)
 
-    def to_data(self) -> dict[str, Any]:
+    def to_data(self) -> dict[str, JSON]:
         """The row as JSON data."""
         excluded = sorted(map(_plain, self.excluded), key=repr)
         told = {} if self.probability is None else {"probability": self.probability}
@@ -59,11 +64,24 @@ class Checkpoint:
     fingerprint: str
     look: bool
     task: str
-    rows: tuple[Row, ...]
+    rows: tuple[JournalRow, ...]
     dead: bool
     usage: Usage
 
-    def to_data(self) -> dict[str, Any]:
+    @classmethod
+    def of(cls, trail: Trail, task: str, usage: Usage) -> Checkpoint:
+        """The checkpoint of a walk.
+
+        Args:
+            trail: where it stands, and how it came there.
+            task: the description of its task.
+            usage: what it took.
+        """
+        table, asked = trail.table, [trail.state] if isinstance(trail.state, JournalEntry) else []
+        rows = tuple(JournalRow.of(entry) for entry in (*trail.journal, *asked))
+        return cls(fingerprint_of(table.automaton), table.look, task, rows, trail.state is Stage.DEAD, usage)
+
+    def to_data(self) -> dict[str, JSON]:
         """The checkpoint as JSON data."""
         return {
             "format": _FORMAT,
@@ -76,14 +94,14 @@ class Checkpoint:
         }
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Any] | str) -> Checkpoint:
+    def from_data(cls, data: Mapping[str, JSON] | str) -> Checkpoint:
         """The checkpoint in JSON data, or in JSON text.
 
         Raises:
             SnapshotError: it is damaged.
         """
         try:
-            read: Mapping[str, Any] = json.loads(data) if isinstance(data, str) else data
+            read: Any = json.loads(data) if isinstance(data, str) else data
             if read["format"] != _FORMAT:
                 raise SnapshotError(f"unknown format {read['format']!r}; this version reads {_FORMAT}")
             return cls(
@@ -111,18 +129,52 @@ class Checkpoint:
         if self.look != look:
             raise SnapshotError(f"the snapshot was taken with lookahead {'on' if self.look else 'off'}")
 
+    def replay(self, trail: Trail, budget: Budget, partial: Callable[[], Plan]) -> None:
+        """Make the choices of the journal again, on a trail that stands at its beginning; nobody is told of them.
 
-def _rows(rows: Iterable[Mapping[str, Any]]) -> Iterable[Row]:
+        Args:
+            trail: over the automaton that the checkpoint belongs to.
+            budget: how many moves and dead ends there may be.
+            partial: the plan so far, for an error.
+
+        Raises:
+            SnapshotError: the journal has a choice that the automaton does not offer.
+        """
+        on_event, trail.on_event = trail.on_event, None
+        for row in self.rows:
+            entry = trail.state
+            if not isinstance(entry, JournalEntry):
+                raise SnapshotError("the snapshot does not fit: it has a choice where the automaton has none")
+            entry.excluded = frozenset(row.excluded)
+            if row.chosen is None:
+                continue
+            left = trail.left(budget)
+            chosen = entry.find(row.chosen, trail.table, left)
+            if chosen is None:
+                raise SnapshotError("the snapshot does not fit: it takes a choice that is not offered")
+            entry.asked, entry.probability = row.asked, row.probability
+            if trail.asker.wording.conversation:
+                entry.question = trail.asker.ask(entry, trail.moves, trail.journal, left)
+            trail.take(entry, chosen)
+            trail.settle(budget, partial)
+        if self.dead:
+            trail.state = Stage.DEAD
+        trail.meter.set(self.usage)
+        trail.on_event = on_event
+
+
+def _rows(rows: Iterable[dict[str, Any]]) -> Iterable[JournalRow]:
     for row in rows:
         probability = row.get("probability")
         if probability is not None and not 0 <= probability <= 1:
             raise SnapshotError(f"the snapshot is damaged: a probability of {probability}")
-        yield Row(_key(row["chosen"]), tuple(map(_key, row["excluded"])), bool(row["asked"]), probability)
+        chosen = None if row["chosen"] is None else _branch(row["chosen"])
+        yield JournalRow(chosen, tuple(map(_branch, row["excluded"])), bool(row["asked"]), probability)
 
 
-def _plain(key: Any) -> Any:
-    return sorted(key) if isinstance(key, frozenset) else key
+def _plain(branch: ChoiceKey | None) -> int | list[str] | None:
+    return sorted(branch) if isinstance(branch, frozenset) else branch
 
 
-def _key(plain: Any) -> Any:
+def _branch(plain: int | list[str]) -> ChoiceKey:
     return frozenset(plain) if isinstance(plain, list) else plain

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from formal_llm.automata import Word
 from formal_llm.llms.question import Answer, Question
-from formal_llm.planning.plans.plan import Plan, Usage
+from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.plans.usage import Usage
 from formal_llm.planning.task import Task
 
 
@@ -71,7 +73,7 @@ class Backtracked:
     """
 
     text: str
-    word: tuple[str, ...]
+    word: Word
     walk: str = ""
 
 

@@ -7,25 +7,26 @@ common past.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from copy import copy
-from typing import Any
 
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.question import Answer, Question
 from formal_llm.planning.walks.choices import Choice, ChoiceTable, Fork
 
-_NOTHING: frozenset[Any] = frozenset()
+#: What is ruled out at a choice: the index of an option, or of a selection a set of its members.
+ChoiceKey = int | frozenset[str]
+_NOTHING: frozenset[ChoiceKey] = frozenset()
 
 
-class Entry:
+class JournalEntry:
     """A choice in the journal, or the one that is asked now.
 
     Attributes:
         configuration: where the walk stood.
         fork: what could be chosen.
         moves: how many moves the walk had made before.
-        excluded: what is ruled out here: indices of choices, or of a selection the sets of members.
+        excluded: what is ruled out here.
         chosen: what was chosen; None while it is asked.
         members: of a selection, the members that were chosen.
         asked: whether it was asked, or left without a question after the others had been ruled out.
@@ -35,7 +36,7 @@ class Entry:
 
     __slots__ = ("asked", "chosen", "configuration", "excluded", "fork", "members", "moves", "probability", "question")
 
-    def __init__(self, configuration: Any, fork: Fork, moves: int) -> None:
+    def __init__(self, configuration: Hashable, fork: Fork, moves: int) -> None:
         self.configuration = configuration
         self.fork = fork
         self.moves = moves
@@ -47,7 +48,7 @@ class Entry:
         self.question: Question | None = None
 
     @property
-    def key(self) -> Any:
+    def key(self) -> ChoiceKey:
         """What ruling out the choice that was made here rules out."""
         if self.chosen is None:
             raise ValueError("nothing has been chosen here yet")
@@ -66,13 +67,13 @@ class Entry:
         if self.fork.several:
             numbers = [n for n, choice in enumerate(self.fork.choices, 1) if choice.reads[0] in self.members]
             return ", ".join(map(str, numbers))
-        return str([choice.index for choice in self.offered].index(self.key) + 1)
+        return str(next(n for n, choice in enumerate(self.offered, 1) if choice.index == self.key))
 
-    def copy(self) -> Entry:
+    def copy(self) -> JournalEntry:
         """The same entry for another walk, which may choose something else here."""
         return copy(self)
 
-    def find(self, key: Any, table: ChoiceTable, left: float) -> Choice | None:
+    def find(self, key: ChoiceKey, table: ChoiceTable, left: float) -> Choice | None:
         """The choice that ``key`` stands for (see :attr:`key`), members noted; None where there is none.
 
         Args:
@@ -118,7 +119,7 @@ def shares(answer: Answer, count: int) -> tuple[float, ...] | None:
     return tuple(value / total for value in found) if total else None
 
 
-def log_probability(entries: Iterable[Entry]) -> float | None:
+def log_probability(entries: Iterable[JournalEntry]) -> float | None:
     """The logarithm of the probability of all answers in a journal: the sum over those that were asked.
 
     None where one of them had no probability.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.planning.walks.choices import ChoiceTable
-from formal_llm.planning.walks.journal import Entry
+from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,11 +29,11 @@ class Together:
     table: ChoiceTable
     configuration: object
     members: tuple[str, ...]
-    excluded: frozenset[frozenset[str]]
+    excluded: frozenset[ChoiceKey]
     left: float
 
     @classmethod
-    def at(cls, table: ChoiceTable, entry: Entry, left: float) -> Together:
+    def at(cls, table: ChoiceTable, entry: JournalEntry, left: float) -> Together:
         """That of a selection in the journal."""
         members = tuple(choice.reads[0] for choice in entry.fork.choices)
         return cls(table, entry.configuration, members, entry.excluded, left)
@@ -87,7 +87,7 @@ def _rebuild(
     look: bool,
     configuration: object,
     members: tuple[str, ...],
-    excluded: frozenset[frozenset[str]],
+    excluded: frozenset[ChoiceKey],
     left: float,
 ) -> Together:
     return Together(ChoiceTable(lookahead, look=look), configuration, members, excluded, left)

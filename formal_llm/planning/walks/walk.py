@@ -9,34 +9,35 @@ nothing since configurations share their parts, so it can go back to any of them
 - :meth:`Walk.back` takes the last answer back;
 - :meth:`Walk.rule_out` removes a branch for a reason from outside, such as a tool that failed.
 
-:meth:`Walk.fork` parts a walk in two, for those who look at several answers to one question
-(:mod:`formal_llm.planning.drivers.search`).
-
-The journal of choices is the walk's checkpoint: replaying it restores the walk exactly.
+How it goes on and back is told in :mod:`formal_llm.planning.walks.trail`; its journal of choices is its checkpoint
+(:mod:`formal_llm.planning.walks.checkpoint`). :meth:`Walk.fork` parts a walk in two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any
+from typing import Unpack
 
-from formal_llm.automata import Limits
-from formal_llm.automata.languages.why_empty import why_empty
-from formal_llm.automata.lookahead.cheapest import INFINITE
-from formal_llm.errors import BudgetExceeded, NoValidPlan, SnapshotError, Undecided, WalkError
+from formal_llm.automata import Automaton, Limits, Source, Word
+from formal_llm.automata.models.automaton import Move
+from formal_llm.errors import BudgetExceeded, WalkError
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.usage import Prices, TokenUsage
-from formal_llm.planning.plans.plan import Plan, Usage
-from formal_llm.planning.plans.tree import Node, build_tree
+from formal_llm.planning.json_data import JSON
+from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.plans.usage import Usage
+from formal_llm.planning.plans.vocabulary import fingerprint_of
+from formal_llm.planning.source import source_of
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.asking import Asker
 from formal_llm.planning.walks.budget import Budget, Meter
-from formal_llm.planning.walks.checkpoint import Checkpoint, Row
-from formal_llm.planning.walks.choices import Choice, ChoiceTable, Fork
-from formal_llm.planning.walks.events import Backtracked, EventCallback, Finished, Forced
-from formal_llm.planning.walks.journal import Entry, log_probability, shares
+from formal_llm.planning.walks.checkpoint import Checkpoint
+from formal_llm.planning.walks.choices import ChoiceTable
+from formal_llm.planning.walks.events import EventCallback, Finished
+from formal_llm.planning.walks.journal import JournalEntry, log_probability, shares
+from formal_llm.planning.walks.settings import Look, WalkSettings
+from formal_llm.planning.walks.trail import Stage, Trail
 from formal_llm.planning.walks.wording import Wording
 
 
@@ -44,7 +45,8 @@ class Walk:
     """One plan being made.
 
     Args:
-        source: a grammar or automaton; or the :class:`ChoiceTable` of one, which many walks can share.
+        source: a grammar, a flowchart, a behaviour or an automaton; or the :class:`ChoiceTable` of one, which many
+            walks can share.
         task: what the plan is for.
         limits: more limits, where ``source`` is no table.
         lookahead: ``"on"``, or ``"off"`` to offer whatever the automaton allows next and backtrack from dead ends.
@@ -56,15 +58,16 @@ class Walk:
 
     Raises:
         NoValidPlan: nothing follows all the rules; before any question.
+        TypeError: the source is no rules; says what to write instead.
     """
 
     def __init__(
         self,
-        source: Any,
+        source: Source | ChoiceTable,
         task: str | Task = "",
         *,
         limits: Limits | None = None,
-        lookahead: str = "on",
+        lookahead: Look = "on",
         wording: Wording | None = None,
         budget: Budget | None = None,
         prices: Prices | None = None,
@@ -73,50 +76,53 @@ class Walk:
     ) -> None:
         self.name = name
         self.task = Task.of(task)
-        if not isinstance(source, ChoiceTable):
+        if isinstance(source, ChoiceTable):
+            table = source
+        else:
             both = self.task.limits & limits if limits else self.task.limits
-            source = ChoiceTable.of(source, goal=self.task.goal, limits=both, lookahead=lookahead)
-        self._table: ChoiceTable = source
-        self.wording = wording or Wording.default(source)
+            table = ChoiceTable.of(source_of(source, "Walk"), goal=self.task.goal, limits=both, lookahead=lookahead)
+        self.wording = wording or Wording.default(table)
         self.budget = budget or Budget()
-        self._asker = Asker(self._table, self.wording, self.task.description, self._tree, name)
-        self._on_event = on_event
-        self._journal: list[Entry] = []
-        self._moves: list[Any] = []
-        self._now = self._table.automaton.start()
-        self._here: Entry | None = None  # the choice that is asked now
-        self._dead = False
-        self._stopped = False
-        self._capped = False
-        self._meter = Meter(prices)
-        if not self._table.lookahead.completable(self._now).possible:
-            raise self._no_plan()
+        self._asker = Asker(table, self.wording, self.task.description, name)
+        self._trail = Trail(table, self._asker, Meter(prices), on_event)
         with suppress(BudgetExceeded):  # raised again when the question is looked at
             self._settle()
+
+    def _settle(self) -> None:
+        """Go on to the next question or to the end."""
+        trail = self._trail
+        trail.settle(self.budget, self._unfinished)
+        if trail.state is Stage.DONE and trail.on_event is not None:
+            trail.on_event(Finished(self.plan, self.name))
 
     # -- looking ------------------------------------------------------------------------------------------------
 
     @property
-    def automaton(self) -> Any:
-        """The automaton that the walk is on, limits included."""
-        return self._table.automaton
+    def table(self) -> ChoiceTable:
+        """The choices of the automaton that the walk is on."""
+        return self._trail.table
 
     @property
-    def configuration(self) -> Any:
+    def automaton(self) -> Automaton[Hashable, Move]:
+        """The automaton that the walk is on, limits included."""
+        return self.table.automaton
+
+    @property
+    def configuration(self) -> Hashable:
         """Where the walk stands."""
-        return self._now
+        return self._trail.configuration
 
     @property
     def done(self) -> bool:
         """Whether the plan is finished."""
-        if not self._stopped and self._here is None:
+        if isinstance(self._trail.state, Stage) and self._trail.state is not Stage.DONE:
             self._settle()
-        return self._stopped
+        return self._trail.state is Stage.DONE
 
     @property
-    def word(self) -> tuple[str, ...]:
+    def word(self) -> Word:
         """The terminals so far."""
-        return tuple([move.read for move in self._moves if move.read is not None])
+        return self._trail.word
 
     @property
     def question(self) -> Question | None:
@@ -126,71 +132,38 @@ class Walk:
             BudgetExceeded: the budget is used up. Put a larger one in its place and the walk goes on.
             NoValidPlan: every branch was tried or ruled out.
         """
-        if self._stopped:
+        if not isinstance(self._trail.state, JournalEntry) and self.done:
             return None
-        if self._here is None:
-            self._settle()
-            if self._here is None:
-                return None
-        entry: Entry = self._here
+        entry = self._trail.state
+        assert isinstance(entry, JournalEntry)  # it has settled, and not at the end
         if entry.question is None:
             if self.budget.metered:
                 self.afford()
             entry.question = self._ask(entry)
         return entry.question
 
+    def _ask(self, entry: JournalEntry) -> Question:
+        return self._asker.ask(entry, self._trail.moves, self._trail.journal, self.left)
+
     @property
     def questions(self) -> tuple[Question, ...]:
         """The questions whose answers led here, the first one first; those of branches that were left do not count."""
-        return tuple(entry.question for entry in self._journal if entry.asked and entry.question is not None)
-
-    def afford(self, tokens: TokenUsage | None = None) -> None:
-        """Raise if the budget leaves nothing for another question.
-
-        Args:
-            tokens: what was used besides what the walk knows of, by tries at a question that is not answered yet.
-
-        Raises:
-            BudgetExceeded: with the partial plan.
-        """
-        usage = self.usage
-        if tokens is not None:
-            both = self._meter.tokens + tokens
-            usage = replace(
-                usage,
-                requests=both.requests,
-                input_tokens=both.input_tokens,
-                output_tokens=both.output_tokens,
-                cost=self.cost(both),
-            )
-        kind = self.budget.spent(usage)
-        if kind is not None:
-            partial = self.partial
-            partial.usage = usage
-            raise BudgetExceeded(kind, getattr(self.budget, kind), partial)
-
-    def cost(self, tokens: TokenUsage) -> float | None:
-        """What tokens cost; None without prices."""
-        return self._meter.cost(tokens)
-
-    def charge(self, tokens: TokenUsage) -> None:
-        """Count what was used in vain, for a question that got no answer."""
-        self._meter.tokens += tokens
+        return tuple(entry.question for entry in self._trail.journal if entry.asked and entry.question is not None)
 
     @property
     def left(self) -> float:
         """The moves that may still be made; infinite without a step budget."""
-        return INFINITE if self.budget.steps is None else self.budget.steps - len(self._moves)
+        return self._trail.left(self.budget)
 
     @property
     def capped(self) -> bool:
         """Whether a branch was given up because it did not end within the step budget."""
-        return self._capped
+        return self._trail.meter.capped
 
     @property
     def log_probability(self) -> float | None:
         """The logarithm of the probability of the answers that led here (see :attr:`Plan.log_probability`)."""
-        return log_probability(self._journal)
+        return log_probability(self._trail.journal)
 
     @property
     def plan(self) -> Plan:
@@ -201,43 +174,62 @@ class Walk:
         """
         if not self.done:
             raise WalkError("the plan is not finished: answer walk.question, or look at walk.partial")
-        return self._make_plan(complete=True)
+        return self._unfinished()
 
     @property
     def partial(self) -> Plan:
         """The plan as far as it is made."""
-        return self._make_plan(complete=self._stopped)
+        return self._unfinished()
+
+    def _unfinished(self) -> Plan:
+        asker, moves = self._asker, tuple(self._trail.moves)
+        return Plan(
+            self.task.description,
+            lambda: asker.tree(moves),
+            order=self.wording.order,
+            usage=self.usage,
+            complete=self._trail.state is Stage.DONE,
+            log_probability=self.log_probability,
+        )
+
+    # -- what it takes ------------------------------------------------------------------------------------------
 
     @property
     def usage(self) -> Usage:
         """What the walk took so far."""
-        return self._meter.usage(kept=sum(entry.asked for entry in self._journal))
+        return self._usage()
 
-    def _start_symbol(self) -> str | None:
-        pda = self._table.lookahead.pda
-        return pda.cfg.start if pda is not None and pda.cfg is not None else None
+    def _usage(self, besides: TokenUsage | None = None) -> Usage:
+        return self._trail.meter.usage(sum(entry.asked for entry in self._trail.journal), besides)
 
-    def _tree(self, moves: Sequence[Any]) -> Node:
-        return build_tree(moves, self._table.automaton.label, self._start_symbol())
+    def afford(self, tokens: TokenUsage | None = None) -> None:
+        """Raise if the budget leaves nothing for another question.
 
-    def _make_plan(self, *, complete: bool) -> Plan:
-        moves = tuple(self._moves)
-        return Plan(
-            self.task.description,
-            lambda: self._tree(moves),
-            order=self.wording.order,
-            usage=self.usage,
-            complete=complete,
-            log_probability=self.log_probability,
-        )
+        Args:
+            tokens: what was used besides what the walk knows of, by tries at a question that is not answered yet.
 
-    def _ask(self, entry: Entry) -> Question:
-        return self._asker.ask(entry, self._moves, self._journal, self.left)
+        Raises:
+            BudgetExceeded: with the partial plan.
+        """
+        usage = self._usage(tokens)
+        spent = self.budget.spent(usage)
+        if spent is not None:
+            raise BudgetExceeded(*spent, self.partial.with_usage(usage))
+
+    def cost(self, tokens: TokenUsage) -> float | None:
+        """What tokens cost; None without prices."""
+        return self._trail.meter.cost(tokens)
+
+    def charge(self, tokens: TokenUsage) -> None:
+        """Count what was used in vain, for a question that got no answer."""
+        self._trail.meter.tokens += tokens
 
     # -- answering ----------------------------------------------------------------------------------------------
 
-    def answer(self, given: Any) -> None:
-        """Take an answer to :attr:`question`: a number, several numbers, an :class:`Answer`, or text.
+    def answer(self, given: Answer | int | Sequence[int]) -> None:
+        """Take an answer to :attr:`question`: a number, several numbers, or an :class:`Answer`.
+
+        A text is read as :meth:`Question.read` reads it.
 
         Raises:
             InvalidAnswer: it is no answer to the question; nothing has changed.
@@ -247,127 +239,28 @@ class Walk:
         question = self.question
         if question is None:
             raise WalkError("there is no question: the plan is finished")
-        entry = self._here
-        assert entry is not None
-        if type(given) is not Answer:
-            given = question.check(given)
-        numbers = given.numbers
-        offered = entry.offered
+        entry = self._trail.state
+        assert isinstance(entry, JournalEntry)
+        answer = given if type(given) is Answer else question.check(given)
+        numbers, offered = answer.numbers, entry.offered
         if entry.fork.several:
-            question.check(given)
+            question.check(answer)
             members = frozenset(offered[number - 1].reads[0] for number in numbers)
-            subset = entry.find(members, self._table, self.left)
+            subset = entry.find(members, self._trail.table, self.left)
             assert subset is not None  # the question's objection has seen to that
             chosen = subset
         else:
             if len(numbers) != 1 or not 1 <= numbers[0] <= len(offered):
-                question.check(given)
-            if given.probabilities is not None and (found := shares(given, len(offered))) is not None:
+                question.check(answer)
+            if answer.probabilities is not None and (found := shares(answer, len(offered))) is not None:
                 entry.probability = found[numbers[0] - 1]
             chosen = offered[numbers[0] - 1]
-        self._meter.questions += 1
-        if given.usage.requests:
-            self._meter.tokens += given.usage
+        self._trail.meter.questions += 1
+        if answer.usage.requests:
+            self._trail.meter.tokens += answer.usage
         entry.asked = True
-        self._take(entry, chosen)
+        self._trail.take(entry, chosen)
         self._settle()
-
-    def _take(self, entry: Entry, choice: Choice) -> None:
-        entry.chosen = choice
-        self._journal.append(entry)
-        self._here = None
-        self._go(choice)
-
-    def _go(self, choice: Choice) -> None:
-        if not choice.moves:
-            self._finish()
-            return
-        self._now = self._table.after(self._now, choice)
-        self._moves += choice.moves
-
-    def _finish(self) -> None:
-        self._stopped = True
-        self._meter.stop()
-        if self._on_event is not None:
-            self._on_event(Finished(self.plan, self.name))
-
-    def _settle(self) -> None:
-        """Go on to the next question or to the end: take what leaves no choice, go back from dead ends."""
-        while not self._stopped and self._here is None:
-            if self._dead:
-                self._go_back()
-                continue
-            left = self.left
-            fork = self._table.at(self._now, left)
-            count = len(fork.choices)
-            if left < 0 or (not self._table.look and self._table.lookahead.least_steps(self._now) > left):
-                self._capped = self._dead = True
-            elif count > 1:
-                self._here = Entry(self._now, fork, len(self._moves))
-            elif count == 1:
-                self._force(fork)
-            else:
-                self._dead = True
-                self._capped = self._capped or (left < INFINITE and bool(self._table.at(self._now, INFINITE).choices))
-
-    def _force(self, fork: Fork) -> None:
-        """Take the one choice that is left."""
-        choice = fork.choices[0]
-        if fork.several:
-            only = self._table.subset(self._now, frozenset(choice.reads), self.left)
-            if only is None:
-                self._dead = True
-                return
-            choice = only
-        if fork.total > 1:
-            self._meter.forced += 1
-            if self._on_event is not None:
-                self._on_event(Forced(self._asker.texts(fork)[0], fork.total - 1, self.name))
-        self._go(choice)
-
-    # -- going back ---------------------------------------------------------------------------------------------
-
-    def _go_back(self) -> None:
-        """Leave a dead end: restore the last choice, remove the branch, ask again if two or more are left."""
-        if not self._journal:
-            if self._capped and self.budget.steps is not None:
-                self._capped = self._dead = False
-                needed = None
-                with suppress(Undecided):
-                    least = self._table.lookahead.fewest_moves(self._now)
-                    needed = None if least is None else len(self._moves) + least
-                raise BudgetExceeded("steps", self.budget.steps, self.partial, needed)
-            raise self._no_plan()
-        if self.budget.backtracks is not None and self._meter.backtracks >= self.budget.backtracks:
-            raise BudgetExceeded("backtracks", self.budget.backtracks, self.partial)
-        self._meter.backtracks += 1
-        self._dead = False
-        entry = self._journal.pop()
-        self._restore(entry, entry.excluded | {entry.key})
-
-    def _restore(self, entry: Entry, excluded: frozenset[Any]) -> None:
-        """Stand again at a choice, less the branches that are ruled out there."""
-        self._stopped = False
-        self._meter.go_on()
-        self._now = entry.configuration
-        del self._moves[entry.moves :]
-        fresh = Entry(entry.configuration, entry.fork, entry.moves)
-        fresh.excluded = excluded
-        if self._on_event is not None and entry.chosen is not None and entry.key in excluded:
-            self._on_event(Backtracked(self._asker.chosen_text(entry), self.word, self.name))
-        if entry.fork.several:
-            if fresh.has_subset(self._table, self.left):
-                self._here = fresh
-            else:
-                self._dead = True
-            return
-        left = fresh.offered
-        if len(left) > 1:
-            self._here = fresh
-        elif left:
-            self._take(fresh, left[0])
-        else:
-            self._dead = True
 
     def back(self) -> None:
         """Take the last answer back: its question is asked again, with all its options.
@@ -375,15 +268,7 @@ class Walk:
         Raises:
             WalkError: no question has been answered yet.
         """
-        for place in range(len(self._journal) - 1, -1, -1):
-            if self._journal[place].asked:
-                entry = self._journal[place]
-                del self._journal[place:]
-                self._dead = False
-                self._here = None
-                self._restore(entry, entry.excluded)
-                return
-        raise WalkError("nothing to go back to: no question has been answered yet")
+        self._trail.back(self.budget)
 
     def rule_out(self, position: int | None = None) -> None:
         """Remove a branch for a reason from outside, and go on from the choice that led into it.
@@ -396,25 +281,8 @@ class Walk:
             WalkError: the position is not in the word.
             NoValidPlan: no branch is left. Then the walk is over.
         """
-        keep = len(self._journal)
-        if position is not None:
-            reads = [number for number, move in enumerate(self._moves) if move.read is not None]
-            if not 0 <= position < len(reads):
-                raise WalkError(f"the word has {len(reads)} terminals; there is no position {position}")
-            keep = sum(entry.moves <= reads[position] for entry in self._journal)
-        del self._journal[keep:]
-        self._here = None
-        self._stopped = False
-        self._dead = True
+        self._trail.cut(position)
         self._settle()
-
-    def _no_plan(self) -> NoValidPlan:
-        if self._journal or self._meter.questions or self._meter.backtracks or self._dead:
-            return NoValidPlan("every branch was tried or ruled out")
-        why = why_empty(self._table.lookahead.source, max_states=self._table.lookahead.max_states)
-        return NoValidPlan(
-            why.reason, symbols=why.symbols, limits=why.limits, constraints=why.constraints, remedy=why.remedy
-        )
 
     # -- parting ------------------------------------------------------------------------------------------------
 
@@ -427,8 +295,9 @@ class Walk:
             on_event: called with what happens on the new walk; the callback of this one is not.
         """
         twin = object.__new__(type(self))
-        twin._stand_like(self)
-        twin._on_event = on_event
+        twin.name, twin.task, twin.wording, twin.budget = self.name, self.task, self.wording, self.budget
+        twin._asker = self._asker
+        twin._trail = self._trail.copy(on_event)
         return twin
 
     def follow(self, fork: Walk, usage: Usage | None = None) -> None:
@@ -441,34 +310,25 @@ class Walk:
         Raises:
             WalkError: it is a walk over other choices.
         """
-        if fork._table is not self._table:
+        if fork.table is not self.table:
             raise WalkError("a walk can follow its own forks only")
-        budget, on_event = self.budget, self._on_event
-        self._stand_like(fork)
-        self.budget, self._on_event = budget, on_event
+        on_event = self._trail.on_event
+        self._trail = fork._trail.copy(on_event)
         if usage is not None:
-            self._meter.set(usage)
-        if self._stopped and on_event is not None:
+            self._trail.meter.set(usage)
+        if self._trail.state is Stage.DONE and on_event is not None:
             on_event(Finished(self.plan, self.name))
-
-    def _stand_like(self, other: Walk) -> None:
-        self.__dict__.update(other.__dict__)
-        self._journal = other._journal.copy()
-        self._moves = other._moves.copy()
-        self._here = None if other._here is None else other._here.copy()
-        self._meter = other._meter.copy()
 
     # -- checkpoints --------------------------------------------------------------------------------------------
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, JSON]:
         """The walk as JSON data: the journal of choices, and the automaton's fingerprint."""
-        rows = [Row.of(entry) for entry in (*self._journal, *([self._here] if self._here is not None else []))]
-        fingerprint = self._table.automaton.fingerprint
-        task = self.task.description
-        return Checkpoint(fingerprint, self._table.look, task, tuple(rows), self._dead, self.usage).to_data()
+        return Checkpoint.of(self._trail, self.task.description, self.usage).to_data()
 
     @classmethod
-    def restore(cls, snapshot: Mapping[str, Any] | str, source: Any, **settings: Any) -> Walk:
+    def restore(
+        cls, snapshot: Mapping[str, JSON] | str, source: Source | ChoiceTable, **settings: Unpack[WalkSettings]
+    ) -> Walk:
         """The walk of a snapshot, exactly where it stood.
 
         Args:
@@ -483,28 +343,8 @@ class Walk:
         checkpoint = Checkpoint.from_data(snapshot)
         if not isinstance(source, ChoiceTable):
             settings.setdefault("lookahead", "on" if checkpoint.look else "off")
-        walk = cls(source, **{"task": checkpoint.task, **settings})
-        checkpoint.check(walk._table.automaton.fingerprint, walk._table.look)
-        walk._replay(checkpoint)
+        settings.setdefault("task", checkpoint.task)
+        walk = cls(source, **settings)
+        checkpoint.check(fingerprint_of(walk.table.automaton), walk.table.look)
+        checkpoint.replay(walk._trail, walk.budget, walk._unfinished)
         return walk
-
-    def _replay(self, checkpoint: Checkpoint) -> None:
-        on_event, self._on_event = self._on_event, None  # what is replayed has happened before
-        for row in checkpoint.rows:
-            entry = self._here
-            if entry is None:
-                raise SnapshotError("the snapshot does not fit: it has a choice where the automaton has none")
-            entry.excluded = frozenset(row.excluded)
-            if row.chosen is None:
-                continue
-            chosen = entry.find(row.chosen, self._table, self.left)
-            if chosen is None:
-                raise SnapshotError("the snapshot does not fit: it takes a choice that is not offered")
-            entry.asked, entry.probability = row.asked, row.probability
-            entry.question = self._ask(entry) if self.wording.conversation else None
-            self._take(entry, chosen)
-            self._settle()
-        if checkpoint.dead:
-            self._here, self._dead = None, True
-        self._meter.set(checkpoint.usage)
-        self._on_event = on_event

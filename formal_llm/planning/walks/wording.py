@@ -14,13 +14,14 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from formal_llm.automata.models.cfg import CFG
+from formal_llm.automata import CFG, Source, Transition
 from formal_llm.automata.models.symbols import members
 from formal_llm.errors import NotationError, did_you_mean
 from formal_llm.llms.question import Message
-from formal_llm.planning.plans.plan import Order, read_steps
-from formal_llm.planning.plans.tree import Node, is_nested, only_terminal
-from formal_llm.planning.walks.choices import Choice
+from formal_llm.planning.plans.steps import Order, read_steps
+from formal_llm.planning.plans.tree import Node, is_nested, only_terminal, production_of, text_of
+from formal_llm.planning.plans.vocabulary import Vocabulary
+from formal_llm.planning.walks.choices import Choice, ChoiceTable
 
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 #: How a question ends that needs no colon after it.
@@ -115,18 +116,18 @@ class Wording:
                 raise ValueError(f"wording, {name}: {error}") from None
 
     @classmethod
-    def default(cls, source: Any) -> Wording:
+    def default(cls, source: Source | ChoiceTable) -> Wording:
         """The wording for rules that have none of their own.
 
         A prefix grammar is written from its last step to its first; an automaton that comes from no grammar from the
         first to the last.
         """
-        while (inner := getattr(source, "automaton", None)) is not None:  # under limits, or in a table of choices
-            source = inner
-        return cls() if isinstance(source, CFG) or getattr(source, "cfg", None) is not None else cls(order="forward")
+        rules = source.lookahead.source if isinstance(source, ChoiceTable) else source
+        of_grammar = isinstance(rules, CFG) or Vocabulary(rules).grammar is not None
+        return cls() if of_grammar else cls(order="forward")
 
     @classmethod
-    def from_mapping(cls, data: Mapping[str, Any], *, file: str | None = None) -> Wording:
+    def from_mapping(cls, data: Mapping[str, object], *, file: str | None = None) -> Wording:
         """A wording from the keys of a TOML table; those left out keep their defaults.
 
         Raises:
@@ -139,8 +140,9 @@ class Wording:
                 raise NotationError(
                     f"unknown key in a wording: {key}", file=file, suggestion=f"did you mean {near}?" if near else None
                 )
+        values: dict[str, Any] = dict(data)
         try:
-            return replace(cls(), **data)
+            return replace(cls(), **values)
         except (TypeError, ValueError) as error:
             raise NotationError(str(error), file=file) from None
 
@@ -253,17 +255,19 @@ class Wording:
         ordinal = f"{_ORDINALS[place]} " if 1 < len(alike) <= len(_ORDINALS) else ""
         return fill(self.target, {"label": child.label, "tool": tool.label, "ordinal": ordinal})
 
-    def option(self, choice: Choice, automaton: Any) -> str:
-        """The text of an option."""
+    def option(self, choice: Choice, label: Callable[[str], str]) -> str:
+        """The text of an option; ``label`` gives the text of a symbol."""
         if not choice.moves:
             return self.stop_option
         first = choice.moves[0]
-        if first.text:
-            return str(first.text)
-        label = automaton.label
-        if first.production is None:
-            return str(label(choice.reads[0])) if choice.reads else f"go on to {first.target}"
-        body = first.production.body
+        production = production_of(first)
+        if text := text_of(first):
+            return text
+        if production is None:
+            if choice.reads:
+                return label(choice.reads[0])
+            return f"go on to {first.target}" if isinstance(first, Transition) else str(first)
+        body = production.body
         if not body:
             return "nothing"
         nested = self.order == "backward" and len(body) > 1 and bool(choice.reads) and members(body[0]) is None
@@ -273,14 +277,15 @@ class Wording:
             return ", ".join([label(choice.reads[0]), *map(label, body[1:])])
         return ", ".join(map(label, body))
 
-    def options(self, choices: Sequence[Choice], automaton: Any) -> tuple[str, ...]:
+    def options(self, choices: Sequence[Choice], label: Callable[[str], str]) -> tuple[str, ...]:
         """The texts of the options; where two would read the same, what distinguishes them is added."""
-        plain = [self.option(choice, automaton) for choice in choices]
+        plain = [self.option(choice, label) for choice in choices]
         texts = list(plain)
         for number, choice in enumerate(choices):
-            if plain.count(plain[number]) > 1 and choice.moves and choice.moves[0].production is not None:
-                rest = choice.moves[0].production.body[1:]
-                texts[number] += f" from {' and '.join(map(automaton.label, rest))}" if rest else " alone"
+            production = production_of(choice.moves[0]) if choice.moves else None
+            if production is not None and plain.count(plain[number]) > 1:
+                rest = production.body[1:]
+                texts[number] += f" from {' and '.join(map(label, rest))}" if rest else " alone"
         alike = {text for text in texts if texts.count(text) > 1}
         for number, text in enumerate(texts):
             if text in alike:

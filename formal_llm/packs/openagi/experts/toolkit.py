@@ -43,7 +43,7 @@ class ExpertToolkit(Toolkit):
     ) -> None:
         self.experts = dict(experts)
         self.device = device
-        self.pool = ModelPool(memory)
+        self.pool: ModelPool[LoadedModel] = ModelPool(memory)
         users: dict[str, _SharedModel] = {}
         made = []
         for name, expert in experts.items():
@@ -86,7 +86,7 @@ class ExpertToolkit(Toolkit):
 class _SharedModel:
     """A model in the pool, which the tools that share it use one after the other."""
 
-    def __init__(self, pool: ModelPool, key: str) -> None:
+    def __init__(self, pool: ModelPool[LoadedModel], key: str) -> None:
         self.pool = pool
         self.key = key
         self.tools: list[str] = []

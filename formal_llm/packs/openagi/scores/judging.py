@@ -94,7 +94,7 @@ class PlanJudge:
     ) -> None:
         if samples is not None and samples < 1:
             raise ValueError(f"samples count from 1, not {samples}")
-        self.executor = tools if isinstance(tools, Executor) else tools.executor
+        self.executor = tools if isinstance(tools, Executor) else Executor(tools)
         self.data = data if isinstance(data, Mapping) else read_data(data)
         self.scores = scores or Scores.offline()
         self.samples = samples
@@ -230,7 +230,7 @@ class PlanJudge:
             if result.error is not None:
                 errors[place] = str(result.error)
                 continue
-            output, expected = result.unwrap(), expected_of(sample)
+            output, expected = result.output, expected_of(sample)
             score = None if expected is None else self.scores.of(_kind(output), _kind(expected))
             if expected is None or score is None:
                 compared = "nothing" if expected is None else _kind(expected)

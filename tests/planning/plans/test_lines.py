@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -19,12 +17,13 @@ from formal_llm import (
     Production,
     RandomLLM,
     TaskPack,
+    Transition,
     read_plan_text,
     verify,
 )
 from formal_llm.automata.languages.derivations import derivations
 from formal_llm.errors import Undecided
-from formal_llm.planning.plans.plan import Order
+from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.plans.tree import build_tree
 from tests.strategies import examples, told_grammars
 
@@ -42,15 +41,15 @@ TEA = CFG.from_string("""
 
 def plan_of(cfg: CFG, derivation: tuple[Production, ...], order: Order) -> Plan:
     """The plan of a leftmost derivation."""
-    moves: list[Any] = []
+    moves: list[Transition] = []
     todo, chosen = [cfg.start], iter(derivation)
     while todo:
         symbol = todo.pop()
         if symbol in cfg.terminals:
-            moves.append(SimpleNamespace(read=symbol, production=None))
+            moves.append(Transition(0, symbol, symbol, 0))
         else:
             production = next(chosen)
-            moves.append(SimpleNamespace(read=None, production=production))
+            moves.append(Transition(0, None, symbol, 0, production.body, production=production))
             todo += reversed(production.body)
     return Plan("", build_tree(moves, cfg.label, cfg.start), order=order)
 

@@ -15,7 +15,7 @@ import pytest
 from benchmarks.kill import finished
 from benchmarks.kill import run as kill_and_continue
 from benchmarks.slow_server import slow_server
-from tests.cli.test_cli import run
+from tests.cli.program import run
 
 RULES = 'S "a plan" -> wash S | dry\n%limit 1\n'
 

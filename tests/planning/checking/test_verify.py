@@ -1,30 +1,26 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formal_llm import (
     CFG,
     PDA,
     EditWeights,
-    Flowchart,
-    FormalLLMError,
     Limits,
     Lookahead,
-    NotationError,
-    Plan,
     Planner,
     RandomLLM,
     TaskPack,
     Verification,
     Verifier,
-    Wording,
     constraint,
     read_plan_text,
     verify,
 )
 from tests.oracles import keeps, language
+from tests.planning.rules import DAY, under
 from tests.strategies import LETTERS, examples, limited_grammars, tool_grammars
 
 UP_TO = 6
@@ -33,26 +29,6 @@ FORMULAS = (
     "(until any a)", "(not (eventually (next a b)))", "(next any (until any empty))", "(eventually (or a c))",
     "(not (eventually b))", "(until (or a b) (until c empty))", "(and (eventually a) (not (eventually (next a a))))",
 )  # fmt: skip
-DAY = CFG.from_string('Day -> eat Day | Day2\nDay2 -> wash_up sleep\neat "Eat"\nwash_up "Wash up"\n%limit 2 eat')
-
-
-REFUND = Flowchart.from_mermaid(
-    """flowchart TD
-    start([A customer wants money back]) --> paid{Is the invoice paid?}
-    paid -->|yes| check[Check the account]
-    paid -->|no| refuse([Refuse.])
-    check --> old{Older than 30 days?}
-    old -->|yes| refuse2[Refuse.] --> tell
-    old -->|no| pay[Pay back] --> tell[Tell the customer]
-    """
-).pda()
-
-
-def under(source, constraints):
-    """A grammar or automaton with constraints on top."""
-    for one in constraints:
-        source = source & one
-    return source
 
 
 def lines_of(cfg):
@@ -108,8 +84,7 @@ class TestAgainstAllShortWords:
     @examples(60)
     def test_the_limits_to_blame_forbid_the_place_by_themselves_and_none_is_too_many(self, cfg, word):
         found = verify(word, cfg)
-        if not found.limits or found.position is None or found.reason.startswith("no plan"):
-            return
+        assume(found.limits and found.position is not None and not found.reason.startswith("no plan"))
         bounds = {bound.line: bound for bound in Lookahead(cfg).automaton.counters.bounds}
         only = cfg.limits
         for line in bounds:
@@ -274,114 +249,3 @@ class TestVerifier:
     def test_a_text_is_no_word(self):
         with pytest.raises(TypeError, match="read_plan_text"):
             verify("eat sleep", DAY)
-
-
-class TestReadPlanText:
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "eat\nwash_up\nsleep",
-            "eat wash_up sleep",
-            "Step 1: Use Eat\nStep 2: Use Wash up\n\nStep 3: Use sleep",
-            "1. Eat.\n2) wash  UP\n3: use sleep",
-            "- eat\n- Wash up\n- sleep\n",
-            '["eat", "Wash up", "sleep"]',
-            '{"word": ["eat", "wash_up", "sleep"]}',
-        ],
-    )
-    def test_flat_forms(self, text):
-        assert read_plan_text(text, DAY) == ("eat", "wash_up", "sleep")
-
-    def test_nested_forms(self, pack):
-        steps = "1. Image Denoising on the input image\n2. Image captioning on the output of step 1."
-        word = ("captioning", "denoising", "input_image")
-        assert read_plan_text(steps, pack.cfg) == word
-        assert read_plan_text("text = captioning(denoising(input_image))", pack.cfg) == word
-        two = steps + "\n3. Visual Question Answering on the input image and the result of step 2"
-        assert read_plan_text(two, pack.cfg) == ("visual_question_answering", "input_image", *word)
-
-    def test_json_of_a_plan(self, pack):
-        plan = Planner(pack.cfg, RandomLLM(3), wording=pack.wording).plan(pack.tasks[3])
-        assert read_plan_text(plan.to_json(), pack.cfg) == plan.word == Plan.from_json(plan.to_json()).word
-
-    def test_labels_with_on_and_and_in_them(self):
-        cfg = CFG.from_string('S -> a I J\na "Sum on and off"\nI -> x\nJ -> x\nx "salt and pepper"')
-        text = "Step 1: Use Sum on and off on salt and pepper and salt and pepper"
-        assert read_plan_text(text, cfg) == ("a", "x", "x")
-
-    @pytest.mark.parametrize(
-        ("text", "word"),
-        [
-            ("Check the account\nRefuse.\nTell the customer", "paid=yes check old=yes refuse2 tell"),
-            ("Step 1: Refuse.", "paid=no refuse"),
-            ("Is the invoice paid? no;\nStep 1: Refuse.", "paid=no refuse"),
-            ("is the invoice paid: yes\n1. check\n2. Use Pay back\n- tell", "paid=yes check old=no pay tell"),
-            ("paid=no refuse", "paid=no refuse"),
-            ("check\npay\nrefuse\nTell the customer", "paid=yes check old=no pay refuse tell"),
-            ("Tell the customer", "tell"),
-            ("", ""),
-        ],
-    )
-    def test_flowcharts(self, text, word):
-        assert read_plan_text(text, REFUND) == tuple(word.split())
-
-    def test_plans_of_flowcharts_are_read_back_and_wrong_ones_told(self):
-        for seed in range(6):
-            plan = Planner(REFUND, RandomLLM(seed), wording=Wording(order="forward")).plan("")
-            assert read_plan_text(str(plan), REFUND) == plan.word
-        found = verify(read_plan_text("Check the account\nTell the customer", REFUND), REFUND)
-        assert found.reason == (
-            "Tell the customer cannot stand at place 3; "
-            "Older than 30 days? yes or Older than 30 days? no could stand there"
-        )
-
-    def test_texts_of_transitions(self):
-        pda = PDA.from_string(
-            '%start p\n%accept r\np, a, ε -> q, ε "9:00: Get up"\nq, ε, ε -> s, ε "Wait."\ns, b, ε -> r, ε\nb "Go out"'
-        )
-        word = ("a", "b")
-        assert read_plan_text("Step 1: 9:00: Get up\nStep 2: Wait.\nStep 3: Use Go out", pda) == word
-        assert read_plan_text("1) b\n2) wait\n3) 9:00: get up", pda, order="backward") == word
-        assert read_plan_text("a b", pda, order="backward") == word
-
-    def test_the_daily_plan_as_it_is_printed(self):
-        pack = TaskPack.load("daily")
-        plan = pack.planner(RandomLLM(1)).plan(pack.task(""))
-        rules = under(pack.source, pack.constraints)
-        assert read_plan_text(str(plan), rules, order="backward") == plan.word
-        wrong = [*plan.word[:4], "washing"]
-        found = Verifier(rules).verify(wrong)
-        assert found.constraints == ("the hour after the washing machine is spent at home",)
-        assert rules.accepts(found.nearest)
-
-    def test_nothing_is_the_empty_word(self):
-        assert read_plan_text(" \n", DAY) == ()
-
-    @pytest.mark.parametrize(
-        ("text", "line", "problem"),
-        [
-            ("eat\nWash upp", 2, r"unknown step: Wash upp \(did you mean Wash up\?\)"),
-            ("eat wash_up slep", 1, r"unknown step: slep \(did you mean sleep\?\)"),
-            ("Step 1: Use quux", 1, "unknown step: quux"),
-            ("1. Eat on the result of step 2\n2. sleep", 1, "there is no step 2 before this one"),
-            ("1. sleep\n2. Eat\n3. Eat on the result of step 1", 2, "the result of step 2 is not used"),
-            ("{", None, "neither the JSON of a plan nor a list of names"),
-            ('{"word": 3}', None, "a plan in JSON is a list of names"),
-            ('["quux"]', None, "unknown step: quux"),
-        ],
-    )
-    def test_what_cannot_be_read(self, text, line, problem):
-        with pytest.raises(NotationError, match=problem) as caught:
-            read_plan_text(text, DAY)
-        assert caught.value.line == line
-
-    def test_a_label_that_two_terminals_share(self):
-        cfg = CFG.from_string('S -> a | b\na "Same"\nb "Same"')
-        with pytest.raises(NotationError, match="may be a or b"):
-            read_plan_text("Same", cfg)
-
-    def test_sharing_does_not_blow_up(self):
-        twice = "{n}. Eat on the result of step {before} and the result of step {before}"
-        lines = ["1. sleep", *(twice.format(n=n, before=n - 1) for n in range(2, 60))]
-        with pytest.raises(FormalLLMError, match="more than 10,000 terminals"):
-            read_plan_text("\n".join(lines), DAY)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from importlib.util import find_spec
 
 import pytest
@@ -23,9 +25,13 @@ from formal_llm import (
     RandomLLM,
     ScriptedLLM,
     Task,
+    TaskPack,
     UnknownProvider,
+    Verifier,
+    WeightedLLM,
     Wording,
 )
+from formal_llm.errors import ProviderError
 from formal_llm.llms import TokenUsage
 from formal_llm.planning.walks.events import Answered, Asked, Finished, Started
 from tests.planning.wandering import CHAIN
@@ -259,3 +265,53 @@ def test_one_planner_serves_tasks_with_different_goals() -> None:
     assert planner.plan(Task("x", goal="B")).word == ("b2",)
     with pytest.raises(AutomatonError, match="goal"):
         Planner(PDA.from_cfg(cfg), "test:first").plan(Task("x", goal="A"))
+
+
+def test_a_planner_is_pickled_without_what_it_has_learnt() -> None:
+    pack = TaskPack.load("openagi")
+    planner = pack.planner(RandomLLM(3), search="sample", seed=7, budget=Budget(questions=50))
+    task = pack.task(3)
+    fresh = len(pickle.dumps(planner))
+    plan = planner.plan(task)
+    assert len(pickle.dumps(planner)) < 2 * fresh  # its tables are larger by far
+    again = pickle.loads(pickle.dumps(planner))
+    assert again.source == planner.source
+    assert (again.search, again.seed, again.wording, again.budget) == ("sample", 7, pack.wording, Budget(questions=50))
+    assert Verifier(pack.cfg).verify(again.plan(task)).valid
+    assert again.plan(task) is not plan
+    for copied in (copy.deepcopy(planner), pickle.loads(pickle.dumps(planner))):
+        copied.llm = planner.llm = RandomLLM(11)
+        first = copied.plan(task)
+        planner.llm = RandomLLM(11)
+        assert planner.plan(task) == first
+
+
+def test_a_planner_goes_on_drawing_where_its_copy_does() -> None:
+    planner = Planner(CHAIN, WeightedLLM(5), search="sample", seed=3)
+    planner.plan("one")
+    again = pickle.loads(pickle.dumps(planner))
+    assert [again.plan("t").word for _ in range(5)] == [planner.plan("t").word for _ in range(5)]
+
+
+def test_tries_in_vain_are_paid_for_whatever_ends_them() -> None:
+    """An answer that cannot be used, then a provider that is gone: the first one was paid for."""
+    given = iter([Answer((9,), usage=TokenUsage(1, 10, 1)), ProviderError("gone")])
+
+    def answer(question: Question) -> Answer:
+        one = next(given)
+        if isinstance(one, Exception):
+            raise one
+        return one
+
+    planner = Planner(CHAIN, answer)
+    walk = planner.start("t")
+    with pytest.raises(ProviderError):
+        planner.drive(walk)
+    assert walk.usage.requests == 1
+
+
+@pytest.mark.parametrize("rules", ["S -> a S | b", "%limit 1\nS -> a S | b"])
+def test_a_limit_names_a_terminal_that_there_is(rules: str) -> None:
+    # Where the rules bound every terminal alike, a limit of the same number is none of its own; its name counts.
+    with pytest.raises(AutomatonError, match="unknown terminal in a limit: aa"):
+        Planner(CFG.from_string(rules), limits=Limits({"aa": 1})).start("t")

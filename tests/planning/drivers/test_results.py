@@ -15,7 +15,7 @@ from formal_llm import Answer, Budget, Limits, Planner, ProviderError, Question,
 from formal_llm.errors import ResultsError
 from formal_llm.planning.drivers.batch import Outcome
 from formal_llm.planning.drivers.results import Results, record, run_of
-from formal_llm.planning.plans.plan import Usage
+from formal_llm.planning.plans.usage import Usage
 from tests.planning.wandering import CHAIN
 
 TASKS = [f"task {number}" for number in range(12)]

@@ -114,14 +114,14 @@ def test_a_detour_in_detail() -> None:
         return lambda image: image.rotate(90 * number)
 
     tools = [Tool(name, (IMAGE,), IMAGE, add(n), version=name) for n, name in enumerate(("one", "three"))]
-    kit = Toolkit([*tools, broken("two", (IMAGE,), IMAGE, "fails")])
+    executor = Executor(Toolkit([*tools, broken("two", (IMAGE,), IMAGE, "fails")]))
     # First two(one(photo)); then, where "two" was chosen, one(photo).
-    solution = Planner(cfg, "test:script=2,1,2,1,3").solve("t", {"photo": picture()}, kit)
+    solution = Planner(cfg, "test:script=2,1,2,1,3").solve("t", {"photo": picture()}, executor)
     assert solution.plan.word == ("one", "photo")
     assert [(error.tool, error.reason, error.position) for error in solution.failures] == [("two", "failed", 0)]
     assert solution.usage.questions == 5
     # What worked on the way to the failure is not computed again.
-    stats = kit.executor.stats
+    stats = executor.stats
     assert (stats.executed, stats.from_memory) == (1, 1)
 
 

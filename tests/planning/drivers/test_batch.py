@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
-import time
 from collections.abc import Sequence
 
 import pytest
@@ -21,12 +21,13 @@ COST = TokenUsage(1, 100, 10, 40, 20)
 
 
 class Awaited:
-    """A model that is awaited; counts how many questions are in flight."""
+    """A model that is awaited; counts how many questions are in flight. One that ``hangs`` never answers."""
 
-    def __init__(self, *, usage: TokenUsage = COST, delay: float = 0.001) -> None:
+    def __init__(self, *, usage: TokenUsage = COST, hangs: bool = False) -> None:
         self.model = WeightedLLM(3)
         self.usage = usage
-        self.delay = delay
+        self.hangs = hangs
+        self.four = asyncio.Event()  # set when four questions are in flight
         self.now = self.most = self.asked = self.closed = 0
 
     def choose(self, question: Question) -> Answer:
@@ -37,8 +38,11 @@ class Awaited:
         self.asked += 1
         self.now += 1
         self.most = max(self.most, self.now)
+        if self.now == 4:
+            self.four.set()
         try:
-            await asyncio.sleep(self.delay)
+            # Others have their turn before the answer is there.
+            await (asyncio.Event().wait() if self.hangs else asyncio.sleep(0))
         finally:
             self.now -= 1
         return self.choose(question)
@@ -89,10 +93,12 @@ def test_awaited(concurrency: int) -> None:
 def test_from_threads(concurrency: int) -> None:
     model = WeightedLLM(3)
     threads = set()
+    calls, two = itertools.count(), threading.Barrier(2, timeout=60)
 
     def answer(question: Question) -> Answer:
         threads.add(threading.current_thread().name)
-        time.sleep(0.001)
+        if next(calls) < 2:
+            two.wait()  # the first two questions are in flight together
         return model.choose(question)
 
     assert words(Planner(CHAIN, answer).plan_all(TASKS, concurrency=concurrency)) == EXPECTED
@@ -237,14 +243,13 @@ def test_events_name_their_walk() -> None:
 
 
 def test_an_awaited_run_can_be_stopped() -> None:
-    llm = Awaited(delay=30)
+    llm = Awaited(hangs=True)
     seen: list[Outcome] = []
 
     async def main() -> None:
         planner = Planner(CHAIN, llm)
         running = asyncio.create_task(planner.aplan_all(TASKS, concurrency=4, on_outcome=seen.append))
-        while llm.now < 4:
-            await asyncio.sleep(0.001)
+        await llm.four.wait()
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running

@@ -1,0 +1,92 @@
+"""Driving a walk: how its questions get their answers, and what starts walks in the first place.
+
+The questions of a walk come from a generator, its *steps*: a question comes out; an answer, or the error that came in
+its place, goes in. What makes the steps is a search (:mod:`formal_llm.planning.drivers.search`).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Generator
+from typing import Protocol
+
+from formal_llm.automata import Source
+from formal_llm.llms.llm import LLM, AsyncLLM
+from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.usage import Prices
+from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.task import Task
+from formal_llm.planning.walks.walk import Walk
+
+#: Questions go out, answers come in.
+Steps = Generator[Question, Answer, None]
+
+
+class WalkDriver(Protocol):
+    """What starts walks and takes them to their end: what batches and solving know of a planner."""
+
+    @property
+    def source(self) -> Source:
+        """The rules."""
+
+    @property
+    def llm(self) -> LLM:
+        """Who answers."""
+
+    @property
+    def prices(self) -> Prices | None:
+        """What the tokens of the one who answers cost."""
+
+    @property
+    def seed(self) -> int:
+        """Where draws begin."""
+
+    def start(self, task: str | Task, *, name: str = "") -> Walk:
+        """A walk for a task, before its first question."""
+
+    def steps(self, walk: Walk, rng: random.Random | None = None) -> Steps:
+        """The questions that take a walk to its end."""
+
+    def drive(self, walk: Walk) -> Plan:
+        """Have the questions of a walk answered until its plan is finished."""
+
+    async def adrive(self, walk: Walk) -> Plan:
+        """As :meth:`drive`, letting others go on meanwhile."""
+
+
+def drive(steps: Steps, choose: Callable[[Question], Answer]) -> None:
+    """Have the questions of ``steps`` answered by ``choose``, one after the other; what it raises is thrown in."""
+    try:
+        question = next(steps)
+        while True:
+            try:
+                answer = choose(question)
+            except Exception as error:
+                question = steps.throw(error)
+            else:
+                question = steps.send(answer)
+    except StopIteration:
+        return
+
+
+async def adrive(steps: Steps, llm: LLM) -> None:
+    """Have the questions of ``steps`` answered by an LLM, letting others go on in the meantime."""
+    try:
+        question = next(steps)
+        while True:
+            try:
+                answer = await _achoose(llm, question)
+            except Exception as error:
+                question = steps.throw(error)
+            else:
+                question = steps.send(answer)
+    except StopIteration:
+        return
+
+
+async def _achoose(llm: LLM, question: Question) -> Answer:
+    if isinstance(llm, AsyncLLM):
+        return await llm.achoose(question)
+    import asyncio  # half of what importing this library would take, and most never need it
+
+    return await asyncio.to_thread(llm.choose, question)

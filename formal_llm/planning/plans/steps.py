@@ -1,0 +1,104 @@
+"""The readable steps of a plan, told from its tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from formal_llm.automata.models.symbols import members
+from formal_llm.planning.plans.tree import Node, is_nested, only_terminal
+
+#: Whether a plan's word runs from its last step to its first, or from the first to the last.
+Order = Literal["backward", "forward"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a plan, to be carried out in the order of ``number`` (from 1).
+
+    Attributes:
+        number: its place.
+        name: the terminal; empty for a step that is only a text.
+        text: the step in words.
+        position: the place of the terminal in the word, from 0.
+        inputs: what it is applied to, where that is known: numbers of steps, labels of inputs.
+        told: whether the text was written for this step, so that nothing has to be said of its inputs.
+    """
+
+    number: int
+    name: str
+    text: str
+    position: int
+    inputs: tuple[int | str, ...] = ()
+    told: bool = False
+
+    def __str__(self) -> str:
+        if self.told:
+            return f"Step {self.number}: {self.text}"
+        on = [f"the result of step {item}" if isinstance(item, int) else item for item in self.inputs]
+        return f"Step {self.number}: {self.text}" + (f" on {' and '.join(on)}" if on else "")
+
+
+def read_steps(tree: Node, order: Order) -> tuple[Step, ...]:
+    """The steps of a tree, first to last.
+
+    A production with a text is a step; terminals that were chosen for it are added to the text. Of the other terminals,
+    those of a backward plan are steps that are applied to something; in a forward plan, and where the tree is no
+    nesting of calls, all are. A decision is none.
+    """
+    nested = order == "backward" and is_nested(tree)
+    rows: list[tuple[int, str, str, int, list[Node], bool]] = []
+    covered: set[int] = set()
+    position = 0
+    for node in tree.walk():
+        if node.terminal:
+            position += 1
+        if node.question is not None:
+            continue
+        if node.text and not node.terminal:
+            # The text speaks for the terminals of the production itself, and for a class at its head.
+            heads = [only_terminal(child) if place == 0 else child for place, child in enumerate(node.children)]
+            leaves = [leaf for leaf in heads if leaf is not None and leaf.terminal]
+            covered.update(map(id, leaves))
+            # In a list of steps a terminal behind the head is a step of its own, unless it is one of a selection.
+            of = [child for n, child in enumerate(node.children) if nested or n == 0 or members(child.symbol)]
+            chosen = [leaf for child in of for leaf in _chosen(child)]
+            covered.update(map(id, chosen))
+            text = f"{node.text}: {', '.join(leaf.label for leaf in chosen)}" if chosen else node.text
+            rows.append((id(node), leaves[0].symbol if leaves else "", text, position, node.children[1:], True))
+        elif nested and len(node.children) > 1 and members(node.symbol) is None:
+            tool = only_terminal(node.children[0])
+            if tool is not None:
+                rows.append((id(node), tool.symbol, f"Use {tool.label}", position, node.children[1:], False))
+        elif node.terminal and not nested and id(node) not in covered:
+            rows.append((id(node), node.symbol, node.text or f"Use {node.label}", position - 1, [], False))
+    last = len(rows)
+    numbers = {key: last - n if order == "backward" else n + 1 for n, (key, *_) in enumerate(rows)}
+    steps = [
+        Step(numbers[key], name, text, place, tuple(_inputs(arguments, numbers)) if nested else (), told)
+        for key, name, text, place, arguments, told in rows
+    ]
+    return tuple(sorted(steps, key=lambda step: step.number))
+
+
+def _chosen(node: Node) -> list[Node]:
+    """The terminals that were chosen for a symbol of a production: those of a selection, or one of several."""
+    if members(node.symbol):
+        return list(node.children)
+    inner = node
+    while not inner.terminal and len(inner.children) == 1 and not inner.text:
+        inner = inner.children[0]
+    return [inner] if inner.terminal and inner is not node else []
+
+
+def _inputs(arguments: list[Node], numbers: dict[int, int]) -> Iterator[int | str]:
+    for node in arguments:
+        while id(node) not in numbers and len(node.children) == 1:
+            node = node.children[0]
+        if id(node) in numbers:
+            yield numbers[id(node)]
+        elif node.terminal:
+            yield node.label
+        else:
+            yield from (child.label for child in node.children)

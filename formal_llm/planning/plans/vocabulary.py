@@ -1,0 +1,93 @@
+"""What the symbols of an automaton are called: names, labels, descriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol, runtime_checkable
+
+from formal_llm.automata import CFG, PDA, Source, Symbol
+from formal_llm.automata.lookahead.limited import LimitedAutomaton
+from formal_llm.errors import AutomatonError
+
+
+@runtime_checkable
+class Labelling(Protocol):
+    """An automaton of one's own that has texts for its terminals."""
+
+    def label(self, name: str) -> str:
+        """The text for a terminal."""
+
+
+@runtime_checkable
+class Fingerprinted(Protocol):
+    """An automaton that equal automata can be told by."""
+
+    @property
+    def fingerprint(self) -> str:
+        """A short text that equal automata share, and others have not."""
+
+
+@runtime_checkable
+class Alphabetical(Protocol):
+    """An automaton that tells its terminals."""
+
+    @property
+    def terminals(self) -> Iterable[str]:
+        """The alphabet, in the order in which it is shown."""
+
+
+def fingerprint_of(automaton: object) -> str:
+    """What an automaton is known by in files.
+
+    Raises:
+        AutomatonError: it tells no fingerprint.
+    """
+    if isinstance(automaton, Fingerprinted):
+        return automaton.fingerprint
+    raise AutomatonError(
+        f"{type(automaton).__name__} has no fingerprint, by which a file tells that it belongs to it: "
+        "give it an attribute 'fingerprint', a text that equal automata share"
+    )
+
+
+class Vocabulary:
+    """What the symbols of an automaton are called, whether it is under limits or not.
+
+    Args:
+        automaton: the automaton.
+
+    Attributes:
+        grammar: the grammar that the automaton was made from; None where it comes from none.
+        symbols: what is known of its terminals.
+        terminals: the alphabet; empty where the automaton does not tell it.
+    """
+
+    __slots__ = ("_labels", "grammar", "symbols", "terminals")
+
+    def __init__(self, automaton: Source) -> None:
+        inner = automaton.source if isinstance(automaton, LimitedAutomaton) else automaton
+        self.grammar: CFG | None = None
+        self.symbols: Mapping[str, Symbol] = {}
+        self.terminals: Iterable[str] = ()
+        self._labels: Labelling | None = None
+        if isinstance(inner, PDA):
+            self.grammar, self.symbols, self.terminals, self._labels = inner.cfg, inner.symbols, inner.terminals, inner
+            return
+        if isinstance(inner, Alphabetical):
+            self.terminals = inner.terminals
+        if isinstance(inner, Labelling):
+            self._labels = inner
+
+    @property
+    def start(self) -> str | None:
+        """The start symbol of the grammar."""
+        return self.grammar.start if self.grammar is not None else None
+
+    def label(self, name: str) -> str:
+        """The text a person reads for a symbol."""
+        return self._labels.label(name) if self._labels is not None else name.replace("_", " ")
+
+    def description(self, name: str) -> str:
+        """What is said of a terminal beyond its label."""
+        symbol = self.symbols.get(name)
+        return symbol.description if symbol is not None else ""

@@ -1,0 +1,230 @@
+"""The trail of a walk: how it came to where it stands, and how it goes back.
+
+A trail goes on by itself as far as there is nothing to choose, and stands still at a choice. On a dead end it returns
+to the last choice, rules out the branch that died, and stands there again if two branches or more are left. It asks no
+questions, and knows of a budget only its steps and backtracks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from enum import Enum
+from typing import Final
+
+from formal_llm.automata import Word
+from formal_llm.automata.languages.why_empty import why_empty
+from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.models.automaton import Move
+from formal_llm.errors import BudgetExceeded, NoValidPlan, Undecided, WalkError
+from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.walks.asking import Asker
+from formal_llm.planning.walks.budget import Budget, Meter
+from formal_llm.planning.walks.choices import Choice, ChoiceTable, Fork
+from formal_llm.planning.walks.events import Backtracked, EventCallback, Forced
+from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry
+
+
+class Stage(Enum):
+    """Where a trail stands that is at no choice."""
+
+    ON_THE_WAY = "on the way"
+    DEAD = "dead"
+    DONE = "done"
+
+
+#: Looking a member up in its class takes several times as long as all else that is done with it.
+_ON_THE_WAY: Final = Stage.ON_THE_WAY
+_DEAD: Final = Stage.DEAD
+_DONE: Final = Stage.DONE
+
+
+class Trail:
+    """The moves and choices made so far.
+
+    Args:
+        table: the choices of the automaton.
+        asker: knows how choices are called.
+        meter: counts dead ends, and choices that were forced.
+        on_event: called with what happens.
+
+    Attributes:
+        journal: the choices made, the first one first.
+        moves: all moves made.
+        configuration: where they lead.
+        state: the choice to make now; or a :class:`Stage`.
+
+    Raises:
+        NoValidPlan: nothing follows all the rules.
+    """
+
+    __slots__ = ("asker", "configuration", "journal", "meter", "moves", "on_event", "state", "table")
+
+    def __init__(self, table: ChoiceTable, asker: Asker, meter: Meter, on_event: EventCallback | None) -> None:
+        self.table = table
+        self.asker = asker
+        self.meter = meter
+        self.on_event = on_event
+        self.journal: list[JournalEntry] = []
+        self.moves: list[Move] = []
+        self.configuration: Hashable = table.automaton.start()
+        self.state: JournalEntry | Stage = _ON_THE_WAY
+        if not table.lookahead.completable(self.configuration).possible:
+            raise self._no_plan()
+
+    def copy(self, on_event: EventCallback | None) -> Trail:
+        """A trail that goes on from here by itself. It costs two short lists: all else is shared."""
+        twin = Trail.__new__(Trail)
+        twin.table, twin.asker, twin.on_event = self.table, self.asker, on_event
+        twin.meter = self.meter.copy()
+        twin.journal, twin.moves = self.journal.copy(), self.moves.copy()
+        twin.configuration = self.configuration
+        twin.state = self.state.copy() if isinstance(self.state, JournalEntry) else self.state
+        return twin
+
+    @property
+    def word(self) -> Word:
+        """The terminals so far."""
+        return tuple([move.read for move in self.moves if move.read is not None])
+
+    def left(self, budget: Budget) -> float:
+        """The moves that may still be made; infinite without a step budget."""
+        return INFINITE if budget.steps is None else budget.steps - len(self.moves)
+
+    # -- going on -----------------------------------------------------------------------------------------------
+
+    def take(self, entry: JournalEntry, choice: Choice) -> None:
+        """Choose."""
+        entry.chosen = choice
+        self.journal.append(entry)
+        self._go(choice)
+
+    def _go(self, choice: Choice) -> None:
+        if choice.moves:
+            self.configuration = self.table.after(self.configuration, choice)
+            self.moves += choice.moves
+            self.state = _ON_THE_WAY
+        else:
+            self.state = _DONE
+            self.meter.stop()
+
+    def settle(self, budget: Budget, partial: Callable[[], Plan]) -> None:
+        """Go on to the next choice or to the end: take what leaves no choice, go back from dead ends.
+
+        Args:
+            budget: how many moves and dead ends there may be.
+            partial: the plan so far, for the error.
+
+        Raises:
+            BudgetExceeded: steps or backtracks are used up.
+            NoValidPlan: every branch was tried or ruled out.
+        """
+        table = self.table
+        while (state := self.state) is _ON_THE_WAY or state is _DEAD:
+            if state is _DEAD:
+                self._go_back(budget, partial)
+                continue
+            left = self.left(budget)
+            fork = table.at(self.configuration, left)
+            count = len(fork.choices)
+            if left < 0 or (not table.look and table.lookahead.least_steps(self.configuration) > left):
+                self.meter.capped = True
+                self.state = _DEAD
+            elif count > 1:
+                self.state = JournalEntry(self.configuration, fork, len(self.moves))
+            elif count == 1:
+                self._force(fork, left)
+            else:
+                self.state = _DEAD
+                if left < INFINITE and table.at(self.configuration, INFINITE).choices:
+                    self.meter.capped = True
+
+    def _force(self, fork: Fork, left: float) -> None:
+        """Take the one choice that is left."""
+        choice = fork.choices[0]
+        if fork.several:
+            only = self.table.subset(self.configuration, frozenset(choice.reads), left)
+            if only is None:
+                self.state = _DEAD
+                return
+            choice = only
+        if fork.total > 1:
+            self.meter.forced += 1
+            if self.on_event is not None:
+                self.on_event(Forced(self.asker.texts(fork)[0], fork.total - 1, self.asker.walk))
+        self._go(choice)
+
+    # -- going back ---------------------------------------------------------------------------------------------
+
+    def _go_back(self, budget: Budget, partial: Callable[[], Plan]) -> None:
+        """Leave a dead end: restore the last choice, remove the branch, stand there again if two or more are left."""
+        if not self.journal:
+            if self.meter.capped and budget.steps is not None:
+                self.meter.capped, self.state = False, _ON_THE_WAY
+                needed = None
+                with suppress(Undecided):
+                    least = self.table.lookahead.fewest_moves(self.configuration)
+                    needed = None if least is None else len(self.moves) + least
+                raise BudgetExceeded("steps", budget.steps, partial(), needed)
+            raise self._no_plan()
+        if budget.backtracks is not None and self.meter.backtracks >= budget.backtracks:
+            raise BudgetExceeded("backtracks", budget.backtracks, partial())
+        self.meter.backtracks += 1
+        entry = self.journal.pop()
+        self._return(entry, entry.excluded | {entry.key}, budget)
+
+    def _return(self, entry: JournalEntry, excluded: frozenset[ChoiceKey], budget: Budget) -> None:
+        """Stand again at a choice, less the branches that are ruled out there."""
+        self.meter.go_on()
+        self.configuration = entry.configuration
+        del self.moves[entry.moves :]
+        if self.on_event is not None and entry.chosen is not None and entry.key in excluded:
+            self.on_event(Backtracked(self.asker.chosen_text(entry), self.word, self.asker.walk))
+        fresh = JournalEntry(entry.configuration, entry.fork, entry.moves)
+        fresh.excluded = excluded
+        offered = fresh.offered
+        if entry.fork.several:
+            self.state = fresh if fresh.has_subset(self.table, self.left(budget)) else _DEAD
+        elif len(offered) > 1:
+            self.state = fresh
+        elif offered:
+            self.take(fresh, offered[0])
+        else:
+            self.state = _DEAD
+
+    def back(self, budget: Budget) -> None:
+        """Return to the last choice that was asked, with all its branches.
+
+        Raises:
+            WalkError: no question has been answered yet.
+        """
+        for place in range(len(self.journal) - 1, -1, -1):
+            entry = self.journal[place]
+            if entry.asked:
+                del self.journal[place:]
+                self._return(entry, entry.excluded, budget)
+                return
+        raise WalkError("nothing to go back to: no question has been answered yet")
+
+    def cut(self, position: int | None) -> None:
+        """Stand in a dead end behind the last choice, or behind the last one before a place in the word.
+
+        Raises:
+            WalkError: the position is not in the word.
+        """
+        keep = len(self.journal)
+        if position is not None:
+            reads = [number for number, move in enumerate(self.moves) if move.read is not None]
+            if not 0 <= position < len(reads):
+                raise WalkError(f"the word has {len(reads)} terminals; there is no position {position}")
+            keep = sum(entry.moves <= reads[position] for entry in self.journal)
+        del self.journal[keep:]
+        self.state = _DEAD
+
+    def _no_plan(self) -> NoValidPlan:
+        if self.journal or self.meter.questions or self.meter.backtracks or self.state is _DEAD:
+            return NoValidPlan("every branch was tried or ruled out")
+        why = why_empty(self.table.lookahead.source, max_states=self.table.lookahead.max_states)
+        return NoValidPlan(
+            why.reason, symbols=why.symbols, limits=why.limits, constraints=why.constraints, remedy=why.remedy
+        )

@@ -1,0 +1,64 @@
+"""``formal-llm check``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import run
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "the grammar is empty"),
+        (b"\xff\xfe\x00S", "not a text file"),
+        (b"S = a b\n", "write '->' instead of '='"),
+        (b"S -> A\nA -> S\n", "the language is empty"),
+        (b"S -> a\n%require 2 a\n%limit 1 a\n", "clash"),
+    ],
+)
+def test_bad_files_are_told_with_their_place(content: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / "g.cfg").write_bytes(content)
+    for command in ("check", "plan"):
+        done = run(command, "g.cfg", cwd=tmp_path)
+        assert done.returncode == 2
+        assert said in done.stderr
+        assert "g.cfg" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_check_tells_what_a_grammar_is(tmp_path: Path) -> None:
+    done = run("check", "openagi")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert "17 terminals" in done.stdout
+    assert "185 tasks" in done.stdout
+    (tmp_path / "w.cfg").write_text("S -> a | Loop\nLoop -> Loop a\n", encoding="utf-8")
+    done = run("check", "w.cfg", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "no word can be derived from Loop" in done.stderr
+    assert run("check", "w.cfg", "--strict", cwd=tmp_path).returncode == 1
+
+
+def test_a_budget_of_states() -> None:
+    done = run("check", "openagi", "--max-states", "1")
+    assert (
+        "not decided    the shortest word was not found within the budget of states; raise --max-states" in done.stdout
+    )
+    assert run("plan", "openagi", "15", "--max-states", "1", "--show", "word").returncode == 0
+
+
+def test_check_counts_and_measures_the_language(tmp_path: Path) -> None:
+    (tmp_path / "f.cfg").write_text("S -> a b | a b c d | e\n", encoding="utf-8")
+    said = run("check", "f.cfg", cwd=tmp_path).stdout
+    assert "plans          3\n" in said
+    assert "shortest plan  e\n" in said
+    assert "longest plan   4 terminals\n" in said
+    assert said.count("at random") == 3
+    data = json.loads(run("check", "f.cfg", "--json", cwd=tmp_path).stdout)
+    assert (data["plans"], data["warnings"], len(data["at random"])) == ("3", [], 3)
+    (tmp_path / "i.cfg").write_text("S -> a S | b\n", encoding="utf-8")
+    assert "infinitely many; 5 of at most 5 terminals" in run("check", "i.cfg", cwd=tmp_path).stdout

@@ -1,0 +1,73 @@
+"""``formal-llm draw``, ``tasks`` and ``llms``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from formal_llm import Flowchart, TaskPack
+from tests.cli.program import run
+
+
+def test_draw(tmp_path: Path) -> None:
+    assert run("draw", "openagi").stdout.startswith("flowchart ")
+    assert run("draw", "openagi", "--what", "pda", "--format", "dot").stdout.startswith("digraph")
+    assert run("draw", "openagi", "--out", "g.mmd", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "g.mmd").read_text(encoding="utf-8").startswith("flowchart")
+
+
+def test_draw_a_plan_over_its_rules() -> None:
+    plan = run("plan", "daily").stdout
+    drawn = run("draw", "daily", "--plan", "-", "--format", "dot", stdin=plan)
+    assert drawn.returncode == 0, drawn.stderr
+    assert ">8: supper<" in drawn.stdout.replace("<BR/>", "<")
+    product = run("draw", "daily", "--what", "pda", "--plan", "-", stdin=plan)
+    assert "linkStyle" in product.stdout
+    wrong = run("draw", "daily", "--plan", "-", stdin="lunch\nlunch\n")
+    assert wrong.returncode == 2
+    assert "no plan of these rules" in wrong.stderr
+
+
+def test_what_is_too_large_to_read_is_not_drawn() -> None:
+    done = run("draw", "daily", "--what", "pda", "--max-boxes", "10")
+    assert done.returncode == 2
+    assert "--what rules" in done.stderr
+    assert "--plan FILE" in done.stderr
+    done = run("draw", "react-5", "--max-boxes", "3")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the picture would have 10 boxes, too many to read; draw one plan's way through it" in done.stderr
+
+
+@pytest.mark.parametrize("to", [[], ["--out", "chart.mmd"]])
+def test_a_drawn_flowchart_reads_back_equal(tmp_path: Path, to: list[str]) -> None:
+    drawn = run("draw", "risk", *to, cwd=tmp_path).stdout
+    if to:
+        drawn = (tmp_path / "chart.mmd").read_text(encoding="utf-8")
+    assert Flowchart.from_mermaid(drawn) == TaskPack.load("risk").rules
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz (dot) is not installed")
+def test_draw_png(tmp_path: Path) -> None:
+    assert run("draw", "react", "--out", "r.png", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_svg_without_graphviz_says_what_to_install(tmp_path: Path) -> None:
+    done = run("draw", "openagi", "--format", "svg", cwd=tmp_path, PATH=str(tmp_path))
+    assert done.returncode == 3
+    assert "Graphviz" in done.stderr
+
+
+def test_tasks_and_llms() -> None:
+    packs = json.loads(run("tasks", "--json").stdout)
+    assert {(pack["name"], pack["tasks"]) for pack in packs} >= {("openagi", 185), ("daily", 0), ("risk", 0)}
+    rows = json.loads(run("tasks", "openagi", "--split", "test", "--json").stdout)
+    assert [row["number"] for row in rows][:3] == [2, 3, 10]
+    assert len(run("tasks", "openagi").stdout.splitlines()) == 185
+    said = run("llms").stdout
+    assert "builtin" in said
+    assert "[key not set]" in said
+    assert "[set]" in run("llms", OPENAI_API_KEY="x").stdout

@@ -1,0 +1,97 @@
+"""The command line as a whole: exit codes, help, interruptions."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["plan", "openagi", "3", "--limit", "colorization=0", "--require", "colorization=1"], 1, "these limits clash"),
+        (["plan", "openagy", "3"], 2, "Did you mean 'openagi'"),
+        (["plan", "missing.cfg", "3"], 2, "no such file"),
+        (["plan", "openagi", "999"], 2, "0 to 184"),
+        (["plan", "openagi", "3", "--limit", "denoising"], 2, "NAME=N"),
+        (["plan", "openagi", "3", "--limit", "denoisin=1"], 2, "did you mean denoising"),
+        (["plan", "openagi", "3", "--goal", "sound"], 2, "no goal 'sound'. There are: image, text."),
+        (["count", "openagi", "3", "--goal", "sound"], 2, "There are: image, text"),
+        (["sample", "openagi", "3", "--input", "sound"], 2, "There are: image, text"),
+        (["count", "g.cfg", "--goal", "Nigth"], 2, "Did you mean 'Night'"),
+        (["count", "g.cfg", "--input", "image"], 2, "--input is for task packs"),
+        (["count", "loop.cfg", "--of", "derivations"], 2, "count words instead (--of words)"),
+        (["plan", "openagi", "3", "--length-penalty", "1"], 2, "--length-penalty is for --search best-first"),
+        (["plan", "openagi", "3", "--search", "best-first", "--length-penalty", "inf"], 2, "a number from 0, not inf"),
+        (["plan", "openagi", "15", "--max-steps", "3"], 4, "at least 7 are needed; raise it with --max-steps"),
+        (["plan", "openagi", "3", "--llm", "bultin"], 3, "Did you mean 'builtin'"),
+        (["plan", "openagi", "3", "--llm", "openai:gpt-6-luna"], 3, "set the environment variable OPENAI_API_KEY"),
+        (["plan", "openagi", "3", "--llm", "anthropic:x"], 3, "set the environment variable ANTHROPIC_API_KEY"),
+        (["plan", "openagi", "3", "--llm", "test:script=9,9,9"], 3, "9 is not one of the numbers"),
+        (["plan", "openagi", "15", "--max-questions", "1"], 4, "budget of 1 questions is used up with 1 terminals"),
+        (["plan", "openagi", "15", "--max-questions", "1"], 4, "in the plan; raise it with --max-questions"),
+        (["plan", "openagi", "3", "--lookahead", "sideways"], 2, "'sideways' is not one of 'on', 'off'"),
+        (["plan"], 2, "Missing argument"),
+        (["plan", "openagi", "3", "--wording", "none.toml"], 2, "cannot be read"),
+        (["tasks", "openagi", "--split", "tset"], 2, "Did you mean 'test'"),
+        (["draw", "openagi", "--out", "x.jpg"], 2, "the ending of x.jpg names no format"),
+        (["frobnicate"], 2, "No such command 'frobnicate'"),
+    ],
+)
+def test_what_goes_wrong_ends_with_its_code_and_no_traceback(
+    arguments: list[str], code: int, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "g.cfg").write_text("Day -> eat Night\nNight -> sleep\n", encoding="utf-8")
+    (tmp_path / "loop.cfg").write_text("S -> S | a\n", encoding="utf-8")
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    if code != 4:
+        assert done.stdout == ""
+
+
+def test_debug_shows_the_traceback() -> None:
+    done = run("--debug", "plan", "openagi", "999")
+    assert "Traceback" in done.stderr
+    assert done.returncode == 1
+
+
+def test_help_has_examples_and_exit_codes() -> None:
+    for command in ("plan", "check", "draw", "tasks", "count", "sample", "verify"):
+        said = run(command, "--help").stdout
+        assert f"formal-llm {command}" in said
+        assert "Exit codes" in said
+    assert run("--version").stdout.startswith("formal-llm 0")
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_quietly(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from formal_llm.cli.main import main; main()", "plan", "openagi", "3"]
+    process = subprocess.Popen(
+        [*command, "--llm", "person"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    # The first line of the prompt: the program waits for an answer.
+    while "choices" not in process.stderr.readline():
+        pass
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "interrupted" in stderr
+    assert "Traceback" not in stderr
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    program = "from formal_llm.cli.main import main; main()"
+    done = subprocess.run(
+        f'"{sys.executable}" -c "{program}" tasks openagi | head -n 1', shell=True, capture_output=True, text=True
+    )
+    assert done.stderr == ""
+    assert done.stdout.startswith("   0")

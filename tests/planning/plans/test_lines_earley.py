@@ -1,0 +1,82 @@
+"""The chart of lines: what it reads is what trying all readings finds."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from formal_llm.errors import Undecided
+from formal_llm.planning.plans import lines_earley
+from formal_llm.planning.plans.lines_earley import Body, LineChart, Part, Ways, alive
+
+ROOT, OTHER = Part("S", 0), Part("T", 0)
+
+
+def body(*items: str | Part) -> Body:
+    return Body(items, tuple(item for item in items if isinstance(item, Part)))
+
+
+def some_table(rng: random.Random, lines: int) -> dict[Part, Ways]:
+    """A table in which every part ends sooner or later."""
+
+    def bodies(*parts: Part) -> list[Body]:
+        made = [body(*(item for item in ("x", *parts) if rng.random() < 0.6)) for _ in range(rng.randrange(3))]
+        return list(dict.fromkeys(made))
+
+    def ways(*parts: Part) -> Ways:
+        return Ways(bodies(*parts), {at: bodies(*parts) for at in range(lines)}, {"go": [body()]})
+
+    return {ROOT: ways(OTHER, OTHER), OTHER: ways()}
+
+
+def readings(table: dict[Part, Ways], part: Part, at: int, lines: int) -> set[tuple[int, tuple[str, ...]]]:
+    """All ways to read a part from a line on: the line after it, and its word."""
+    found = set()
+    begun = [(at, one) for one in table[part].free]
+    begun += [(at + 1, one) for one in table[part].on.get(at, ())] if at < lines else []
+    for start, one in begun:
+        ends = {(start, ())}
+        for item in one.items:
+            if isinstance(item, str):
+                ends = {(end, (*word, item)) for end, word in ends}
+            else:
+                ends = {(to, word + more) for end, word in ends for to, more in readings(table, item, end, lines)}
+        found |= ends
+    return found
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_readings_are_those_of_trying_all(seed: int) -> None:
+    rng = random.Random(seed)
+    lines = rng.randrange(4)
+    table = alive(some_table(rng, lines))
+    chart = LineChart(table, ROOT, lines)
+    words = {word for end, word in readings(table, ROOT, 0, lines) if end == lines}
+    assert (chart.word() is not None) == bool(words)
+    assert chart.word() is None or chart.word() in words
+    # What stands on a line is what the table has for it, so a beginning of the lines is a plan of its own.
+    ends = {end for end, _ in readings(table, ROOT, 0, lines)}
+    assert chart.longest >= max(ends, default=0)
+
+
+def test_what_could_come_next_is_told_where_the_lines_go_wrong() -> None:
+    table = {
+        ROOT: Ways([], {0: [body(OTHER)]}, {"begin": [body()]}),
+        OTHER: Ways([], {}, {"go on": [body()], "stop": [body()]}),
+    }
+    chart = LineChart(table, ROOT, 2)
+    assert (chart.longest, list(chart.could), chart.word()) == (1, ["go on", "stop"], None)
+
+
+def test_parts_that_never_end_are_left_out() -> None:
+    table = {ROOT: Ways([body(ROOT), body("x")]), OTHER: Ways([body(OTHER)])}
+    assert alive(table) == {ROOT: Ways([body(ROOT), body("x")]), OTHER: Ways([])}
+
+
+def test_too_many_ways_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines_earley, "_BUDGET", 1_000)
+    table = {ROOT: Ways([body(ROOT, ROOT)], {at: [body()] for at in range(30)})}
+    assert LineChart(table, ROOT, 3).word() == ()
+    with pytest.raises(Undecided, match="too many ways"):
+        LineChart(table, ROOT, 30)

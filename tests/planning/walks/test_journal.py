@@ -1,0 +1,101 @@
+"""The journal: what was chosen, what is ruled out, and how probable it was."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from formal_llm import CFG, Answer, InvalidAnswer, Walk
+from formal_llm.planning.walks.choices import ChoiceTable, Fork
+from formal_llm.planning.walks.journal import JournalEntry, log_probability, shares
+
+FLAT = ChoiceTable.of(CFG.from_string("S -> a | b | c"))
+SOME = ChoiceTable.of(CFG.from_string("S -> some(salt, oil, chili)"))
+
+
+def entry_of(table: ChoiceTable) -> JournalEntry:
+    """The first choice."""
+    now = table.automaton.start()
+    while len((fork := table.at(now, math.inf)).choices) < 2:
+        now = table.after(now, fork.choices[0])
+    return JournalEntry(now, fork, 0)
+
+
+def test_what_is_ruled_out_is_not_offered_and_numbers_count_what_is() -> None:
+    entry = entry_of(FLAT)
+    assert [choice.reads for choice in entry.offered] == [("a",), ("b",), ("c",)]
+    entry.excluded = frozenset({1})
+    assert [choice.reads for choice in entry.offered] == [("a",), ("c",)]
+    entry.chosen = entry.find(2, FLAT, math.inf)
+    assert entry.chosen is not None
+    assert (entry.key, entry.said) == (2, "2")
+    assert entry.find(9, FLAT, math.inf) is None
+    assert entry.find(frozenset({"a"}), FLAT, math.inf) == None  # noqa: E711 - a set is no choice here
+
+
+def test_of_a_selection_sets_are_ruled_out() -> None:
+    entry = entry_of(SOME)
+    sets = [{"salt"}, {"oil"}, {"chili"}, {"salt", "oil"}, {"salt", "chili"}, {"oil", "chili"}]
+    entry.excluded = frozenset(map(frozenset, sets))
+    assert len(entry.offered) == 3
+    assert entry.has_subset(SOME, math.inf)
+    entry.chosen = entry.find(frozenset({"chili", "salt", "oil"}), SOME, math.inf)
+    assert (entry.said, entry.key) == ("1, 2, 3", frozenset({"salt", "oil", "chili"}))
+    entry.excluded |= {entry.key}
+    assert not entry.has_subset(SOME, math.inf)
+
+
+def test_nothing_chosen_rules_nothing_out() -> None:
+    with pytest.raises(ValueError, match="nothing has been chosen"):
+        _ = entry_of(FLAT).key
+
+
+def test_a_copy_may_choose_something_else() -> None:
+    entry = entry_of(FLAT)
+    twin = entry.copy()
+    twin.chosen = twin.offered[1]
+    assert entry.chosen is None
+    assert twin.fork is entry.fork
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({1: 0.5, 2: 0.5}, (0.5, 0.5, 0.0)),
+        ({1: 3, 3: 1}, (0.75, 0.0, 0.25)),
+        ({2: 1e-300}, (0.0, 1.0, 0.0)),
+        ({7: 1.0}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_shares_are_normalised_over_what_is_offered(given, expected) -> None:  # type: ignore[no-untyped-def]
+    assert shares(Answer((1,), given), 3) == expected
+
+
+@pytest.mark.parametrize("bad", [-0.1, math.nan, math.inf])
+def test_numbers_that_are_no_probabilities(bad: float) -> None:
+    with pytest.raises(InvalidAnswer, match="the probability of option 2"):
+        shares(Answer((1,), {1: 0.5, 2: bad}), 3)
+
+
+def test_the_logarithm_of_a_journal() -> None:
+    def made(probability: float | None, asked: bool = True) -> JournalEntry:
+        entry = JournalEntry(0, Fork((), 0), 0)
+        entry.asked, entry.probability = asked, probability
+        return entry
+
+    assert log_probability([]) == 0.0
+    assert log_probability([made(0.5), made(0.25), made(None, asked=False)]) == pytest.approx(math.log(0.125))
+    assert log_probability([made(0.5), made(0.0)]) == -math.inf
+    assert log_probability([made(0.5), made(None)]) is None
+
+
+def test_questions_tell_the_numbers_that_led_here() -> None:
+    walk = Walk(CFG.from_string("S -> a S | b S | c"))
+    walk.answer(2)
+    walk.answer(1)
+    assert [question.options[number - 1].text for question, number in zip(walk.questions, (2, 1), strict=True)] == [
+        'the output of "b"', 'the output of "a"',
+    ]  # fmt: skip

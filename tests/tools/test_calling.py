@@ -1,0 +1,150 @@
+"""One call of a tool: what it may do wrong, how long it may take, how often it is tried."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import Any
+
+import pytest
+
+from formal_llm import CFG
+from formal_llm.errors import Cancelled, ToolError
+from formal_llm.tools import Executor, Tool, Toolkit, Value, tool
+from formal_llm.tools.calling import Caller, CallLimits, said
+from formal_llm.tools.kinds import IMAGE, TEXT
+from tests.tools.picture_tools import picture, plan_of
+from tests.tools.text_tools import TEXTS
+
+
+@pytest.mark.parametrize(
+    ("function", "reason", "words"),
+    [
+        (lambda text: 7, "kind", "returned a int where a value of kind text was expected"),
+        (lambda text: None, "kind", "NoneType"),
+        (lambda text: "\ud800", "kind", "returned what it should not"),
+        (lambda text: "x" * 3_000, "memory", "at most 2,000"),
+        (lambda text: [0] * 10**15, "memory", "ran out of memory"),
+        (lambda text: text[10**3], "failed", "IndexError"),
+        (lambda text: exit(3), "failed", "SystemExit"),
+        (lambda text: threading.Event().wait(20), "timeout", "did not return within 0.1 seconds"),
+    ],
+)
+def test_what_tools_do_wrong(function: Any, reason: str, words: str) -> None:
+    broken = Tool("upper", (TEXT,), TEXT, function)
+    timeout = 0.1 if reason == "timeout" else 20
+    with pytest.raises(ToolError, match=words) as caught:
+        Executor(Toolkit([broken]), timeout=timeout, max_bytes=2_000).run(plan_of(TEXTS, "upper", "doc"), {"doc": "a"})
+    assert caught.value.reason == reason
+
+
+def test_retries() -> None:
+    tries: list[str] = []
+
+    @tool("upper")
+    def flaky(text: str) -> str:
+        tries.append(text)
+        if len(tries) < 3:
+            raise ConnectionError("try again")
+        return text.upper()
+
+    plan = plan_of(TEXTS, "upper", "doc")
+    with pytest.raises(ToolError):
+        Executor(Toolkit([flaky]), retries=1).run(plan, {"doc": "a"})
+    assert len(tries) == 2
+    result = Executor(Toolkit([flaky]), retries=5, retry_wait=0.001).run(plan, {"doc": "a"})
+    assert (result.output, result.steps[0].tries) == ("A", 1)
+    tries.clear()
+    assert Executor(Toolkit([flaky]), retries=2).run(plan, {"doc": "a"}).steps[0].tries == 3
+
+
+def test_a_failure_is_not_remembered_and_a_tool_that_hangs_is_not_called_for_ever() -> None:
+    hang = threading.Event()
+    called: list[str] = []
+
+    @tool("upper", timeout=0.02)
+    def hanging(text: str) -> str:
+        called.append(text)
+        hang.wait(20)
+        return text.upper()
+
+    executor = Executor(Toolkit([hanging]), max_hung=3)
+    plan = plan_of(TEXTS, "upper", "doc")
+    for number in range(5):
+        with pytest.raises(ToolError) as caught:
+            executor.run(plan, {"doc": f"text {number}"})
+    assert len(called) == 3
+    assert "still hangs in 3 earlier calls" in str(caught.value)
+    hang.set()
+    for thread in threading.enumerate():
+        if thread.name == "formal-llm-tool":
+            thread.join(20)
+    for _ in range(50):  # a busy machine may take longer than the timeout to start a thread
+        with contextlib.suppress(ToolError):
+            assert executor.run(plan, {"doc": "text 0"}).output == "TEXT 0"
+            break
+    else:
+        raise AssertionError("called no more")
+
+
+def test_tools_may_change_what_they_are_given() -> None:
+    def spoil(image: Any) -> Any:
+        image.paste(0, (0, 0, *image.size))
+        return image
+
+    cfg = CFG.from_string("I -> spoil I | join I I | photo")
+    both = Tool("join", (IMAGE, IMAGE), IMAGE, lambda first, second: second)
+    executor = Executor(Toolkit([Tool("spoil", (IMAGE,), IMAGE, spoil), both]), workers=1)
+    photo = picture()
+    before = photo.tobytes()
+    result = executor.run(plan_of(cfg, "join", "spoil", "photo", "photo"), {"photo": photo})
+    assert result.output.tobytes() == before == photo.tobytes()
+
+
+def caller(**limits: Any) -> Caller:
+    return Caller(CallLimits(**limits))
+
+
+def test_a_call_has_its_own_time_and_tries() -> None:
+    tries: list[int] = []
+
+    def third(text: str) -> str:
+        tries.append(1)
+        if len(tries) < 3:
+            raise ConnectionError
+        return text
+
+    patient = Tool("t", (TEXT,), TEXT, third, retries=2)
+    value, number = caller(retries=0).call(patient, [Value(TEXT, "a")])
+    assert (value.get(), number, len(tries)) == ("a", 3, 3)
+    tries.clear()
+    hasty = Tool("t", (TEXT,), TEXT, third, retries=0)
+    with pytest.raises(ToolError, match="failed: ConnectionError") as caught:
+        caller(retries=5).call(hasty, [Value(TEXT, "a")])
+    assert isinstance(caught.value.cause, ConnectionError)
+    assert len(tries) == 1
+
+
+def test_a_cancelled_call_is_not_begun() -> None:
+    cancel = threading.Event()
+    cancel.set()
+    called: list[str] = []
+    with pytest.raises(Cancelled):
+        caller().call(Tool("t", (TEXT,), TEXT, called.append), [Value(TEXT, "a")], cancel)
+    assert called == []
+
+
+def test_many_calls_together_give_a_result_each() -> None:
+    rows = [[Value(TEXT, text), Value(TEXT, "!")] for text in "abc"]
+    joined = Tool("t", (TEXT, TEXT), TEXT, str, batch=lambda firsts, seconds: list(map(str.__add__, firsts, seconds)))
+    assert [value.get() for value in caller().call_many(joined, rows)] == ["a!", "b!", "c!"]
+    for wrong in ("abc", ["a"], None):
+        short = Tool("t", (TEXT, TEXT), TEXT, str, batch=lambda firsts, seconds, wrong=wrong: wrong)
+        with pytest.raises(ToolError, match="did not return a list of 3 results"):
+            caller().call_many(short, rows)
+
+
+def test_an_exception_in_one_line() -> None:
+    assert said(ValueError("two\n  lines")) == "ValueError: two lines"
+    assert said(KeyError()) == "KeyError"
+    assert len(said(ValueError("x" * 9999))) < 600

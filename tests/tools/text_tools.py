@@ -1,0 +1,31 @@
+"""Small tools for texts and a grammar for them."""
+
+from __future__ import annotations
+
+from formal_llm import CFG
+from formal_llm.tools import Toolkit, tool
+
+TEXTS = CFG.from_string("""
+    T -> D T | F T T | doc
+    D -> upper | turned
+    F -> join
+""")
+
+
+@tool
+def upper(text: str) -> str:
+    """Capital letters."""
+    return text.upper()
+
+
+@tool
+def turned(text: str) -> str:
+    return text[::-1]
+
+
+@tool(cost=2.5)
+def join(first: str, second: str) -> str:
+    return f"{first}|{second}"
+
+
+TOOLS = Toolkit([upper, turned, join])
