@@ -125,7 +125,7 @@ def charts_of(run: Run) -> dict[str, Chart]:
             )
             for name in dict.fromkeys(n for e in run.held_out for n in e.figures if n in ("reward", "exact"))
         ]
-        marks = () if best is None else ((best.step, f"best: {best.figures['reward']:.3f}"),)
+        marks = () if best is None else ((best.step, f"best: {_figure(best.figures['reward'])}"),)
         between_0_and_1 = all(0 <= y <= 1 for line in lines for _, y in line.points)
         charts["held_out"] = Chart(
             "Held-out tasks", tuple(lines), y_label="mean", marks=marks, y_range=(0, 1) if between_0_and_1 else None
