@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from formal_llm.errors import InvalidAnswer, ProviderError
+from formal_llm.llms.hosted.settings import given, plain_address
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.usage import TokenUsage
 
@@ -49,12 +50,12 @@ class HostedLLM(ABC):
     Args:
         name: the provider string, ``provider:MODEL``.
         client: the SDK's client that waits for an answer.
-        settings: what else decides about the answers, as JSON data: the address, sampling settings, limits.
+        settings: what else decides about the answers, as JSON data: sampling settings, limits.
         async_client: a client of the user's to await; None: one is made for each event loop.
         logprobs: whether token probabilities are asked for; None: until the server refuses them, which is warned of.
 
     Attributes:
-        settings: those that are not None.
+        settings: those that are not None, and the address.
         asks_logprobs: whether the next request asks for token probabilities.
     """
 
@@ -75,7 +76,7 @@ class HostedLLM(ABC):
     ) -> None:
         self.name = name
         self.client = client
-        self.settings = {key: value for key, value in settings.items() if value is not None}
+        self.settings: dict[str, object] = given(address=plain_address(client.base_url), **settings)
         self.asks_logprobs = logprobs is not False
         self._may_drop_logprobs = logprobs is None
         self._given_async_client = async_client

@@ -9,14 +9,7 @@ from formal_llm.errors import MissingKey
 from formal_llm.llms.hosted import adapter
 from formal_llm.llms.hosted.adapter import CUT_OFF, REFUSED, token_count
 from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_reply
-from formal_llm.llms.hosted.settings import (
-    check_plain,
-    checked_address,
-    either_client_or,
-    from_environment,
-    given,
-    plain_address,
-)
+from formal_llm.llms.hosted.settings import check_plain, checked_address, either_client_or, from_environment, given
 from formal_llm.llms.hosted.text import HostedText, TextRequest
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.usage import TokenUsage
@@ -111,7 +104,7 @@ class AnthropicLLM(HostedText):
             if not ((made.api_key or "").strip() or made.auth_token or made.credentials):
                 made.close()
                 raise MissingKey(name, self.key_variable)
-        super().__init__(name, made, {"address": plain_address(made.base_url), **settings}, async_client=async_client)
+        super().__init__(name, made, settings, async_client=async_client)
 
     def _send(self, client: Any, question: Question) -> Any:
         schema = choice_schema(question)

@@ -16,14 +16,7 @@ from formal_llm.errors import MissingKey
 from formal_llm.llms.hosted.adapter import CUT_OFF, FILTERED, REFUSED, HostedLLM, chat_data, sdk_usage
 from formal_llm.llms.hosted.choice_schema import Reply, read_reply
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
-from formal_llm.llms.hosted.settings import (
-    check_plain,
-    checked_address,
-    either_client_or,
-    from_environment,
-    given,
-    plain_address,
-)
+from formal_llm.llms.hosted.settings import check_plain, checked_address, either_client_or, from_environment, given
 from formal_llm.llms.hosted.text import HostedText, TextRequest
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.usage import TokenUsage
@@ -114,8 +107,7 @@ class OpenAIClientLLM(HostedLLM):
             client = openai.OpenAI(**given(
                 base_url=url, api_key=key or "none", timeout=timeout, max_retries=max_retries
             ))  # fmt: skip
-        own = {"address": plain_address(client.base_url), **(settings or {})}
-        super().__init__(name, client, own, async_client=async_client, logprobs=logprobs)
+        super().__init__(name, client, settings or {}, async_client=async_client, logprobs=logprobs)
 
     def _address(self, url: str) -> str:
         """The address that a setting stands for."""
