@@ -40,7 +40,7 @@ def reward_for(settings: Settings, pack: TaskPack, judge: PlanJudge | None = Non
     """
     name = settings.reward
     if judge is not None:
-        from formal_llm.packs.openagi.data_reward import data_reward  # needs pillow
+        from formal_llm.packs.openagi.scores.judging import data_reward  # needs pillow
 
         return _stating(data_reward(judge), settings.failed_reward)
     if name == "references":

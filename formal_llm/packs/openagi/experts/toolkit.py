@@ -17,8 +17,7 @@ from typing import Any
 
 from formal_llm.errors import CheckpointError, ToolkitError
 from formal_llm.packs.openagi.experts.expert import Expert, batches
-from formal_llm.packs.openagi.experts.gate import GATE
-from formal_llm.packs.openagi.experts.loaded import LoadedModel, pick_device
+from formal_llm.packs.openagi.experts.loaded import GATE, LoadedModel, pick_device
 from formal_llm.packs.openagi.experts.loading import ModelSource, download, offline_by_environment
 from formal_llm.packs.openagi.experts.settings import VARIABLE, ExpertSettings, read_settings, unknown
 from formal_llm.tools import ModelPool, Tool, Toolkit

@@ -10,6 +10,8 @@ from 0 to 1, always the same for the same task and plan, and quick where the pla
 
 from __future__ import annotations
 
+import hashlib
+import json
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,12 +24,13 @@ from PIL import Image
 from formal_llm.automata import CFG, Limits
 from formal_llm.automata.languages.derivations import derivations
 from formal_llm.errors import Cancelled, CheckpointError, ExecutionError, ResourceNotFound, ToolError
-from formal_llm.packs.openagi.data.samples import ImageOrText, Sample, TaskData, read_data
+from formal_llm.packs.openagi.data.samples import ImageOrText, Sample, TaskData, data_identity, read_data
 from formal_llm.packs.openagi.scores.choice import Scores
 from formal_llm.packs.openagi.scores.score import Score
 from formal_llm.planning import Plan, Planner, Task, TaskPack
 from formal_llm.planning.checking.verify import Verification, Verifier
 from formal_llm.planning.plans.tree import Node
+from formal_llm.rltf.rewards import Judged, Reward
 from formal_llm.tools import Executor, Result, Toolkit
 
 #: The inputs of a sample by terminal; several of one terminal as a tuple.
@@ -75,7 +78,7 @@ class PlanJudge:
         pack: the pack whose tasks these are.
 
     Threads may share it. Plans that were judged are remembered. As a reward with a name and reasons:
-    :func:`~formal_llm.packs.openagi.data_reward.data_reward`.
+    :func:`data_reward`.
 
     Raises:
         ValueError: a number of samples below 1.
@@ -261,6 +264,25 @@ class PlanJudge:
                     del self._rows[next(iter(self._rows))]
                 self._rows[number] = samples, [inputs_of(sample, self.pack) for sample in samples]
             return self._rows[number]
+
+
+def data_reward(judge: PlanJudge) -> Reward:
+    """A judge as a reward, whose name changes whenever its rewards would: with tools, scores, samples or data.
+
+    A plan that is not valid, or that fails on every sample, gets 0, and the reason is on record.
+
+    Args:
+        judge: carries plans out and scores them.
+    """
+    said = json.dumps([judge.identity, data_identity(judge.data)], sort_keys=True, default=str)
+    name = f"openagi data, {hashlib.sha256(said.encode()).hexdigest()[:16]}"
+
+    def worth(task: Task, plan: Plan) -> Judged:
+        judged = judge.judge(task, plan)
+        failed = judged.reason or (judged.errors[0] if judged.errors and all(judged.errors) else "")
+        return Judged(judged.value, failed, judged.passing)
+
+    return Reward(worth, name=name)
 
 
 #: The samples of so many tasks are kept in memory.
