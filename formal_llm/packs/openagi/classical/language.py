@@ -10,7 +10,7 @@ import re
 import warnings
 from collections import Counter
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def summarization(text: str) -> str:
     """
     found = sentences(text)
     stemmed = [stems(sentence) for sentence in found]
-    bags = [set(told) for told in stemmed]
-    counts = Counter(stem for told in stemmed for stem in told)
+    bags = list(map(set, stemmed))
+    counts = Counter(chain.from_iterable(stemmed))
     told: set[str] = set()
     chosen: list[int] = []
     for _ in range(min(max(round(len(found) / 3), 1), 3, len(found))):
@@ -79,8 +79,7 @@ def question_answering(document: str, question: str) -> str:
         document: the document.
         question: the question. The two may stand in either order: what ends with a question mark is the question.
     """
-    if document.rstrip().endswith("?") and not question.rstrip().endswith("?"):
-        document, question = question, document
+    document, question = document_first(document, question)
     found = sentences(document)
     if not found:
         return ""
@@ -89,11 +88,16 @@ def question_answering(document: str, question: str) -> str:
     frequency = Counter(stem for bag in bags for stem in bag)
 
     def weight(place: int) -> float:
-        shared = asked & bags[place]
-        return sum(math.log(1 + len(found) / frequency[stem]) for stem in sorted(shared))
+        return sum(math.log(1 + len(found) / frequency[stem]) for stem in sorted(asked & bags[place]))
 
     best = found[max(range(len(found)), key=weight)]
     return _part(best, question) or best
+
+
+def document_first(document: str, question: str) -> tuple[str, str]:
+    """A document and a question in this order, in whichever they were given: what ends with a question mark asks."""
+    turned = document.rstrip().endswith("?") and not question.rstrip().endswith("?")
+    return (question, document) if turned else (document, question)
 
 
 def sentences(text: str) -> list[str]:
@@ -118,17 +122,19 @@ _MONTHS = "January|February|March|April|May|June|July|August|September|October|N
 _DATE = re.compile(rf"\b(?:(?:\d{{1,2}} )?(?:{_MONTHS})(?: \d{{1,2}},?)?(?: \d{{4}})?|1\d{{3}}|20\d\d)\b")
 _NAME = re.compile(r"\b[A-Z][\w'’-]+(?: (?:(?:of|de|van|von) )?[A-Z][\w'’-]+)*")
 
+#: What a question asks for, and what such a part of a sentence looks like.
+_PARTS = (
+    (r"\bhow (?:many|much|old|long|tall|high|far)\b", _NUMBER),
+    (r"\b(?:when|what year|which year)\b", _DATE),
+    (r"\bwho(?:m|se)?\b", _NAME),
+)
+
 
 def _part(sentence: str, question: str) -> str:
     """The part of a sentence that the kind of question asks for; empty where none is found."""
     asks = " ".join(words(question))
-    if re.search(r"\bhow (?:many|much|old|long|tall|high|far)\b", asks):
-        pattern = _NUMBER
-    elif re.search(r"\b(?:when|what year|which year)\b", asks):
-        pattern = _DATE
-    elif re.search(r"\bwho(?:m|se)?\b", asks):
-        pattern = _NAME
-    else:
+    pattern = next((part for asked, part in _PARTS if re.search(asked, asks)), None)
+    if pattern is None:
         return ""
     known = set(words(question)) | _COMMON
     new = [match for match in pattern.finditer(sentence) if not set(words(match[0])) <= known]

@@ -20,18 +20,13 @@ from formal_llm.packs.openagi.classical.restoration import deblurring, denoising
 #: The tools by the terminals of grammars/openagi.cfg.
 CLASSICAL: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
-        "colorization": colorization,
-        "super_resolution": super_resolution,
-        "denoising": denoising,
-        "deblurring": deblurring,
-        "detection": detection,
-        "summarization": summarization,
-        "text_generation": text_generation,
-        "fill_mask": fill_mask,
-        "sentiment": sentiment,
-        "question_answering": question_answering,
+        function.__name__: function
+        for function in (
+            colorization, super_resolution, denoising, deblurring, detection,
+            summarization, text_generation, fill_mask, sentiment, question_answering,
+        )
     }
-)
+)  # fmt: skip
 #: What each tool does, in the words of its documentation.
 DESCRIPTIONS: Mapping[str, str] = MappingProxyType(
     {name: (function.__doc__ or "").strip().split("\n", 1)[0].replace("``", "") for name, function in CLASSICAL.items()}

@@ -7,9 +7,9 @@ among others.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 from PIL import Image
 
@@ -29,17 +29,14 @@ class TextToImage(Expert):
     """Draws what a text says (Stable Diffusion, Rombach et al. 2022).
 
     Settings:
-        steps: how many steps the noise is taken away in.
+        steps: in how many the noise is taken away.
         guidance: how closely the text is followed.
         width, height: the size in pixels; 0 for that of the checkpoint.
         seed: another one gives other pictures.
     """
 
-    inputs = ("text",)
     output = "image"
-    defaults: ClassVar[Mapping[str, Any]] = MappingProxyType(
-        {"steps": 50, "guidance": 7.5, "width": 0, "height": 0, "seed": 0}
-    )
+    defaults = MappingProxyType({"steps": 50, "guidance": 7.5, "width": 0, "height": 0, "seed": 0})
 
     def load(self) -> LoadedModel:
         """The pipeline, with the safety checker that the checkpoint has."""
@@ -75,17 +72,10 @@ class PictureEditing(Expert):
 
     inputs = ("image",)
     output = "image"
-    defaults: ClassVar[Mapping[str, Any]] = MappingProxyType(
-        {
-            "instruction": "",
-            "steps": 20,
-            "guidance": 7.5,
-            "image_guidance": 1.5,
-            "side": 512,
-            "keep_luminance": False,
-            "seed": 0,
-        }
-    )
+    defaults = MappingProxyType(
+        {"instruction": "", "steps": 20, "guidance": 7.5, "image_guidance": 1.5,
+         "side": 512, "keep_luminance": False, "seed": 0}
+    )  # fmt: skip
 
     def load(self) -> LoadedModel:
         """The pipeline, with the safety checker that the checkpoint has."""

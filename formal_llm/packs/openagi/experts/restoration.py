@@ -7,10 +7,10 @@ through in pieces, so that memory stays bounded.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tiling:
-    """How a picture is cut. All its pieces are of one size, so that they go through a model together.
+    """How a picture is cut: into overlapping pieces of one size, which go through a model together.
 
     Attributes:
         height, width: the size of the picture, in pixels.
@@ -94,7 +94,7 @@ class Restoration(Expert):
 
     inputs = ("image",)
     output = "image"
-    defaults: ClassVar[Mapping[str, Any]] = MappingProxyType({"keep_size": False, "tile": 256, "overlap": 32})
+    defaults = MappingProxyType({"keep_size": False, "tile": 256, "overlap": 32})
 
     @abstractmethod
     def scale(self, loaded: LoadedModel) -> int:
