@@ -36,7 +36,7 @@ class Conditions:
         tools: the tools that are there; of these the constrained method offers names.
         every: all tools of the grammar; of these a step in free text may mean any.
         matcher: tells which tool a step means.
-        examples: worked examples: the number of a task, and the tools in the order in which they are carried out.
+        examples: worked examples: by the number of the task, the tools in the order in which they are carried out.
         temperature, max_tokens: for free text.
         tries: how often one question is asked until its answer is legal.
         max_chain: where a chain of forced names ends.
@@ -60,10 +60,7 @@ class Conditions:
             "matcher": self.matcher.identity,
             "examples": {str(number): list(tools) for number, tools in self.examples.items()},
             "prompts": [ZERO, FEW, TOOLS, CHOICE, STOP],
-            "temperature": self.temperature,
-            "max_tokens": self.max_tokens,
-            "tries": self.tries,
-            "max_chain": self.max_chain,
+            **{name: getattr(self, name) for name in ("temperature", "max_tokens", "tries", "max_chain")},
         }
 
     def word(self, chain: Sequence[str]) -> tuple[str, ...]:

@@ -160,13 +160,12 @@ class Records(AbstractContextManager["Records"]):
             there = json.loads(file.read_text(encoding="utf-8"))
         except ValueError:
             raise ResultsError(f"{file}: this is no JSON; give another folder") from None
-        if there == setting:
-            return
-        other = [key for key in {**setting, **there} if setting.get(key) != there.get(key)]
-        raise ResultsError(
-            f"{self.folder}: it holds a benchmark with another setting ({', '.join(other)}; see {file.name}); "
-            "give another folder, or the setting of that one"
-        )
+        if there != setting:
+            other = [key for key in {**setting, **there} if setting.get(key) != there.get(key)]
+            raise ResultsError(
+                f"{self.folder}: it holds a benchmark with another setting ({', '.join(other)}; see {file.name}); "
+                "give another folder, or the setting of that one"
+            )
 
 
 def _plan_key(plan: PlanRecord) -> PlanKey:

@@ -55,7 +55,7 @@ class Benchmark:
         judge: carries plans out and scores them; its toolkit says which tools can be planned with.
         numbers: the numbers of the tasks.
         repeats: how many plans each method makes for each task.
-        matcher: reads steps in free text; by sentence similarity where MiniLM is installed, else by words.
+        matcher: reads steps in free text; that of :func:`matcher_for` where left out.
         temperature, max_tokens: for free text.
         tries: how often one question is asked until its answer is legal.
 

@@ -32,10 +32,8 @@ def sentiment(text: str) -> str:
     """The sentiment of an English text: ``"positive"``, ``"negative"`` or ``"neutral"``.
 
     VADER (Hutto and Gilbert 2014): a lexicon of words that feel, with rules for negation and emphasis. Irony and what
-    is only told by the plot escape it. Neutral is a compound score between -0.05 and 0.05, as its authors say.
-
-    Args:
-        text: the text; the mean over its sentences counts.
+    is only told by the plot escape it. The mean of the compound scores of the sentences counts; neutral is between
+    -0.05 and 0.05, as its authors say.
     """
     scores = [_analyzer().polarity_scores(sentence)["compound"] for sentence in sentences(text)]
     mean = sum(scores) / len(scores) if scores else 0.0
@@ -47,9 +45,6 @@ def summarization(text: str) -> str:
 
     A sentence tells much whose words occur often in the text (Luhn 1958); common words do not count, the first sentence
     counts somewhat more, and words that are already told count a quarter.
-
-    Args:
-        text: the text; a text of one sentence is its own summary.
     """
     found = sentences(text)
     stemmed = [stems(sentence) for sentence in found]
@@ -74,10 +69,7 @@ def question_answering(document: str, question: str) -> str:
 
     The sentence that shares the rarest words with the question; of it only a number where the question asks how many, a
     year or date where it asks when, names where it asks who, if there is one that the question does not already say.
-
-    Args:
-        document: the document.
-        question: the question. The two may stand in either order: what ends with a question mark is the question.
+    Document and question may stand in either order.
     """
     document, question = document_first(document, question)
     found = sentences(document)

@@ -26,11 +26,7 @@ _WEIGHTS = (0.6, 0.3, 0.1)
 
 
 class NGrams:
-    """Counts of runs of one, two and three tokens: words in small letters, and marks.
-
-    Args:
-        texts: what is counted.
-    """
+    """Counts of runs of one, two and three tokens of some texts: words in small letters, and marks."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.counts: tuple[Counter[tuple[str, ...]], ...] = (Counter(), Counter(), Counter())
@@ -91,9 +87,6 @@ def fill_mask(text: str) -> str:
 
     Each gap, from the left, gets the word that most probably stands between its neighbours, by counts of runs of three
     words in prose of the public domain and in the text itself. A text without a gap stays as it is.
-
-    Args:
-        text: the text.
     """
     if GAP.search(text) is None:
         return text
@@ -117,12 +110,9 @@ def text_generation(text: str) -> str:
 
     Drawn word by word as the words follow one another in the same prose as for ``fill_mask``. What comes out is like
     the prose, and means nothing. The same text is continued in the same way.
-
-    Args:
-        text: how it begins.
     """
-    rng = random.Random(zlib.crc32(text.encode()))
-    model = _model()
+    # The model has not read the task data, or it would know what was cut out of them.
+    rng, model = random.Random(zlib.crc32(text.encode())), _model()
     run = tokens(text)
     said: list[str] = []
     while len(said) < 60:
@@ -147,14 +137,11 @@ def _written(run: Sequence[str], begins: bool) -> str:
     """Tokens as a person writes them."""
     text = ""
     for token in run:
-        if token not in _MARKS:
-            text += " "
-            if begins or token.split("'")[0] == "i" or token in _names():
-                text += token.capitalize()
-            else:
-                text += token
-        else:
+        if token in _MARKS:
             text += token
+        else:
+            large = begins or token.split("'")[0] == "i" or token in _names()
+            text += " " + (token.capitalize() if large else token)
         begins = token in _ENDS
     return text.strip()
 
@@ -169,5 +156,4 @@ def _names() -> frozenset[str]:
 
 @cache
 def _model() -> NGrams:
-    """The model of the prose. It has not read the task data, or it would know what was cut out of them."""
     return NGrams(prose().split("\n\n"))

@@ -112,13 +112,10 @@ def each_alike(kinds: Sequence[Hashable], batch: int, work: Callable[[Sequence[i
 def each_row(
     loaded: LoadedModel, rows: Sequence[Tensors], batch: int, work: Callable[[Tensors], Sequence[Made]]
 ) -> list[Made]:
-    """The results of work on rows of tensors, those of the same shapes together.
+    """The results of work on rows of tensors, at most ``batch`` of the same shapes together, one below the other.
 
-    Args:
-        loaded: the model: what is worked on is where it is, numbers with a point in the type that it has them in.
-        rows: for each input its tensors by name, the first dimension of each being 1.
-        batch: the most rows of one batch.
-        work: what is made of the tensors of some rows, one below the other.
+    A row has the tensors of one input by name, the first dimension of each being 1. They are brought to where the model
+    is, numbers with a point to the type that it has them in.
     """
     import torch
 

@@ -98,10 +98,8 @@ def _filled(match: re.Match[str], word: str) -> str:
 class _Window:
     """A part of a document that the model can read at once, behind its question.
 
-    Attributes:
-        pair: the place of the document among the documents.
-        ids: the tokens.
-        spans: for each token the characters of the document that it stands for; None for what is not of the document.
+    It has the place of the document among the documents, the tokens, and for each token the characters of the document
+    that it stands for, None for what is not of the document.
     """
 
     pair: int

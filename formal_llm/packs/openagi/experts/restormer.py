@@ -70,11 +70,7 @@ class Shape:
 
 
 class Restormer(nn.Module):  # type: ignore[misc]  # torch is typed in part
-    """The network.
-
-    Args:
-        shape: its sizes.
-    """
+    """The network of a shape."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()

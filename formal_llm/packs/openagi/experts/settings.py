@@ -48,12 +48,7 @@ _CHOICES = {"weights": ("safetensors", "any"), "dtype": DTYPES}
 
 @dataclass(frozen=True)
 class ExpertSettings:
-    """What the tables say.
-
-    Attributes:
-        tools: for each tool its table, with every setting that its loader has.
-        machine: the table ``machine``, with every setting.
-    """
+    """What the tables say, each with every setting: that of each tool, and the table ``machine``."""
 
     tools: Mapping[str, Mapping[str, Any]]
     machine: Mapping[str, Any] = field(default_factory=lambda: dict(_MACHINE))

@@ -84,15 +84,9 @@ def longest(loaded: LoadedModel) -> int:
 
 
 def read(loaded: LoadedModel, texts: Sequence[str], *, less: int = 0) -> Tensors:
-    """Texts as tokens where the model is, cut to what it can read.
+    """Texts as tokens where the model is, cut to what it can read, less the tokens that it is to write.
 
-    Args:
-        loaded: the model and its tokenizer.
-        texts: the texts.
-        less: so many tokens less, which the model is to write.
-
-    Returns:
-        ``input_ids`` and ``attention_mask`` and nothing else: many models have no use for ``token_type_ids``.
+    ``input_ids`` and ``attention_mask`` and nothing else: many models have no use for ``token_type_ids``.
     """
     most = max(longest(loaded) - less, 1)
     found = loaded.tokenizer(list(texts), padding=True, truncation=True, max_length=most, return_tensors="pt")

@@ -129,9 +129,6 @@ def experts(
         offline: whether only what is on this machine is read; tools whose checkpoint is not are left out. Where left
             out, as the settings say, or the environment variable ``HF_HUB_OFFLINE``.
 
-    Returns:
-        The toolkit; ``left_out`` says which tools it lacks for want of a checkpoint.
-
     Raises:
         ToolkitError: a setting or a tool that there is not.
         ResourceNotFound: there is no such file.
