@@ -28,9 +28,7 @@ from formal_llm.planning.drivers.batch import Outcome
 
 def why_not(method: Method, llm: LLM) -> str:
     """Why a method does not apply to an LLM; empty where it does."""
-    if method in ("zero", "few") and writer(llm, ()) is None:
-        return "it writes no free text"
-    return ""
+    return "it writes no free text" if method in ("zero", "few") and writer(llm, ()) is None else ""
 
 
 def make(method: Method, assigned: Assignment) -> None:
@@ -207,7 +205,7 @@ def _formal(assigned: Assignment) -> None:
     def on_outcome(outcome: Outcome) -> None:
         used = outcome.usage
         if outcome.plan is not None:
-            steps = tuple(str(step) for step in outcome.plan.steps)
+            steps = tuple(map(str, outcome.plan.steps))
             made: Attempt | Exception = Attempt(outcome.plan.word, steps, used.questions, used.token_usage)
         elif isinstance(outcome.error, (NoValidPlan, InvalidAnswer, BudgetExceeded)):
             made = Attempt((), (), used.questions, used.token_usage, error=str(outcome.error))

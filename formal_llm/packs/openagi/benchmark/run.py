@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, product
 
 from formal_llm import authored
 from formal_llm.errors import NoValidPlan, ResourceNotFound
@@ -22,7 +22,7 @@ from formal_llm.packs.openagi.benchmark.reading import Matcher, matcher_for, too
 from formal_llm.packs.openagi.benchmark.records import Records, ScoreKey
 from formal_llm.packs.openagi.data.samples import data_identity
 from formal_llm.packs.openagi.scores.judging import PlanJudge
-from formal_llm.planning import TaskPack
+from formal_llm.planning import Task, TaskPack
 from formal_llm.planning.walks.wording import read_toml
 
 #: After so many failures in a row that no plan is to blame for, a run ends: the provider cannot be reached.
@@ -88,14 +88,15 @@ class Benchmark:
         tasks = {number: judge.task(number) for number in dict.fromkeys(numbers)}
         if missing := [number for number in tasks if number not in judge.data]:
             raise ResourceNotFound("data for the task", str(missing[0]), map(str, judge.data))
+        self.tasks: dict[int, Task] = {}
         self.left_out: dict[int, str] = {}
         planner = self.pack.planner()
         for number, task in tasks.items():
             try:
                 planner.start(task)
+                self.tasks[number] = task
             except NoValidPlan as error:
                 self.left_out[number] = str(error)
-        self.tasks = {number: task for number, task in tasks.items() if number not in self.left_out}
         if not self.tasks:
             tools_there = ", ".join(judge.executor.toolkit.tools) or "none"
             raise NoValidPlan(f"none of the {len(tasks)} tasks has a plan with these tools: {tools_there}")
@@ -136,8 +137,8 @@ class Benchmark:
 
     def skipped(self, llms: Mapping[str, LLM], methods: Sequence[Method]) -> list[Skipped]:
         """The methods that do not apply to some LLM."""
-        asked = [(name, method, why_not(method, llm)) for name, llm in llms.items() for method in methods]
-        return [Skipped(name, method, why) for name, method, why in asked if why]
+        pairs = product(llms.items(), methods)
+        return [Skipped(name, method, why) for (name, llm), method in pairs if (why := why_not(method, llm))]
 
     def run(
         self,

@@ -32,15 +32,19 @@ def colorization(image: Image.Image) -> Image.Image:
     That gives plausible tints, not truth: it does not know what it sees, so the tints are pale. A reference that shows
     the very picture is passed over, so that a picture of the task data does not get its own colours back. A picture
     that has colours keeps them.
+
+    Args:
+        image: any picture.
     """
     pixels = Pixels.of(image)
+    if _has_colours(pixels):
+        return pixels.image(pixels.values)
     gray = pixels.luminance
     small = _within(gray, _SIDE)
-    others = () if _has_colours(pixels) else [one for one in _references() if not same_picture(small, one.luminance)]
+    others = [reference for reference in _references() if not same_picture(small, reference.luminance)]
     if not others:
         return pixels.image(pixels.values)
-    wanted = _statistics(small)
-    nearest = min(others, key=lambda reference: float(abs(wanted - reference.statistics).mean()))
+    nearest = min(others, key=lambda reference: _distance(_statistics(small), reference.statistics))
     return pixels.image(_with_chroma(gray, _chroma_of(small, nearest)))
 
 
@@ -116,6 +120,10 @@ def _features(luminance: Floats) -> Floats:
 def _statistics(luminance: Floats) -> Floats:
     """How brightness and roughness are spread over a picture: quantiles of both."""
     return np.quantile(_features(luminance)[:, [0, 2]], np.linspace(0.05, 0.95, 10), axis=0).astype(np.float32)
+
+
+def _distance(one: Floats, other: Floats) -> float:
+    return float(abs(one - other).mean())
 
 
 def _chroma_of(luminance: Floats, reference: _Reference) -> Floats:

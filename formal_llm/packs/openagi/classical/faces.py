@@ -39,6 +39,9 @@ def detection(image: Image.Image) -> str:
 
     It knows the faces of people, seen from the front, and nothing else (Viola and Jones 2001). It may miss a face that
     is turned or covered, and may take something else for one.
+
+    Args:
+        image: any picture.
     """
     count = len(find_faces(image))
     return "no faces" if count == 0 else "1 face" if count == 1 else f"{count} faces"

@@ -32,8 +32,10 @@ def sentiment(text: str) -> str:
     """The sentiment of an English text: ``"positive"``, ``"negative"`` or ``"neutral"``.
 
     VADER (Hutto and Gilbert 2014): a lexicon of words that feel, with rules for negation and emphasis. Irony and what
-    is only told by the plot escape it. The mean of the compound scores of the sentences counts; neutral is between
-    -0.05 and 0.05, as its authors say.
+    is only told by the plot escape it. Neutral is a compound score between -0.05 and 0.05, as its authors say.
+
+    Args:
+        text: the text; the mean over its sentences counts.
     """
     scores = [_analyzer().polarity_scores(sentence)["compound"] for sentence in sentences(text)]
     mean = sum(scores) / len(scores) if scores else 0.0

@@ -87,6 +87,9 @@ def fill_mask(text: str) -> str:
 
     Each gap, from the left, gets the word that most probably stands between its neighbours, by counts of runs of three
     words in prose of the public domain and in the text itself. A text without a gap stays as it is.
+
+    Args:
+        text: the text.
     """
     if GAP.search(text) is None:
         return text
@@ -110,9 +113,12 @@ def text_generation(text: str) -> str:
 
     Drawn word by word as the words follow one another in the same prose as for ``fill_mask``. What comes out is like
     the prose, and means nothing. The same text is continued in the same way.
+
+    Args:
+        text: how it begins.
     """
-    # The model has not read the task data, or it would know what was cut out of them.
-    rng, model = random.Random(zlib.crc32(text.encode())), _model()
+    rng = random.Random(zlib.crc32(text.encode()))
+    model = _model()
     run = tokens(text)
     said: list[str] = []
     while len(said) < 60:
@@ -156,4 +162,5 @@ def _names() -> frozenset[str]:
 
 @cache
 def _model() -> NGrams:
+    """The model of the prose. It has not read the task data, or it would know what was cut out of them."""
     return NGrams(prose().split("\n\n"))

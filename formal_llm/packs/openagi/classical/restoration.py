@@ -23,8 +23,10 @@ def denoising(image: Image.Image) -> Image.Image:
 
     Non-local means (Buades et al. 2005): a pixel becomes the mean of the pixels nearby whose surroundings look like its
     own, the more alike the surroundings the heavier, where differences of the size of the noise do not count. How
-    strong the noise is, is measured. Grain that is not random from pixel to pixel (of JPEG, of an enlarged picture)
-    stays.
+    strong the noise is, is measured.
+
+    Args:
+        image: any picture. Grain that is not random from pixel to pixel (of JPEG, of an enlarged picture) stays.
     """
     pixels = Pixels.of(image)
     sigma = noise_level(pixels.values)
@@ -35,8 +37,10 @@ def deblurring(image: Image.Image) -> Image.Image:
     """Sharpen a blurry picture.
 
     A Wiener filter for a Gaussian blur, whose width is measured at the edges of the picture; the noisier the picture,
-    the more careful the filter, since it would enlarge the noise with the detail. Blur by movement, or in one part of
-    the picture only, is not undone.
+    the more careful the filter, since it would enlarge the noise with the detail.
+
+    Args:
+        image: any picture. Blur by movement, or in one part of the picture only, is not undone.
     """
     pixels = Pixels.of(image)
     width = blur_width(pixels.luminance)
@@ -50,7 +54,10 @@ def super_resolution(image: Image.Image) -> Image.Image:
 
     Lanczos interpolation with iterated back-projection (Irani and Peleg 1991): what the enlarged picture, made small
     again, lacks against the given one is enlarged and added, some times. It shows all the detail that the small picture
-    holds, and invents none. A picture whose double is too large is refused with a ``ValueError``.
+    holds, and invents none.
+
+    Args:
+        image: any picture whose double is not too large.
     """
     check_size(2 * image.width, 2 * image.height)
     pixels = Pixels.of(image)

@@ -17,7 +17,7 @@ from formal_llm.packs.openagi.classical.language import question_answering, sent
 from formal_llm.packs.openagi.classical.ngrams import fill_mask, text_generation
 from formal_llm.packs.openagi.classical.restoration import deblurring, denoising, super_resolution
 
-#: The tools by the terminals of grammars/openagi.cfg.
+#: The tools by the terminals of grammars/openagi.cfg. Their source text is their version in the keys of caches.
 CLASSICAL: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
         function.__name__: function

@@ -70,7 +70,7 @@ def make_data(
         side: the longer side of the pictures in pixels, before their resolution is lowered.
 
     Returns:
-        The index, as it is written to ``index.json``: what was done to which picture, and where it is from.
+        The index, as it is written to ``index.json``.
 
     Raises:
         FileExistsError: the folder holds task data already, which were not left behind by a run that was stopped.
@@ -98,10 +98,7 @@ def make_data(
     sentences = "".join(f"{task.description}\n" for task in pack.tasks)
     (folder / "task_description.txt").write_text(sentences, encoding="utf-8")
     index: DataIndex = {
-        "format": _FORMAT,
-        "seed": seed,
-        "samples": samples,
-        "side": side,
+        "format": _FORMAT, "seed": seed, "samples": samples, "side": side,
         "sources": [
             {"name": picture.name, "file": f"skimage/data/{picture.file}", "licence": picture.licence,
              "source": picture.source}

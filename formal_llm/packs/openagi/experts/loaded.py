@@ -79,9 +79,7 @@ class Gate:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._working = 0
-        self._waiting = 0
-        self._loading = False
+        self._working, self._waiting, self._loading = 0, 0, False
 
     @contextmanager
     def working(self) -> Iterator[None]:

@@ -66,8 +66,7 @@ def read_settings(
     Args:
         own: a TOML file with tables of the same form, which change the shipped ones; where left out, the file that the
             environment variable ``FORMAL_LLM_EXPERTS`` names, if it does.
-        checkpoints: other checkpoints by tool. The revision that a table names is that of its own checkpoint, and falls
-            with it.
+        checkpoints: other checkpoints by tool; the revision that a table names falls with its own checkpoint.
 
     Raises:
         ResourceNotFound: there is no such file.

@@ -145,10 +145,8 @@ def experts(
     local = offline if offline is not None else machine["offline"] or offline_by_environment()
     found: dict[str, Expert] = {}
     left_out: dict[str, str] = {}
-    for name, table in told.tools.items():
-        if only is not None and name not in only:
-            continue
-        expert = _expert(name, table, told, place, local)
+    for name in [name for name in told.tools if only is None or name in only]:
+        expert = _expert(name, told, place, local)
         if local and not expert.source.here():
             problem = "is not on this machine"
             remedy = f"download it with a network ({download(expert.source)}), or name a folder ({VARIABLE})"
@@ -162,8 +160,8 @@ def experts(
     return toolkit
 
 
-def _expert(name: str, table: Mapping[str, Any], told: ExpertSettings, device: str, offline: bool) -> Expert:
-    loader = told.loader(name)
+def _expert(name: str, told: ExpertSettings, device: str, offline: bool) -> Expert:
+    table, loader = told.tools[name], told.loader(name)
     dtype = table["dtype"]
     if dtype == "float16" and device == "cpu":
         dtype = "float32"  # half precision is for GPUs: CPUs are slow with it, and lack some of its operations

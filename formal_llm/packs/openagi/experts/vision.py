@@ -146,5 +146,4 @@ class AnswerInWords(PictureQuestion):
 
 def written(loaded: LoadedModel, ids: torch.Tensor) -> list[str]:
     """Tokens as texts, without those that mean no text."""
-    texts: list[str] = loaded.tokenizer.batch_decode(ids, skip_special_tokens=True)
-    return [text.strip() for text in texts]
+    return [text.strip() for text in loaded.tokenizer.batch_decode(ids, skip_special_tokens=True)]

