@@ -14,13 +14,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NoReturn
 
 from formal_llm.automata.models.frozen import ByFields, FrozenDict
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.membership import Recognizer
 from formal_llm.automata.models.symbols import Production, Symbol, closure, members, reach, spelled_out
 from formal_llm.automata.models.written import Written, notation_of
-from formal_llm.errors import GrammarError, unknown
+from formal_llm.errors import AutomatonError, GrammarError, unknown
 from formal_llm.pictures.drawable import Drawable
 
 #: What a symbol's name may look like: no blanks, quotes, bars, commas, parentheses, equals or comment signs, no arrow.
@@ -96,6 +97,14 @@ class CFG(ByFields, Written, Drawable):
 
     def __hash__(self) -> int:
         return hash((self.start, self.productions))
+
+    def __and__(self, other: CFG) -> NoReturn:
+        if not isinstance(other, CFG):
+            return NotImplemented  # automata and behaviours know what to do
+        raise AutomatonError(
+            "both are grammars, and the intersection of two context-free languages need not be context-free; "
+            "a constraint must be a finite automaton: a formula, a behaviour, a PDA without a stack"
+        )
 
     # -- parts --------------------------------------------------------------------------------------------------
 

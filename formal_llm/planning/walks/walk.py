@@ -105,8 +105,7 @@ class Walk:
     @property
     def automaton(self) -> Automaton[Hashable, Move]:
         """The automaton that the walk is on, limits included."""
-        automaton: Automaton[Hashable, Move] = self.table.automaton
-        return automaton
+        return self.table.automaton
 
     @property
     def configuration(self) -> Hashable:

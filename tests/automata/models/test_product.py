@@ -228,6 +228,8 @@ class TestIntersection:
         for one, other in ((cfg, PDA.from_cfg(cfg)), (PDA.from_cfg(cfg), cfg)):
             with pytest.raises(AutomatonError, match="both automata use their stack"):
                 one & other
+        with pytest.raises(AutomatonError, match="both are grammars"):
+            cfg & cfg
 
     def test_what_is_no_automaton(self):
         cfg = CFG.from_string("S -> a")

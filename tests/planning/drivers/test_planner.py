@@ -308,3 +308,10 @@ def test_tries_in_vain_are_paid_for_whatever_ends_them() -> None:
     with pytest.raises(ProviderError):
         planner.drive(walk)
     assert walk.usage.requests == 1
+
+
+@pytest.mark.parametrize("rules", ["S -> a S | b", "%limit 1\nS -> a S | b"])
+def test_a_limit_names_a_terminal_that_there_is(rules: str) -> None:
+    # Where the rules bound every terminal alike, a limit of the same number is none of its own; its name counts.
+    with pytest.raises(AutomatonError, match="unknown terminal in a limit: aa"):
+        Planner(CFG.from_string(rules), limits=Limits({"aa": 1})).start("t")
