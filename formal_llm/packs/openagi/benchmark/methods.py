@@ -1,8 +1,8 @@
 """The ways of planning that the benchmark compares.
 
 - ``zero``, ``few``: the paper's prompts. The model writes steps in free text, which are read into a chain of tools.
-- ``constrained``: tool names forced one by one, each question offering all tools and to stop. So the text is always a
-  list of tools, and nothing sees to it that they fit together: the paper's baseline of forced names without automaton.
+- ``constrained``: tool names forced one by one, each question offering all tools and to stop. So what comes out is
+  always a list of tools, and nothing sees to it that they fit together: the paper's baseline without automaton.
 - ``formal``: the planner, which asks only for what can still become a valid plan.
 
 A method makes an attempt for each plan that is asked for; whether it is valid is verified afterwards, alike for all.

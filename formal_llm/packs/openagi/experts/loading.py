@@ -196,8 +196,7 @@ class ModelSource:
     def _place(self) -> str:
         """What ``from_pretrained`` is told: the folder, or the name on the hub.
 
-        Offline it is the folder in the hub's cache: told a name, the libraries ask the hub for this and that even where
-        they are told not to.
+        Offline it is the folder in the hub's cache, since the libraries ask the hub about a name even if told not to.
         """
         folder = self.folder or (self._cached() if self.offline else None)
         if folder is None and self.offline:
