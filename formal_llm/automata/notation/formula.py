@@ -12,6 +12,8 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, runtime_checkable
 
+from formal_llm.automata.models.behaviour import Behaviour
+from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.dfa import MAX_STATES, finite_pda, minimal_dfa, satisfied_by_one
 from formal_llm.automata.models.formula import (
     ANY,
@@ -45,8 +47,9 @@ class HasTerminals(Protocol):
         ...
 
 
-#: What a formula is about: the names there are, or what has them.
-Alphabet = HasTerminals | Iterable[str]
+#: What a formula is about: the names there are, or what has them. (Those of a grammar are worked out once, and type
+#: checkers do not all see that as the attribute it is; so our own classes are named.)
+Alphabet = CFG | PDA | Behaviour | HasTerminals | Iterable[str]
 
 #: The operators: what makes the formula, the least and the most number of parts.
 _OPERATORS: Mapping[str, tuple[Callable[..., Formula], int, int | None]] = {
