@@ -151,13 +151,7 @@ def advantage(
 ) -> Callable[[Weighing], Weighing]:
     """Register a function from :class:`TaskRewards` to :class:`PlanWeights` as an estimator.
 
-    Args:
-        name: by which recipes call it.
-        unbiased: whether the expected gradient is that of the expected reward.
-        least_samples: the fewest fresh samples it works with; 0: it takes none.
-        needs_baseline: whether it needs the task's moving average.
-        needs_known: whether it needs the known plans.
-        needs_all: whether these must be all plans of the task.
+    The arguments are the attributes of an :class:`Estimator`; recipes call it by its name.
 
     Raises:
         ValueError: the name is taken.

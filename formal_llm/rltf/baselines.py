@@ -27,14 +27,7 @@ class Baseline:
 
     @classmethod
     def start(cls, reward: float) -> Baseline:
-        """The baseline before the first sample.
-
-        Args:
-            reward: of the greedy plan.
-
-        Raises:
-            ValueError: it is not finite.
-        """
+        """The baseline before the first sample: the reward of the greedy plan; ValueError where it is not finite."""
         return cls(finite(reward, "the reward of the greedy plan"))
 
     def updated(self, rewards: Sequence[float], decay: float = DECAY) -> Baseline:

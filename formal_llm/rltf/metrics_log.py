@@ -34,8 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, SupportsFloat
 
 from formal_llm.errors import MissingDependency, ResourceNotFound, ResultsError
-from formal_llm.planning.drivers.json_lines import open_alone, write_line
-from formal_llm.rltf.files import write_whole
+from formal_llm.planning.drivers.json_lines import open_alone, write_line, write_whole
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -133,12 +132,7 @@ class RunLog:
         return self._before + time.monotonic() - self._start
 
     def update(self, step: int, figures: Mapping[str, SupportsFloat]) -> None:
-        """Note an update.
-
-        Args:
-            step: its number, from 1.
-            figures: what was measured: numbers, or what ``float`` makes a number of.
-        """
+        """Note what was measured in an update; ``step`` is its number, from 1."""
         self._write("update", step, {}, _floats(figures))
 
     def evaluation(self, step: int, figures: Mapping[str, SupportsFloat], split: str = HELD_OUT) -> None:
@@ -279,12 +273,9 @@ def _parsed(raw: bytes) -> dict[str, Any] | None:
 def _best(lines: list[dict[str, Any]]) -> list[float] | None:
     """The best held-out reward and its step; of equal ones the first."""
     judged = [line for line in lines if line["kind"] == "evaluation" and line.get("split") == HELD_OUT]
-    rewards = [(float(line["figures"].get("reward", "nan")), line["step"]) for line in judged]
+    rewards = [[float(line["figures"].get("reward", "nan")), line["step"]] for line in judged]
     finite = [row for row in rewards if math.isfinite(row[0])]
-    if not finite:
-        return None
-    best: tuple[float, int] = max(finite, key=lambda row: (row[0], -row[1]))
-    return list(best)
+    return max(finite, key=lambda row: (row[0], -row[1]), default=None)
 
 
 def _floats(figures: Mapping[str, SupportsFloat]) -> dict[str, float]:
@@ -296,11 +287,7 @@ def _told(value: float) -> float | str:
 
 
 def _tensorboard(folder: Path, resume: int | None) -> SummaryWriter:
-    """A writer of TensorBoard's event files.
-
-    Raises:
-        MissingDependency: TensorBoard or PyTorch is not installed.
-    """
+    """A writer of TensorBoard's event files."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:

@@ -13,14 +13,14 @@ reference model are means over the questions that were met, so they are sums ove
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from formal_llm.errors import TrainingError
 from formal_llm.llms.question import Question
-from formal_llm.rltf.distinct import DistinctQuestions
-from formal_llm.rltf.episode import Episode
+from formal_llm.rltf.episode import DistinctQuestions, Episode
 from formal_llm.rltf.policy import Policy
 
 if TYPE_CHECKING:
@@ -68,13 +68,7 @@ class ObjectiveFigures:
     gradients: int = 0
 
     def __add__(self, other: ObjectiveFigures) -> ObjectiveFigures:
-        return ObjectiveFigures(
-            self.loss + other.loss,
-            self.entropy + other.entropy,
-            self.kl + other.kl,
-            self.questions + other.questions,
-            self.gradients + other.gradients,
-        )
+        return ObjectiveFigures(*map(operator.add, astuple(self), astuple(other)))
 
 
 class Objective:
@@ -102,7 +96,7 @@ class Objective:
         Raises:
             TrainingError: a weight is no finite number.
         """
-        counts = shares if shares is not None else (1.0,) * len(episodes)
+        counts = (1.0,) * len(episodes) if shares is None else shares
         whole = math.fsum(count * len(e.decisions) for count, e in zip(counts, episodes, strict=True))
         for episode, weight, count in zip(episodes, weights, counts, strict=True):
             if not math.isfinite(weight):

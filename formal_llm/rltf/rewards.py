@@ -58,12 +58,7 @@ class Reward:
     """
 
     def __init__(
-        self,
-        function: RewardFunction,
-        *,
-        name: str | None = None,
-        deterministic: bool = True,
-        invalid: float = 0.0,
+        self, function: RewardFunction, *, name: str | None = None, deterministic: bool = True, invalid: float = 0.0
     ) -> None:
         self._function = function
         self._name = name if name is not None else name_of(function)
@@ -113,7 +108,7 @@ class Reward:
         """What many plans are worth, in their order.
 
         Args:
-            pairs: the plans, each with its task.
+            pairs: for each plan its task, and the plan.
             workers: how many threads judge; above 1 the function must allow being called from several threads.
 
         Raises:

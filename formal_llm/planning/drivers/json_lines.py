@@ -1,10 +1,10 @@
-"""Files of JSON lines that grow while work is under way: one writer, and a line is there whole or not at all."""
+"""Files that are there whole or not at all: JSON lines that one writer appends to, and files that are replaced."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from io import FileIO
 from pathlib import Path
 
@@ -58,6 +58,23 @@ def write_line(file: FileIO, path: Path, data: Mapping[str, object], what: str, 
     if written != len(line):
         file.truncate(os.fstat(file.fileno()).st_size - written)
         raise ResultsError(f"{path}: {what} could not be written whole: disk full?")
+
+
+def write_whole(path: Path, parts: Iterable[bytes], *, durable: bool = False) -> None:
+    """Put a file in the place of the one that is there; whatever happens in between, it is the old one or the new one.
+
+    Args:
+        path: the file. What is written meanwhile stands beside it, with ``.new`` after its name.
+        parts: what is written, one after the other.
+        durable: whether it is on the disk before it takes its place.
+    """
+    beside = path.with_name(path.name + ".new")
+    with beside.open("wb") as file:
+        file.writelines(parts)
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
+    beside.replace(path)
 
 
 try:

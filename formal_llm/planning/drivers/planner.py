@@ -135,18 +135,12 @@ class Planner:
         """The choices of this planner's automaton, under the goal and the limits of a task; shared by its walks."""
         task = Task.of(task)
         key = (task.goal, task.limits)
-        table = self._tables.get(key)
-        if table is None:
-            table = self._tables[key] = ChoiceTable.of(
-                self.source,
-                goal=task.goal,
-                limits=self.limits & task.limits,
-                constraints=self.constraints,
-                lookahead=self.lookahead,
-                max_states=self.max_states,
-                solver=self.solver,
-            )
-        return table
+        if key not in self._tables:
+            self._tables[key] = ChoiceTable.of(
+                self.source, goal=task.goal, limits=self.limits & task.limits, constraints=self.constraints,
+                lookahead=self.lookahead, max_states=self.max_states, solver=self.solver,
+            )  # fmt: skip
+        return self._tables[key]
 
     def start(self, task: str | Task, *, name: str = "") -> Walk:
         """A walk for ``task``, before its first question.

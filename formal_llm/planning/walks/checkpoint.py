@@ -70,13 +70,7 @@ class Checkpoint:
 
     @classmethod
     def of(cls, trail: Trail, task: str, usage: Usage) -> Checkpoint:
-        """The checkpoint of a walk.
-
-        Args:
-            trail: where it stands, and how it came there.
-            task: the description of its task.
-            usage: what it took.
-        """
+        """The checkpoint of a walk, from its trail, the description of its task and what it took."""
         table, asked = trail.table, [trail.state] if isinstance(trail.state, JournalEntry) else []
         rows = tuple(JournalRow.of(entry) for entry in (*trail.journal, *asked))
         return cls(fingerprint_of(table.automaton), table.look, task, rows, trail.state is Stage.DEAD, usage)
@@ -95,11 +89,7 @@ class Checkpoint:
 
     @classmethod
     def from_data(cls, data: Mapping[str, JSON] | str) -> Checkpoint:
-        """The checkpoint in JSON data, or in JSON text.
-
-        Raises:
-            SnapshotError: it is damaged.
-        """
+        """The checkpoint in JSON data or JSON text; SnapshotError where it is damaged."""
         try:
             read: Any = json.loads(data) if isinstance(data, str) else data
             if read["format"] != _FORMAT:

@@ -42,13 +42,11 @@ _DONE: Final = Stage.DONE
 class Trail:
     """The moves and choices made so far.
 
-    Args:
+    Attributes:
         table: the choices of the automaton.
         asker: knows how choices are called.
         meter: counts dead ends, and choices that were forced.
         on_event: called with what happens.
-
-    Attributes:
         journal: the choices made, the first one first.
         moves: all moves made.
         configuration: where they lead.

@@ -91,7 +91,7 @@ class Walk:
     def _settle(self) -> None:
         """Go on to the next question or to the end."""
         trail = self._trail
-        trail.settle(self.budget, self._unfinished)
+        trail.settle(self.budget, lambda: self.partial)
         if trail.state is Stage.DONE and trail.on_event is not None:
             trail.on_event(Finished(self.plan, self.name))
 
@@ -139,11 +139,8 @@ class Walk:
         if entry.question is None:
             if self.budget.metered:
                 self.afford()
-            entry.question = self._ask(entry)
+            entry.question = self._asker.ask(entry, self._trail.moves, self._trail.journal, self.left)
         return entry.question
-
-    def _ask(self, entry: JournalEntry) -> Question:
-        return self._asker.ask(entry, self._trail.moves, self._trail.journal, self.left)
 
     @property
     def questions(self) -> tuple[Question, ...]:
@@ -174,23 +171,16 @@ class Walk:
         """
         if not self.done:
             raise WalkError("the plan is not finished: answer walk.question, or look at walk.partial")
-        return self._unfinished()
+        return self.partial
 
     @property
     def partial(self) -> Plan:
         """The plan as far as it is made."""
-        return self._unfinished()
-
-    def _unfinished(self) -> Plan:
         asker, moves = self._asker, tuple(self._trail.moves)
         return Plan(
-            self.task.description,
-            lambda: asker.tree(moves),
-            order=self.wording.order,
-            usage=self.usage,
-            complete=self._trail.state is Stage.DONE,
-            log_probability=self.log_probability,
-        )
+            self.task.description, lambda: asker.tree(moves), order=self.wording.order, usage=self.usage,
+            complete=self._trail.state is Stage.DONE, log_probability=self.log_probability,
+        )  # fmt: skip
 
     # -- what it takes ------------------------------------------------------------------------------------------
 
@@ -346,5 +336,5 @@ class Walk:
         settings.setdefault("task", checkpoint.task)
         walk = cls(source, **settings)
         checkpoint.check(fingerprint_of(walk.table.automaton), walk.table.look)
-        checkpoint.replay(walk._trail, walk.budget, walk._unfinished)
+        checkpoint.replay(walk._trail, walk.budget, lambda: walk.partial)
         return walk
