@@ -105,9 +105,7 @@ class TaskPack:
     def planner(self, llm: LLMLike = "builtin", **settings: Unpack[PlannerSettings]) -> Planner:
         """A planner for the tasks of this pack: its rules, constraints and wording.
 
-        Args:
-            llm: who answers.
-            **settings: the other settings of :class:`Planner`; constraints come on top of those of the pack.
+        Constraints in the settings, which are those of :class:`Planner`, come on top of those of the pack.
         """
         settings["constraints"] = (*self.constraints, *settings.get("constraints", ()))
         settings.setdefault("wording", self.wording)

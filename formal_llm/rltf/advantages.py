@@ -180,13 +180,9 @@ def estimator(name: str) -> Estimator:
 def estimate(
     name: str, *, rewards: Sequence[float] = (), baseline: Baseline | None = None, known: KnownPlans | None = None
 ) -> PlanWeights:
-    """The weights of one task's episodes, for any estimator in the same way: each takes what it needs.
+    """The weights of one task's episodes, for any estimator by its name in the same way: each takes what it needs.
 
-    Args:
-        name: of the estimator.
-        rewards: of the fresh samples.
-        baseline: the task's moving average, not yet updated with these samples.
-        known: the plans known before the samples were drawn.
+    The other arguments are the attributes of :class:`TaskRewards`.
 
     Raises:
         ResourceNotFound: there is no such estimator.

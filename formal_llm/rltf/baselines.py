@@ -36,9 +36,7 @@ class Baseline:
         It must be used for the *next* group only: a baseline that holds the rewards that it is subtracted from is not
         independent of them.
 
-        Args:
-            rewards: of the samples of one group; their order does not matter. Without any, nothing changes.
-            decay: how much of the old value stays, from 0 to 1.
+        The order of the rewards does not matter; without any, nothing changes.
 
         Raises:
             ValueError: a reward is not finite, or the decay is not between 0 and 1.

@@ -88,10 +88,7 @@ class Checkpoints:
         return sorted(found)
 
     def load(self, policy: Policy, optimizer: torch.optim.Optimizer, step: int | None = None) -> RunState | None:
-        """Put a checkpoint into policy and optimizer; the last one where no step is given.
-
-        Returns:
-            Its state; None where there is no checkpoint.
+        """Put a checkpoint, the last one where no step is given, into policy and optimizer; None where there is none.
 
         Raises:
             TrainingError: it is damaged, or of a run with other settings; says which.

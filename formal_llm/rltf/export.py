@@ -169,12 +169,7 @@ def _numbers(planner: Planner, episode: Episode) -> str:
 
 
 def read_completion(planner: Planner, task: str | Task, completion: str) -> Plan:
-    """The plan to which the numbers of a completion lead.
-
-    Args:
-        planner: whose rules; its LLM is not asked.
-        task: the task.
-        completion: the numbers of the choices, in order, between blanks, commas or semicolons.
+    """The plan to which a completion leads: numbers of choices, in order, between blanks, commas or semicolons.
 
     Raises:
         InvalidAnswer: there is something else than numbers, a number that was not offered, too few numbers, or some

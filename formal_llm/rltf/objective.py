@@ -86,12 +86,9 @@ class Objective:
         self._asked: list[_Asked] = []
 
     def add(self, episodes: Sequence[Episode], weights: Sequence[float], shares: Sequence[float] | None = None) -> None:
-        """Add the episodes of one task.
+        """Add the episodes of one task, each with the factor of its log-probability.
 
-        Args:
-            episodes: the episodes.
-            weights: for each the factor of its log-probability.
-            shares: how much each episode counts for entropy and distance, in any unit; all alike where left out.
+        ``shares`` say how much each counts for entropy and distance, in any unit; all alike where left out.
 
         Raises:
             TrainingError: a weight is no finite number.

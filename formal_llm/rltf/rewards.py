@@ -209,14 +209,12 @@ _registered: dict[str, Callable[[], RewardFunction]] = {}
 
 
 def register(name: str, make: Callable[[], RewardFunction]) -> None:
-    """Give a reward a name, under which recipes may ask for it.
+    """Give a reward a name, under which recipes may ask for it; ``make`` is called each time.
 
-    Args:
-        name: the name; without a colon.
-        make: makes the reward; called each time it is asked for. What was registered under the name is replaced.
+    What was registered under the name is replaced.
 
     Raises:
-        ValueError: the name has a colon.
+        ValueError: the name is empty or has a colon.
     """
     if ":" in name or not name:
         raise ValueError(f"a reward's name is not empty and has no colon, unlike {name!r}")

@@ -84,14 +84,7 @@ def reference_plans(
     """For each task plans to imitate, drawn evenly; with fewer plans than asked for, some twice.
 
     Of rules with so many ambiguous plans that equal words cannot be told from one another, derivations are drawn
-    evenly instead.
-
-    Args:
-        planner: whose rules and wording.
-        tasks: the tasks.
-        count: how many plans for each.
-        references: which plans may be drawn; all where left out.
-        seed: of the draws.
+    evenly instead. ``count`` plans are drawn for each task, of all where ``references`` are left out.
 
     Raises:
         TrainingError: a task has no such plan.

@@ -131,11 +131,7 @@ class Reasons:
     # -- terminals --------------------------------------------------------------------------------------------------
 
     def about(self, walk: Walk, text: str) -> str:
-        """Why a terminal, or an option that is left out, is not offered; or that it is.
-
-        Args:
-            walk: the walk.
-            text: a name, a label, or the text of an option.
+        """Why a terminal (by name or label), or an option that is left out (by text), is not offered; or that it is.
 
         Raises:
             NotationError: the text may mean several terminals.

@@ -196,10 +196,7 @@ def plan_graph(plan: PlanParts) -> networkx.DiGraph:
 def plan_rich(plan: PlanParts, *, deepest: int = 24, most: int = 200) -> RenderableType:
     """A plan for the terminal: its steps, its nested calls, its derivation tree, and what it took.
 
-    Args:
-        plan: the plan.
-        deepest: how many levels of the tree are shown.
-        most: how many nodes of the tree are shown.
+    Of the tree the first ``deepest`` levels are shown, and ``most`` nodes.
     """
     from rich.console import Group
     from rich.panel import Panel

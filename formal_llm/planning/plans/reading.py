@@ -279,11 +279,7 @@ def fill_decisions(steps: Sequence[tuple[str, ...]], pda: PDA) -> Word:
     """A shortest word of an automaton that has these steps, and between them decisions.
 
     Where there is none, a word that has decisions filled in as far as some word begins with the steps; the other steps
-    follow as they are.
-
-    Args:
-        steps: for each step the terminals that it may be.
-        pda: the automaton; its transitions say which of them are decisions.
+    follow as they are. A step may be one of several terminals; the transitions say which terminals are decisions.
     """
     found = _shortest(pda, steps, ends=True)
     if found is not None:

@@ -122,11 +122,6 @@ class Checkpoint:
     def replay(self, trail: Trail, budget: Budget, partial: Callable[[], Plan]) -> None:
         """Make the choices of the journal again, on a trail that stands at its beginning; nobody is told of them.
 
-        Args:
-            trail: over the automaton that the checkpoint belongs to.
-            budget: how many moves and dead ends there may be.
-            partial: the plan so far, for an error.
-
         Raises:
             SnapshotError: the journal has a choice that the automaton does not offer.
         """

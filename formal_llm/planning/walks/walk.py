@@ -279,10 +279,8 @@ class Walk:
     def fork(self, *, on_event: EventCallback | None = None) -> Walk:
         """A second walk that stands where this one does; what is done to either does not touch the other.
 
-        It costs two short lists: configurations, journal entries and the choice table are shared.
-
-        Args:
-            on_event: called with what happens on the new walk; the callback of this one is not.
+        It costs two short lists: configurations, journal entries and the choice table are shared. The callback of this
+        one is not: ``on_event`` is called with what happens on the new walk.
         """
         twin = object.__new__(type(self))
         twin.name, twin.task, twin.wording, twin.budget = self.name, self.task, self.wording, self.budget
@@ -291,11 +289,9 @@ class Walk:
         return twin
 
     def follow(self, fork: Walk, usage: Usage | None = None) -> None:
-        """Go to where a fork of this walk stands; the budget and the event callback stay this walk's.
+        """Go to where a fork of this walk, or of its forks, stands; budget and event callback stay this walk's.
 
-        Args:
-            fork: a walk that came from :meth:`fork`, of this walk or of its forks.
-            usage: what it took to get there, where it was more than the fork knows (other forks, tried in vain).
+        ``usage`` is what it took to get there, where it was more than the fork knows (other forks, tried in vain).
 
         Raises:
             WalkError: it is a walk over other choices.
