@@ -25,8 +25,7 @@ from formal_llm.rltf.metrics_log import View
 from formal_llm.rltf.policy import LoRA, Policy, local_model
 from formal_llm.rltf.reward_cache import CachedReward
 from formal_llm.rltf.rewards import Reward
-from formal_llm.rltf.schedule import count_updates
-from formal_llm.rltf.settings import Settings
+from formal_llm.rltf.settings import Settings, count_updates
 from formal_llm.rltf.trainer import Trainer
 from formal_llm.rltf.warm_start import ReferenceLimits
 
