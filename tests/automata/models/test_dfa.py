@@ -18,7 +18,7 @@ from formal_llm.automata.models.formula import (
     not_,
     or_,
 )
-from formal_llm.automata.models.formula_matching import matches
+from tests.automata.formula_matching import matches
 from tests.automata.formulas import Library, as_library, holds, made, trees
 from tests.oracles import all_words
 from tests.strategies import examples

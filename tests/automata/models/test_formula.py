@@ -18,7 +18,7 @@ from formal_llm.automata.models.formula import (
     or_,
     until,
 )
-from formal_llm.automata.models.formula_matching import matches
+from tests.automata.formula_matching import matches
 from tests.automata.formulas import holds, made, trees
 from tests.oracles import all_words
 from tests.strategies import examples
