@@ -85,9 +85,8 @@ class Scheduler:
         self._cancel = cancel
         self._on_progress = on_progress
         self._begin = time.perf_counter()
-        self._ready: list[
-            tuple[int, CallNode]
-        ] = []  # those of earlier jobs first, so that values are soon needed no more
+        #: Those of earlier jobs first, so that values are soon needed no more.
+        self._ready: list[tuple[int, CallNode]] = []
         self._results: dict[int, Result] = {}
         self._total = sum(node.tool is not None for node in graph.nodes)
         self._done = 0
