@@ -180,20 +180,12 @@ class Scheduler:
         seconds = time.perf_counter() - self._begin
         distinct = dict.fromkeys(job.nodes)
         cost = sum(node.tool.cost for node in distinct if node.tool is not None and node.state == "executed")
-        steps = tuple(
-            StepResult(
-                position,
-                node.name,
-                job.labels[position],
-                node.state,
-                node.value if self._keep or position == 0 else None,
-                job.arguments[position],
-                node.seconds,
-                node.tries,
-            )
-            for position, node in enumerate(job.nodes)
-        )
-        result = Result(job.plan, steps, error, seconds, cost)
+        rows = enumerate(zip(job.nodes, job.labels, job.arguments, strict=True))
+        steps = []
+        for place, (node, label, under) in rows:
+            value = node.value if self._keep or place == 0 else None
+            steps.append(StepResult(place, node.name, label, node.state, value, under, node.seconds, node.tries))
+        result = Result(job.plan, tuple(steps), error, seconds, cost)
         if isinstance(error, (ToolError, Cancelled)):
             error.result = result
         self._results[job.index] = result

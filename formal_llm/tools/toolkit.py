@@ -28,7 +28,6 @@ class HasTerminals(Protocol):
     @property
     def terminals(self) -> Iterable[str]:
         """The names of the terminals."""
-        ...
 
 
 class Toolkit:

@@ -28,7 +28,6 @@ class HasTerminals(Protocol):
     @property
     def terminals(self) -> Iterable[str]:
         """The terminals, in order."""
-        ...
 
 
 #: What a formula is about: the names there are, or what has them.
