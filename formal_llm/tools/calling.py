@@ -10,8 +10,8 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 
 from formal_llm.errors import Cancelled, InputError, ToolError
+from formal_llm.tools.kinds import Value
 from formal_llm.tools.tool import Tool
-from formal_llm.tools.values import Value
 
 #: How often a thread that waits looks whether it has been cancelled, in seconds.
 POLL = 0.02

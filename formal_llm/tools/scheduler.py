@@ -18,9 +18,9 @@ from formal_llm.errors import Cancelled, ExecutionError, ToolError
 from formal_llm.tools.call_runner import CallOutcome, CallRunner
 from formal_llm.tools.calling import POLL, Caller
 from formal_llm.tools.graph import CallNode, Graph, PlanJob
+from formal_llm.tools.kinds import Value
 from formal_llm.tools.result import Result, StepResult
 from formal_llm.tools.store import Store
-from formal_llm.tools.values import Value
 
 
 @dataclass(frozen=True, slots=True)
