@@ -17,6 +17,8 @@ ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "pictures"
 #: The packages that are shown by the rooms inside them.
 OPENED = ("formal_llm.automata", "formal_llm.planning", "formal_llm.llms")
+#: The modules in opened packages that stand above the rooms beside them.
+ABOVE = ("formal_llm.planning.packs", "formal_llm.llms.providers")
 
 sys.path.insert(0, str(ROOT))
 from benchmarks.house import imports, modules  # noqa: E402  # a script beside this folder
@@ -49,30 +51,40 @@ def house() -> Picture:
     known = modules()
     for found in imports():
         source, target = _room(found.source), _room(found.target)
-        if source != target and "formal_llm" not in (source, target):
+        if source and target and source != target:
             graph.add_edge(source, target)
-    reduced = networkx.transitive_reduction(graph)
-    boxes = [Box(room, _called(room), "tool", tuple(_purpose(known[room]))) for room in graph if room in known]
-    arrows = [Arrow(source, target) for source, target in reduced.edges]
+    boxes = [Box(room, _called(room), "tool", tuple(_purpose(room, known))) for room in graph]
+    arrows = [Arrow(source, target) for source, target in networkx.transitive_reduction(graph).edges]
     return Picture(tuple(boxes), tuple(arrows), "TB")
 
 
 def _room(module: str) -> str:
-    """The box in which a module is drawn: its package, or of the opened packages the room inside."""
-    for package in OPENED:
-        if module.startswith(f"{package}."):
-            room = ".".join(module.split(".")[:3])
-            return room if (ROOT / room.replace(".", "/")).is_dir() else package
-    return ".".join(module.split(".")[:2])
+    """The box in which a module is drawn: its package, or of the opened packages the room inside; empty for none.
+
+    What lies in an opened package itself is one box, but for what stands above its rooms. The ``__init__.py`` of opened
+    packages only hand names on, and are none.
+    """
+    package = ".".join(module.split(".")[:2])
+    if package not in OPENED:
+        return "" if module in ("formal_llm", "formal_llm.__main__") else package
+    if module == package:
+        return ""
+    room = ".".join(module.split(".")[:3])
+    above = (ROOT / room.replace(".", "/")).is_dir() or room in ABOVE
+    return room if above else package
 
 
 def _called(room: str) -> str:
     return room.removeprefix("formal_llm.").replace(".", "/")
 
 
-def _purpose(path: Path) -> list[str]:
-    first = (ast.get_docstring(ast.parse(path.read_text())) or "").split("\n\n")[0]
-    return textwrap.wrap(" ".join(first.split()), 34)
+def _purpose(room: str, known: dict[str, Path]) -> list[str]:
+    """What a room is for, in the words of its docstring; of an opened package, the modules that lie in itself."""
+    if room in OPENED:
+        inside = [name for name in known if _room(name) == room]
+        return textwrap.wrap(", ".join(name.rpartition(".")[2] for name in inside), 34)
+    first = (ast.get_docstring(ast.parse(known[room].read_text())) or "").split("\n\n")[0]
+    return textwrap.wrap(" ".join(first.split()).replace("``", ""), 34)
 
 
 if __name__ == "__main__":

@@ -121,7 +121,8 @@ class Chart:
             axes.text(0.5, 0.5, "nothing was measured", transform=axes.transAxes, ha="center", va="center")
             axes.set(xticks=(), yticks=())
             return
-        axes.ticklabel_format(axis="y", useOffset=False)
+        if max(abs(y) for _, y in drawn) < 1e6:  # the ticks of larger numbers share an exponent or an offset
+            axes.ticklabel_format(axis="y", useOffset=False)
         if all(x == int(x) for x, _ in drawn):
             axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
         for number, one in enumerate(map(thinned, self.series)):
@@ -134,10 +135,11 @@ class Chart:
             if first <= x <= last:
                 left = x > (first + last) / 2  # the text stands where there is room
                 axes.axvline(x, color=_AXIS, linewidth=1, linestyle=(0, (3, 3)), zorder=1)
-                axes.annotate(
+                text = axes.annotate(
                     said, (x, 0), (-6 if left else 6, 6), xycoords=axes.get_xaxis_transform(),
                     textcoords="offset points", ha="right" if left else "left",
                 )  # fmt: skip
+                text.set_in_layout(False)  # a long text takes no room from the curves
 
     def _described(self) -> str:
         """The chart in words, for those who do not see it."""

@@ -25,7 +25,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -124,8 +124,9 @@ class RunLog:
         if resume is None:
             self._write("run", 0, {"format": _FORMAT, "settings": dict(settings or {})})
         else:
-            self._before = max((line["elapsed"] for line in kept), default=0.0)
-            self._write("resume", resume, {"best": _best(kept)})
+            self._before = max((entry.elapsed for entry in kept), default=0.0)
+            best = best_of(e for e in kept if e.kind == "evaluation" and e.data.get("split") == HELD_OUT)
+            self._write("resume", resume, {"best": None if best is None else [best.figures["reward"], best.step]})
 
     @property
     def elapsed(self) -> float:
@@ -199,7 +200,7 @@ class RunLog:
             raise ResultsError(f"{self.path}: the log cannot be written: {error.strerror}") from None
         return open_alone(self.path, what="log", busy="another run is writing this log; give another folder")
 
-    def _kept(self, resume: int | None) -> list[dict[str, Any]]:
+    def _kept(self, resume: int | None) -> list[LogEntry]:
         """The lines that stay; the others are taken out of the file."""
         self._file.seek(0)
         text = self._file.read()
@@ -213,14 +214,14 @@ class RunLog:
             return []
         if not lines:
             raise ResultsError(f"{self.path}: there is no log of a run to resume")
-        kept = [(raw, line) for raw, line in lines if line["step"] <= resume and line["kind"] != "end"]
+        kept = [(raw, entry) for raw, entry in lines if entry.step <= resume and entry.kind != "end"]
         wanted = b"".join(raw + b"\n" for raw, _ in kept)
         if wanted != text:
             if text.startswith(wanted):
                 self._file.truncate(len(wanted))  # the usual case: what goes is at the end
             else:
                 self._replace(wanted)
-        return [line for _, line in kept]
+        return [entry for _, entry in kept]
 
     def _replace(self, text: bytes) -> None:
         """Put a text in the place of the file, all of it or nothing."""
@@ -242,49 +243,38 @@ def read_log(folder: str | os.PathLike[str]) -> list[LogEntry]:
     path = Path(folder) / LOG
     if not path.is_file():
         raise ResourceNotFound("log of a run", str(path))
-    entries = []
-    for _, line in _lines(path, path.read_bytes()):
-        figures = {name: float(value) for name, value in line.get("figures", {}).items()}
-        rest = {key: value for key, value in line.items() if key not in ("kind", "step", "elapsed", "figures")}
-        entries.append(LogEntry(line["kind"], line["step"], line["elapsed"], figures, rest))
-    return entries
+    return [entry for _, entry in _lines(path, path.read_bytes())]
 
 
-def _lines(path: Path, text: bytes) -> Iterator[tuple[bytes, dict[str, Any]]]:
+def best_of(evaluations: Iterable[LogEntry]) -> LogEntry | None:
+    """The evaluation with the highest reward, of equal ones the first; None where none has a finite one."""
+    finite = [entry for entry in evaluations if math.isfinite(entry.figures.get("reward", math.nan))]
+    return max(finite, key=lambda entry: (entry.figures["reward"], -entry.step), default=None)
+
+
+def _lines(path: Path, text: bytes) -> Iterator[tuple[bytes, LogEntry]]:
     """The lines of a log, each as it is written and as it is read."""
     whole, newline, rest = text.rpartition(b"\n")
     for number, raw in enumerate(whole.split(b"\n") if newline else (), 1):
-        line = _parsed(raw)
-        if line is None or (number == 1) != (line["kind"] == "run"):
+        entry = _parsed(raw)
+        if entry is None or (number == 1) != (entry.kind == "run"):
             raise ResultsError(f"{path}:{number}: this is not a line of a run's log; mend or remove it")
-        yield raw, line
+        yield raw, entry
     if rest and not newline and not rest.startswith(b'{"kind"'[: len(rest)]):
         raise ResultsError(f"{path}: this is no log of a run; give another folder")
 
 
-def _parsed(raw: bytes) -> dict[str, Any] | None:
+def _parsed(raw: bytes) -> LogEntry | None:
     try:
         line: dict[str, Any] = json.loads(raw)
-        if line["kind"] not in _KINDS or (line["kind"] == "run" and line["format"] != _FORMAT):
+        kind, step, elapsed = line.pop("kind"), line.pop("step"), line.pop("elapsed")
+        figures = {name: float(value) for name, value in line.pop("figures", {}).items()}
+        if kind not in _KINDS or (kind == "run" and line["format"] != _FORMAT):
             return None
-        if type(line["step"]) is not int or not isinstance(line["elapsed"], (int, float)):
-            return None
-        for value in line.get("figures", {}).values():
-            float(value)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    return line
-
-
-def _best(lines: list[dict[str, Any]]) -> list[float] | None:
-    """The best held-out reward and its step; of equal ones the first."""
-    judged = [line for line in lines if line["kind"] == "evaluation" and line.get("split") == HELD_OUT]
-    rewards = [(float(line["figures"].get("reward", "nan")), line["step"]) for line in judged]
-    finite = [row for row in rewards if math.isfinite(row[0])]
-    if not finite:
-        return None
-    best: tuple[float, int] = max(finite, key=lambda row: (row[0], -row[1]))
-    return list(best)
+    good = type(step) is int and isinstance(elapsed, (int, float))
+    return LogEntry(kind, step, elapsed, figures, line) if good else None
 
 
 def _floats(figures: Mapping[str, SupportsFloat]) -> dict[str, float]:

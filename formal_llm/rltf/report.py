@@ -15,7 +15,7 @@ from pathlib import Path
 from formal_llm.errors import MissingDependency, ResultsError
 from formal_llm.rltf.curves import Chart, Point, Series, smoothed
 from formal_llm.rltf.files import write_whole
-from formal_llm.rltf.metrics_log import HELD_OUT, LogEntry, read_log
+from formal_llm.rltf.metrics_log import HELD_OUT, LogEntry, best_of, read_log
 from formal_llm.rltf.run_view import duration
 
 #: The names of the report and of the folder of its pictures, in the folder of the run.
@@ -76,8 +76,7 @@ class Run:
     @property
     def best(self) -> LogEntry | None:
         """The held-out evaluation with the highest reward, of equal ones the first; None where there is none."""
-        finite = [entry for entry in self.held_out if math.isfinite(entry.figures.get("reward", math.nan))]
-        return max(finite, key=lambda entry: (entry.figures["reward"], -entry.step), default=None)
+        return best_of(self.held_out)
 
     def points(self, name: str) -> tuple[Point, ...]:
         """A figure of the updates that have it, over their numbers."""
@@ -126,7 +125,7 @@ def charts_of(run: Run) -> dict[str, Chart]:
             )
             for name in dict.fromkeys(n for e in run.held_out for n in e.figures if n in ("reward", "exact"))
         ]
-        marks = () if best is None else ((best.step, f"best: {best.figures['reward']:.3f}"),)
+        marks = () if best is None else ((best.step, f"best: {_figure(best.figures['reward'])}"),)
         between_0_and_1 = all(0 <= y <= 1 for line in lines for _, y in line.points)
         charts["held_out"] = Chart(
             "Held-out tasks", tuple(lines), y_label="mean", marks=marks, y_range=(0, 1) if between_0_and_1 else None

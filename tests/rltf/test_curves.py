@@ -90,6 +90,13 @@ def test_updates_are_counted_in_whole_numbers() -> None:
     assert "0.5" not in said[: said.index("update")]
 
 
+@pytest.mark.parametrize("y", [1e88, -1e99, 123456789.0, 1e-90, 1 + 1e-9, 0.0])
+def test_one_number_of_any_size_has_room(y: float) -> None:
+    (line,) = lines(Chart("t", (Series("a", ((0, y), (1, y))),), y_label="loss", marks=((1, f"best: {y:.3f}"),)))
+    [[(x0, _), (x1, _)]] = corners(line)
+    assert x1 - x0 > 350  # of 540
+
+
 def test_what_is_written_on_a_chart() -> None:
     series = (Series("first <&>", ((0, 1), (4, 2))), Series("second", ((0, 2), (4, 3)), dots=True))
     chart = Chart('A "title" & $more$', series, "update", "reward", ((4, "best"), (9, "beyond")))

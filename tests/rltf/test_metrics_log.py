@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formal_llm.errors import MissingDependency, ResourceNotFound, ResultsError
-from formal_llm.rltf.metrics_log import LOG, LogEntry, RunLog, read_log
+from formal_llm.rltf.metrics_log import LOG, LogEntry, RunLog, best_of, read_log
 
 
 class Watching:
@@ -286,3 +286,10 @@ def test_tensorboard_that_is_not_there(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(MissingDependency, match=r"formal-llm\[rltf\].*log.jsonl has the same figures"):
         RunLog(tmp_path, tensorboard=True)
     run(tmp_path, 1)  # nothing is in its way
+
+
+def test_the_best_is_the_first_of_the_highest_finite_rewards() -> None:
+    rewards = [0.1, math.nan, 0.7, math.inf, 0.7]
+    entries = [LogEntry("evaluation", step, 0.0, {"reward": reward}) for step, reward in enumerate(rewards)]
+    assert best_of(reversed(entries)) is entries[2]
+    assert best_of([LogEntry("evaluation", 0, 0.0, {"exact": 1.0}), entries[1]]) is None

@@ -197,7 +197,12 @@ class FlowGrammar:
 
     def _cheapest(self, new: list[FlowSymbol]) -> None:
         """The cheapest completions of each symbol, by each of the four measures."""
-        fresh = {symbol.index for symbol in new}
+        first = len(self.symbols) - len(new)  # those before are known
+        ways = [
+            (symbol.index, way, [c for c in way.children if c < first], [c for c in way.children if c >= first])
+            for symbol in new
+            for way in symbol.ways
+        ]
         for name, free, by_length in (
             ("least_steps", False, False),
             ("least_length", False, True),
@@ -205,16 +210,19 @@ class FlowGrammar:
             ("free_length", True, True),
         ):
             rules: list[tuple[int, float, list[int]]] = []
-            for symbol in new:
-                for way in symbol.ways:
-                    known = [getattr(self.symbols[child], name) for child in way.children if child not in fresh]
-                    if INFINITE in known or (free and way.read in self.limited):
+            for index, way, known, unknown in ways:
+                if free and way.read in self.limited:
+                    continue
+                cost: float = way.moves + (LENGTH if by_length and way.read is not None else 0)
+                if known:
+                    costs = [getattr(self.symbols[child], name) for child in known]
+                    if INFINITE in costs:
                         continue
-                    cost = way.moves + (LENGTH if by_length and way.read is not None else 0) + sum(known)
-                    rules.append((symbol.index, cost, [child for child in way.children if child in fresh]))
-            costs = least_costs(rules)
+                    cost += sum(costs)
+                rules.append((index, cost, unknown))
+            found = least_costs(rules)
             for symbol in new:
-                setattr(symbol, name, costs.get(symbol.index, INFINITE))
+                setattr(symbol, name, found.get(symbol.index, INFINITE))
 
     def alive(self, symbol: FlowSymbol) -> list[Way]:
         """The ways that some completion takes, limits aside."""

@@ -88,7 +88,7 @@ class LimitedAutomaton(Generic[M]):
         AutomatonError: the automaton does not tell its terminals.
     """
 
-    def __init__(self, source: PDA | Automaton[Any, M], limits: Limits) -> None:
+    def __init__(self, source: PDA | Automaton[Hashable, M], limits: Limits) -> None:
         told = getattr(source, "terminals", None)
         if told is None:
             raise AutomatonError("limits are about terminals, and this automaton does not tell its own: .terminals")
@@ -183,10 +183,11 @@ def as_automaton(source: Source, limits: Limits | None = None) -> SourceAutomato
     automaton, own = _parts(source)
     both = own & limits if limits else own
     if isinstance(automaton, PDA):
-        # Each by itself: together they leave out what says nothing, such as a limit that equals the default one.
-        for name in (name for part in (own, limits or own) for name in (*part.at_most, *part.at_least)):
-            if name not in automaton.terminals:
-                raise AutomatonError(unknown("terminal in a limit", name, automaton.terminals))
+        # Each by itself: of both together what says nothing is left out.
+        for one in (own, limits or Limits()):
+            for name in (*one.at_most, *one.at_least):
+                if name not in automaton.terminals:
+                    raise AutomatonError(unknown("terminal in a limit", name, automaton.terminals))
         return automaton.with_limits(both)
     return LimitedAutomaton(automaton, both) if both else automaton
 

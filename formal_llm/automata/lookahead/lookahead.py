@@ -308,14 +308,13 @@ class Lookahead:
         """Which branches a plan may be finished after; see :meth:`Branches.able`."""
         return branches.able(*self._parts(configuration))
 
-    def leap(self, configuration: Any, leap: Leap) -> Hashable:
+    def leap(self, configuration: Hashable, leap: Leap) -> Hashable:
         """The configuration after all moves of a branch."""
-        target, pushed, reads, need = leap
+        (_, stack), remaining, needed = self._parts(configuration)
+        after = Configuration(leap.target, stack.rest.push(leap.pushed))
         if self._counted is None:
-            return Configuration(target, configuration.stack.rest.push(pushed))
-        (_, stack), remaining, needed = configuration
-        needed = self._counted.counters.pay_all(reads, needed)
-        return LimitedConfiguration(Configuration(target, stack.rest.push(pushed)), remaining - need, needed)
+            return after
+        return LimitedConfiguration(after, remaining - leap.need, self._counted.counters.pay_all(leap.reads, needed))
 
     def least_steps(self, configuration: Hashable) -> float:
         """A cheap lower bound of the moves to the end, limits aside; infinite where even that is impossible."""

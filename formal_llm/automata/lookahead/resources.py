@@ -89,7 +89,9 @@ class Resources:
     def _takes(self, reads: Iterable[str]) -> Mapping[int, int]:
         """What reading terminals takes by field, and behind that in fields of their own for ends and in all."""
         amounts = self._fields.taken(reads)
-        ends, total = sum(amounts.get(number, 0) for number in self._ends), sum(amounts.values())
+        if not amounts:
+            return amounts
+        ends, total = sum([amounts.get(number, 0) for number in self._ends]), sum(amounts.values())
         return {**amounts, self._count: ends, self._count + 1: total}
 
     def _pack_way(self, reads: tuple[str, ...], children: tuple[int, ...], steps: int) -> PackedWay:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, runtime_checkable
 
 from formal_llm.automata.models import formula as formulas
+from formal_llm.automata.models.behaviour import Behaviour
+from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.dfa import MAX_STATES, finite_pda, minimal_dfa
 from formal_llm.automata.models.formula import Always, Atom, Formula, satisfied_by_one, until
 from formal_llm.automata.models.pda import PDA
@@ -30,8 +32,9 @@ class HasTerminals(Protocol):
         """The terminals, in order."""
 
 
-#: What a formula is about: the names there are, or what has them.
-Alphabet = HasTerminals | Iterable[str]
+#: What a formula is about: the names there are, or what has them. (Those of a grammar are worked out once, and type
+#: checkers do not all see that as the attribute it is; so our own classes are named.)
+Alphabet = CFG | PDA | Behaviour | HasTerminals | Iterable[str]
 
 #: The operators: what makes the formula, the least and the most number of parts.
 _OPERATORS: Mapping[str, tuple[Callable[..., Formula], int, int | None]] = {
