@@ -132,12 +132,12 @@ class ChoiceTable:
             if not isinstance(source, CFG):
                 raise AutomatonError("a task with a goal needs a grammar: an automaton starts where it starts")
             source = source.with_start(goal)
-        automaton = as_automaton(source, limits)
         if constraints:
+            automaton = as_automaton(source, limits)
             if not isinstance(automaton, PDA):
                 raise AutomatonError("constraints need a grammar or a PDA to be combined with")
-            automaton = constrained(automaton, constraints)
-        return cls(Lookahead(automaton, max_states=max_states, solver=solver), look=lookahead == "on")
+            source, limits = constrained(automaton, constraints), None
+        return cls(Lookahead(source, limits, max_states=max_states, solver=solver), look=lookahead == "on")
 
     def rules(self) -> str:
         """The rules as text: the grammar or the automaton in its notation with all limits, then each constraint."""
