@@ -27,8 +27,8 @@ from rich.table import Table
 from formal_llm import Plan, Planner, RandomLLM, TaskPack
 from formal_llm.planning.plans.tree import Call
 from formal_llm.tools import IMAGE, TEXT, Executor, Tool, Toolkit
+from formal_llm.tools.kinds import Value
 from formal_llm.tools.store import step_key
-from formal_llm.tools.values import Value
 
 FILTERS = {
     "colorization": lambda image: ImageChops.offset(image.filter(ImageFilter.GaussianBlur(4)), 3),

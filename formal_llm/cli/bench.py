@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import Progress
+from rich.progress import TaskID
 
 from formal_llm.cli.console import (
     EXIT_CODES_HELP,
@@ -158,8 +158,10 @@ def bench(
         cancel = threading.Event()
         with _progress() as show_step, cancelling(cancel):
             run.run(recorded, methods, records, concurrency=concurrency, on_step=show_step, cancel=cancel)
-        _write_results(to, records.joined())
-        shown = [row for row in records.joined() if row["task"] in run.tasks and row["repeat"] < repeats]
+        rows = records.joined()
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        (to / "results.jsonl").write_text(lines, encoding="utf-8")
+        shown = [row for row in rows if row["task"] in run.tasks and row["repeat"] < repeats]
         _tell(run, shown, skipped, to, show, published)
 
 
@@ -231,12 +233,12 @@ def read_scores(options: ScoreOptions) -> Scores:
         except MissingDependency as error:
             raise MissingDependency(f"{error}; or compare texts with --text-score chrf") from None
     images: Score = SSIM()
+    clip: Score | None = None
     if options.vit is not None:
         images = ViTSimilarity(options.vit, options.device, local_files_only=_only_here(options.vit))
-    made = Scores(texts, images)
     if options.clip is not None:
         clip = CLIPScore(options.clip, options.device, local_files_only=_only_here(options.clip))
-        made = Scores(texts, images, clip)
+    made = Scores(texts, images, clip)
     wanted = {made.texts: options.bert, made.images: options.vit, made.image_text: options.clip}
     for score, checkpoint in wanted.items():
         if score is not None and checkpoint is not None:
@@ -251,24 +253,19 @@ def _only_here(checkpoint: str) -> bool:
     return Path(checkpoint).is_dir() or not hub_answers()
 
 
-class _Bars:
-    """How far the phases are, on standard error."""
-
-    def __init__(self, bars: Progress) -> None:
-        self._bars = bars
-        self._known: dict[str, Any] = {}
-
-    def __call__(self, step: RunProgress) -> None:
-        if step.phase not in self._known:
-            self._known[step.phase] = self._bars.add_task("", said=step.phase)
-        said = f"{step.phase} {step.said}"[:60].ljust(60)
-        self._bars.update(self._known[step.phase], completed=step.done, total=step.total, said=said)
-
-
 @contextmanager
 def _progress() -> Iterator[Callable[[RunProgress], None]]:
+    """How far the phases are, on standard error."""
+    known: dict[str, TaskID] = {}
     with progress_bars() as bars:
-        yield _Bars(bars)
+
+        def show(step: RunProgress) -> None:
+            if step.phase not in known:
+                known[step.phase] = bars.add_task("", said=step.phase)
+            said = f"{step.phase} {step.said}"[:60].ljust(60)
+            bars.update(known[step.phase], completed=step.done, total=step.total, said=said)
+
+        yield show
 
 
 def _tell(
@@ -288,17 +285,13 @@ def _tell(
     notes = [f"not asked: {one.llm} {one.method}: {one.why}" for one in skipped]
     notes += [f"left out: task {number}: no plan is valid with these tools" for number in run.left_out]
     notes += [f"not scored: task {number}: no score for what its plans put out" for number in sorted(run.unscored)]
-    beside = {
-        number: (
-            tables.published_title(known, number),
-            [c for c in known.columns if c.published == number],
-            known.scores,
-        )
+    beside = [
+        (tables.published_title(known, number), [c for c in known.columns if c.published == number], known.scores)
         for number in numbers
         if known is not None
-    }
+    ]
     markdown = [tables.markdown_table(title, columns, scores), *(f"- {note}" for note in notes)]
-    markdown += ["", *(tables.markdown_table(*table) for table in beside.values())]
+    markdown += ["", *(tables.markdown_table(*table) for table in beside)]
     figures = {
         "title": title,
         "scores": scores,
@@ -321,15 +314,9 @@ def _tell(
         _print_tables(title, tables.rich_tables(columns, scores, out().width))
         for note in notes:
             print_text(note)
-        for above, theirs, named in beside.values():
+        for above, theirs, named in beside:
             _print_tables(above, tables.rich_tables(theirs, named, out().width))
     err().print(f"on record in {folder}: plans.jsonl, scores.jsonl, results.jsonl, table.md, table.json", markup=False)
-
-
-def _write_results(folder: Path, rows: list[ScoredPlan]) -> None:
-    """Write everything on record, plans and scores joined, a line for each plan."""
-    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    (folder / "results.jsonl").write_text(lines, encoding="utf-8")
 
 
 def _print_tables(title: str, tables: list[Table]) -> None:

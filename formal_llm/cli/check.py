@@ -13,9 +13,9 @@ from formal_llm.automata import CFG, PDA, Limits, Lookahead
 from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.flowchart import Flowchart
+from formal_llm.cli import options
 from formal_llm.cli.console import EXIT_CODES_HELP, command, err, print_text, said_of
 from formal_llm.cli.count import HowMany, how_many
-from formal_llm.cli.options import ConstraintOption, JsonOption, MaxStatesOption, SetOption, SourceArgument
 from formal_llm.cli.sources import LoadedRules, load
 from formal_llm.errors import Undecided
 
@@ -38,12 +38,12 @@ _MANY = 100
 
 @command
 def check(
-    source: SourceArgument,
+    source: options.SourceArgument,
     strict: Annotated[bool, typer.Option("--strict", help="End with exit code 1 when there are warnings.")] = False,
-    set_: SetOption = None,
-    constraint: ConstraintOption = None,
-    max_states: MaxStatesOption = 20_000,
-    as_json: JsonOption = False,
+    set_: options.SetOption = None,
+    constraint: options.ConstraintOption = None,
+    max_states: options.MaxStatesOption = 20_000,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Check rules."""
     loaded = load(source, set_, constraint)

@@ -12,18 +12,8 @@ from typing import Annotated, Literal
 import typer
 
 from formal_llm.automata import Lookahead
+from formal_llm.cli import options
 from formal_llm.cli.console import EXIT_CODES_HELP, command, print_text
-from formal_llm.cli.options import (
-    ConstraintOption,
-    GoalOption,
-    InputOption,
-    JsonOption,
-    LimitOption,
-    RequireOption,
-    SetOption,
-    SourceArgument,
-    TaskArgument,
-)
 from formal_llm.cli.sources import load
 from formal_llm.errors import InfiniteLanguage, NoValidPlan, Undecided
 
@@ -110,18 +100,18 @@ Examples:
 
 @command
 def count(
-    source: SourceArgument,
-    task: TaskArgument = "",
-    limit: LimitOption = None,
-    require: RequireOption = None,
-    input_: InputOption = None,
-    goal: GoalOption = None,
-    set_: SetOption = None,
-    constraint: ConstraintOption = None,
+    source: options.SourceArgument,
+    task: options.TaskArgument = "",
+    limit: options.LimitOption = None,
+    require: options.RequireOption = None,
+    input_: options.InputOption = None,
+    goal: options.GoalOption = None,
+    set_: options.SetOption = None,
+    constraint: options.ConstraintOption = None,
     max_length: _MaxLength = None,
     max_states: _MaxStates = 100_000,
     of: Annotated[Of, typer.Option(help="Distinct words, or derivations.")] = Of.words,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Count the valid plans."""
     cfg, limits = load(source, set_, constraint).language(task, inputs=input_, goal=goal, limit=limit, require=require)
@@ -131,20 +121,20 @@ def count(
 
 @command
 def sample(
-    source: SourceArgument,
-    task: TaskArgument = "",
+    source: options.SourceArgument,
+    task: options.TaskArgument = "",
     number: Annotated[int, typer.Option(min=1, help="How many plans.")] = 1,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same plans.")] = None,
-    limit: LimitOption = None,
-    require: RequireOption = None,
-    input_: InputOption = None,
-    goal: GoalOption = None,
-    set_: SetOption = None,
-    constraint: ConstraintOption = None,
+    limit: options.LimitOption = None,
+    require: options.RequireOption = None,
+    input_: options.InputOption = None,
+    goal: options.GoalOption = None,
+    set_: options.SetOption = None,
+    constraint: options.ConstraintOption = None,
     max_length: _MaxLength = None,
     max_states: _MaxStates = 100_000,
     of: Annotated[Of, typer.Option(help="What is equally likely: words, or derivations.")] = Of.words,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Draw valid plans at random."""
     cfg, limits = load(source, set_, constraint).language(task, inputs=input_, goal=goal, limit=limit, require=require)

@@ -79,10 +79,8 @@ def draw(
 ) -> None:
     """Draw rules or their automaton."""
     loaded = load(source, set_)
-    drawable: Any = loaded.rules
     language = loaded.whole
-    if what is What.pda:
-        drawable = as_automaton(language)
+    drawable: Any = as_automaton(language) if what is What.pda else loaded.rules
     if plan is not None:
         drawable = Overlay(read_plan(plan, loaded, language), drawable, order=loaded.wording.order)
     if what is What.pda or isinstance(loaded.rules, (PDA, Behaviour)):
@@ -127,30 +125,25 @@ def tasks(
     as_json: JsonOption = False,
 ) -> None:
     """List task packs or tasks."""
+    rows: list[dict[str, object]]
     if pack is None:
         packs = [TaskPack.load(name) for name in authored.names("tasks")]
-        found: list[dict[str, object]] = [
-            {"name": one.name, "title": one.title, "tasks": len(one.tasks)} for one in packs
-        ]
-        if as_json:
-            print_text(json.dumps(found, indent=2))
-            return
-        for row in found:
-            print_text(f"{row['name']:<12} {row['tasks']:>5} tasks  {row['title']}")
-        return
-    loaded = TaskPack.load(pack)
-    chosen = loaded.split(split)
-    number = {id(task): place for place, task in enumerate(loaded.tasks)}
-    rows: list[dict[str, object]] = [
-        {"number": number[id(task)], "group": task.group, "goal": task.goal, "inputs": list(task.inputs),
-         "task": task.description}
-        for task in chosen
-    ]  # fmt: skip
+        rows = [{"name": one.name, "title": one.title, "tasks": len(one.tasks)} for one in packs]
+        line = "{name:<12} {tasks:>5} tasks  {title}"
+    else:
+        loaded = TaskPack.load(pack)
+        number = {id(task): place for place, task in enumerate(loaded.tasks)}
+        rows = [
+            {"number": number[id(task)], "group": task.group, "goal": task.goal, "inputs": list(task.inputs),
+             "task": task.description}
+            for task in loaded.split(split)
+        ]  # fmt: skip
+        line = "{number:>4}  {group}  {task}"
     if as_json:
         print_text(json.dumps(rows, indent=2))
         return
     for row in rows:
-        print_text(f"{row['number']:>4}  {row['group']}  {row['task']}")
+        print_text(line.format(**row))
 
 
 @command

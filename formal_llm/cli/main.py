@@ -8,16 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from formal_llm import __version__
-from formal_llm.cli import bench as benching
-from formal_llm.cli import check as checking
-from formal_llm.cli import count as counting
-from formal_llm.cli import data as making
-from formal_llm.cli import diff as comparing
-from formal_llm.cli import inspect as inspecting
-from formal_llm.cli import plan as planning
-from formal_llm.cli import run as running
-from formal_llm.cli import try_ as trying
-from formal_llm.cli import verify as verifying
+from formal_llm.cli import bench, check, count, data, diff, inspect, plan, run, try_, verify
 from formal_llm.cli.console import EXIT_CODES_HELP, print_text, settings
 
 if TYPE_CHECKING:
@@ -38,10 +29,10 @@ class Commands(TyperGroup):
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
         """The command of that name; None where there is none."""
         if cmd_name == "train" and cmd_name not in self.commands:
-            from formal_llm.cli import train as training
+            from formal_llm.cli import train
 
             own = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-            own.command("train", help=training.HELP)(training.train)
+            own.command("train", help=train.HELP)(train.train)
             self.commands["train"] = typer.main.get_command(own)
         return super().get_command(ctx, cmd_name)
 
@@ -74,19 +65,19 @@ def _before(
     settings.debug = debug
 
 
-app.command(help=planning.HELP)(planning.plan)
-app.command(help=running.HELP)(running.run)
-app.command(help=verifying.HELP)(verifying.verify)
-app.command("try", help=trying.HELP)(trying.try_)
-app.command(help=checking.HELP)(checking.check)
-app.command(help=comparing.HELP)(comparing.diff)
-app.command(help=inspecting.DRAW_HELP)(inspecting.draw)
-app.command(help=inspecting.TASKS_HELP)(inspecting.tasks)
-app.command()(inspecting.llms)
-app.command(help=counting.COUNT_HELP)(counting.count)
-app.command(help=counting.SAMPLE_HELP)(counting.sample)
-app.command(help=making.DATA_HELP)(making.data)
-app.command(help=benching.HELP)(benching.bench)
+app.command(help=plan.HELP)(plan.plan)
+app.command(help=run.HELP)(run.run)
+app.command(help=verify.HELP)(verify.verify)
+app.command("try", help=try_.HELP)(try_.try_)
+app.command(help=check.HELP)(check.check)
+app.command(help=diff.HELP)(diff.diff)
+app.command(help=inspect.DRAW_HELP)(inspect.draw)
+app.command(help=inspect.TASKS_HELP)(inspect.tasks)
+app.command()(inspect.llms)
+app.command(help=count.COUNT_HELP)(count.count)
+app.command(help=count.SAMPLE_HELP)(count.sample)
+app.command(help=data.DATA_HELP)(data.data)
+app.command(help=bench.HELP)(bench.bench)
 
 
 def main() -> None:

@@ -11,25 +11,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
+from formal_llm.cli import options
 from formal_llm.cli.batch import Batch, plan_tasks, read_tasks
-from formal_llm.cli.console import EXIT_CODES_HELP, command, err
-from formal_llm.cli.options import (
-    ConstraintOption,
-    GoalOption,
-    InputOption,
-    LimitOption,
-    MaxStatesOption,
-    RequireOption,
-    SetOption,
-    SourceArgument,
-    TaskArgument,
-)
-from formal_llm.cli.show import Show, Trace, print_plan
+from formal_llm.cli.console import EXIT_CODES_HELP, command, err, out, print_text
 from formal_llm.cli.sources import load, read_limits
 from formal_llm.errors import BudgetExceeded, FormalLLMError
 from formal_llm.llms import LLM, CachedLLM, Prices, RecordingLLM, resolve
-from formal_llm.planning import Budget, Planner, Wording
+from formal_llm.planning import Budget, Plan, Planner, Wording
+from formal_llm.planning.walks.events import Answered, Asked, Backtracked, Event, Failed, Finished, Forced, Started
 
 
 class LookaheadMode(StrEnum):
@@ -52,6 +43,17 @@ class Search(StrEnum):
     sample = "sample"
 
 
+class Show(StrEnum):
+    """The forms in which a plan can be printed."""
+
+    steps = "steps"
+    tree = "tree"
+    call = "call"
+    word = "word"
+    json = "json"
+    mermaid = "mermaid"
+
+
 HELP = f"""Plan a task: the plan is a word of the grammar, whatever the LLM answers.
 
 Examples:
@@ -72,15 +74,15 @@ Examples:
 
 @command
 def plan(
-    source: SourceArgument,
-    task: TaskArgument = "",
+    source: options.SourceArgument,
+    task: options.TaskArgument = "",
     llm: Annotated[str, typer.Option(help="Who answers; see: formal-llm llms.")] = "builtin",
-    limit: LimitOption = None,
-    require: RequireOption = None,
-    input_: InputOption = None,
-    goal: GoalOption = None,
-    set_: SetOption = None,
-    constraint: ConstraintOption = None,
+    limit: options.LimitOption = None,
+    require: options.RequireOption = None,
+    input_: options.InputOption = None,
+    goal: options.GoalOption = None,
+    set_: options.SetOption = None,
+    constraint: options.ConstraintOption = None,
     lookahead: LookaheadOption = LookaheadMode.on,
     search: Annotated[
         Search, typer.Option(help="Follow each answer, find the most probable plan, or draw from the answers.")
@@ -98,7 +100,7 @@ def plan(
     max_questions: Annotated[int | None, typer.Option(min=1, help="Stop after so many questions.")] = None,
     max_steps: Annotated[int, typer.Option(min=1, help="The most moves of the automaton in a plan.")] = 10_000,
     max_backtracks: Annotated[int | None, typer.Option(min=1, help="Stop after so many dead ends.")] = None,
-    max_states: MaxStatesOption = 20_000,
+    max_states: options.MaxStatesOption = 20_000,
     max_requests: Annotated[
         int | None, typer.Option(min=1, help="Stop after so many requests, all plans together.")
     ] = None,
@@ -206,3 +208,60 @@ def read_prices(text: str | None) -> Prices | None:
         return Prices(input_, output, *more)
     except (TypeError, ValueError):
         raise FormalLLMError(f"--prices takes IN,OUT[,CACHED[,WRITTEN]], as in --prices 0.25,2; not {text!r}") from None
+
+
+def print_plan(made: Plan, forms: list[Show]) -> None:
+    """A plan on standard output, in each of the forms."""
+    for number, form in enumerate(forms):
+        if number:
+            print_text("")
+        match form:
+            case Show.tree:
+                out().print(made, soft_wrap=False)  # a panel wraps its own lines
+            case Show.call if made.call is not None:
+                print_text(str(made.call))
+            case Show.call | Show.word:
+                print_text(" ".join(made.word))
+            case Show.json:
+                print_text(made.to_json(indent=2))
+            case Show.mermaid:
+                print_text(made.to_mermaid())
+            case Show.steps:
+                print_text(str(made))
+
+
+class Trace:
+    """Prints what happens while a plan is made."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._asked = 0
+
+    def __call__(self, event: Event) -> None:
+        """Print one event."""
+        console = self._console
+        walk = f"task {event.walk}, " if event.walk else ""
+        match event:
+            case Started():
+                pass
+            case Failed(error):
+                console.rule(f"{walk}failed: {type(error).__name__}", align="left")
+            case Asked(question):
+                self._asked += 1
+                console.rule(f"{walk}question {self._asked}", align="left")
+                console.print(question.prompt, markup=False)
+            case Answered(question, answer):
+                chosen = "; ".join(f"{n}: {question.options[n - 1].text}" for n in answer.numbers)
+                console.print(f"-> {chosen}", style="green", markup=False)
+            case Forced(text, left_out):
+                console.print(f"taken without a question: {text} ({left_out} ruled out)", style="dim", markup=False)
+            case Backtracked(text, word):
+                place = " ".join(word) or "the beginning"
+                console.print(f"dead end; back to {place}, without: {text}", style="yellow", markup=False)
+            case Finished(plan):
+                usage = plan.usage
+                console.rule("finished", align="left")
+                console.print(
+                    f"questions: {usage.questions}; choices taken without one: {usage.forced}; "
+                    f"dead ends: {usage.backtracks}; {usage.seconds:.3f} s"
+                )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -109,14 +109,6 @@ def read_toolkit(pack: TaskPack, name: str) -> Toolkit:
     return made
 
 
-def _real(path: Path) -> Path:
-    """A file as it is named by the person who may read it, links followed; as it stands where they lead nowhere."""
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError, ValueError):
-        return path
-
-
 def read_task(pack: TaskPack, text: str, names: Collection[str]) -> Task:
     """The task that is meant, with the inputs that are given.
 
@@ -173,7 +165,9 @@ def read_inputs(pack: TaskPack, pairs: list[str]) -> tuple[list[str], dict[str, 
         if name not in known:
             raise ResourceNotFound("input", name, known)
         terminal = known[name]["terminal"]
-        path = _real(Path(file))
+        path = Path(file)
+        with suppress(OSError, RuntimeError, ValueError):  # links that lead nowhere: the path as it stands
+            path = path.resolve()
         value = read_input(path.name, path.parent, kind_named(kinds[terminal]))
         values[terminal] = (*values.get(terminal, ()), value)
     names = [name for name in known if known[name]["terminal"] in values]

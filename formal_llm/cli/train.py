@@ -9,6 +9,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_origin
 
@@ -195,26 +196,19 @@ def _command(recipe: str, to: Path, changes: Mapping[str, object]) -> str:
 
 def _parameters() -> Iterator[inspect.Parameter]:
     """The parameters of the command: its own, and one for each setting."""
-    own: dict[str, tuple[Any, Any]] = {
-        "recipe": (
-            Annotated[str, typer.Argument(help="A recipe: a TOML file, or the name of one that comes along.")],
-            inspect.Parameter.empty,
-        ),
-        "to": (
-            Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the run.")],
-            inspect.Parameter.empty,
-        ),
-        "resume": (Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")], False),
-        "dry_run": (Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")], False),
-    }
-    for name, (annotation, default) in own.items():
-        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    recipe = typer.Argument(help="A recipe: a TOML file, or the name of one that comes along.")
+    to = typer.Option("--out", metavar="DIR", help="The folder of the run.")
+    resume = typer.Option("--resume", help="Go on with the run in that folder.")
+    dry_run = typer.Option("--dry-run", help="Only tell what would be done.")
+    made = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
+    yield made("recipe", annotation=Annotated[str, recipe])
+    yield made("to", annotation=Annotated[Path, to])
+    yield made("resume", default=False, annotation=Annotated[bool, resume])
+    yield made("dry_run", default=False, annotation=Annotated[bool, dry_run])
     panel = ""
     for name, setting in Settings.model_fields.items():
         panel = PANELS.get(name, panel)
-        yield inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_annotation(name, setting, panel)
-        )
+        yield made(name, default=None, annotation=_annotation(name, setting, panel))
 
 
 def _annotation(name: str, setting: FieldInfo, panel: str) -> Any:

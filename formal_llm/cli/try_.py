@@ -7,18 +7,9 @@ import sys
 from collections.abc import Callable
 
 from formal_llm.automata import Lookahead
+from formal_llm.cli import options
 from formal_llm.cli.console import EXIT_CODES_HELP, command, counted, err, print_text, said_of
 from formal_llm.cli.count import how_many
-from formal_llm.cli.options import (
-    GoalOption,
-    InputOption,
-    LimitOption,
-    MaxStatesOption,
-    RequireOption,
-    SetOption,
-    SourceArgument,
-    TaskArgument,
-)
 from formal_llm.cli.plan import LookaheadMode, LookaheadOption
 from formal_llm.cli.sources import load, read_limits
 from formal_llm.errors import FormalLLMError, InvalidAnswer, NoValidPlan, Undecided
@@ -56,15 +47,15 @@ quit                           end; so does the end of the input (Ctrl-D)"""
 
 @command
 def try_(
-    source: SourceArgument,
-    task: TaskArgument = "",
-    limit: LimitOption = None,
-    require: RequireOption = None,
-    input_: InputOption = None,
-    goal: GoalOption = None,
-    set_: SetOption = None,
+    source: options.SourceArgument,
+    task: options.TaskArgument = "",
+    limit: options.LimitOption = None,
+    require: options.RequireOption = None,
+    input_: options.InputOption = None,
+    goal: options.GoalOption = None,
+    set_: options.SetOption = None,
     lookahead: LookaheadOption = LookaheadMode.on,
-    max_states: MaxStatesOption = 20_000,
+    max_states: options.MaxStatesOption = 20_000,
 ) -> None:
     """Try rules."""
     loaded = load(source, set_)

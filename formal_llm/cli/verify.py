@@ -7,19 +7,8 @@ from typing import Annotated
 
 import typer
 
+from formal_llm.cli import options
 from formal_llm.cli.console import command, print_text
-from formal_llm.cli.options import (
-    ConstraintOption,
-    GoalOption,
-    InputOption,
-    JsonOption,
-    LimitOption,
-    MaxStatesOption,
-    RequireOption,
-    SetOption,
-    SourceArgument,
-    TaskArgument,
-)
 from formal_llm.cli.sources import load, read_plan
 from formal_llm.planning.checking.verify import Verifier
 
@@ -43,17 +32,17 @@ Exit codes: 0 the plan is valid; 1 it is not; 2 wrong arguments, or a plan or gr
 
 @command
 def verify(
-    source: SourceArgument,
+    source: options.SourceArgument,
     plan: Annotated[str, typer.Argument(help='A file with the plan; "-" for standard input.')],
-    task: TaskArgument = "",
-    limit: LimitOption = None,
-    require: RequireOption = None,
-    input_: InputOption = None,
-    goal: GoalOption = None,
-    set_: SetOption = None,
-    constraint: ConstraintOption = None,
-    max_states: MaxStatesOption = 50_000,
-    as_json: JsonOption = False,
+    task: options.TaskArgument = "",
+    limit: options.LimitOption = None,
+    require: options.RequireOption = None,
+    input_: options.InputOption = None,
+    goal: options.GoalOption = None,
+    set_: options.SetOption = None,
+    constraint: options.ConstraintOption = None,
+    max_states: options.MaxStatesOption = 50_000,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Verify a plan."""
     loaded = load(source, set_, constraint)

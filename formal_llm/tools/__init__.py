@@ -3,14 +3,13 @@
 from formal_llm.tools.cache import DiskCache
 from formal_llm.tools.executor import Executor
 from formal_llm.tools.inputs import read_input
-from formal_llm.tools.kinds import IMAGE, TEXT, Kind, kind_named, register
+from formal_llm.tools.kinds import IMAGE, TEXT, Kind, Value, kind_named, register
 from formal_llm.tools.loading import ModelPool
 from formal_llm.tools.report import html_report, save_report
 from formal_llm.tools.result import Result, StepResult
 from formal_llm.tools.scheduler import Progress
 from formal_llm.tools.tool import Tool, tool
 from formal_llm.tools.toolkit import Toolkit
-from formal_llm.tools.values import Value
 
 __all__ = [
     "IMAGE", "TEXT", "DiskCache", "Executor", "Kind", "ModelPool", "Progress", "Result", "StepResult", "Tool",

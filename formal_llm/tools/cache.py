@@ -64,9 +64,7 @@ class DiskCache:
                 first = file.readline(4096)
                 payload = file.read(self.max_entry + 1)
             os.utime(path)  # used now
-        except FileNotFoundError:
-            return None
-        except OSError:  # as good as nothing
+        except OSError:  # there is nothing, or as good as nothing
             return None
         try:
             header = json.loads(first)

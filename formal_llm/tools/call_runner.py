@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from formal_llm.errors import Cancelled, ExecutionError, ToolError
 from formal_llm.tools.calling import POLL, Caller, said
 from formal_llm.tools.graph import CallNode
+from formal_llm.tools.kinds import Value
 from formal_llm.tools.result import StepState
 from formal_llm.tools.store import Store, step_key
 from formal_llm.tools.tool import Tool
-from formal_llm.tools.values import Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 
 from formal_llm.errors import Cancelled, InputError, ToolError
+from formal_llm.tools.kinds import Value
 from formal_llm.tools.tool import Tool
-from formal_llm.tools.values import Value
 
 #: How often a thread that waits looks whether it has been cancelled, in seconds.
 POLL = 0.02
@@ -59,7 +60,7 @@ class Caller:
             Cancelled: ``cancel`` was set.
         """
         retries = self.limits.retries if tool.retries is None else tool.retries
-        wait = self.limits.retry_wait
+        pause = self.limits.retry_wait
         for number in range(1, retries + 2):
             try:
                 copies = [value.copy() for value in inputs]
@@ -67,8 +68,8 @@ class Caller:
             except ToolError as error:
                 if number > retries or error.reason == "kind":
                     raise
-            _sleep(wait, cancel)
-            wait *= 2
+            _sleep(pause, cancel)
+            pause *= 2
         raise AssertionError  # the last try returns or raises
 
     def call_many(
@@ -121,62 +122,42 @@ class Caller:
         with self._lock:
             if self._hung[tool.name] and self._hung.total() >= self.limits.max_hung:
                 raise ToolError(tool.name, f"still hangs in {self._hung[tool.name]} earlier calls", reason="timeout")
-        call = _Call(function, arguments)
-        call.start()
+        call = _begun(function, arguments)
         limit = None if timeout is None else time.monotonic() + timeout
-        while not call.ended.wait(_until(limit, cancel)):
+        while not wait([call], _until(limit, cancel)).done:
             cancelled = cancel is not None and cancel.is_set()
             late = limit is not None and time.monotonic() >= limit
             if not cancelled and not late:
                 continue
             with self._lock:
                 self._hung[tool.name] += 1
-            call.leave(lambda: self._back(tool.name))
+            call.add_done_callback(lambda _: self._back(tool.name))
             if cancelled:
                 raise Cancelled
             raise ToolError(tool.name, f"did not return within {timeout:g} seconds", reason="timeout")
-        if call.error is not None:
-            raise _failure(tool, call.error) from call.error
-        return call.result
+        if (raised := call.exception()) is not None:
+            raise _failure(tool, raised) from raised
+        return call.result()
 
     def _back(self, name: str) -> None:
         with self._lock:
             self._hung[name] -= 1
 
 
-class _Call(threading.Thread):
-    """A function on its way."""
+def _begun(function: Callable[..., object], arguments: Sequence[object]) -> Future[object]:
+    """A function on its way, in a thread that does not keep the program from ending if it hangs."""
+    future: Future[object] = Future()
 
-    def __init__(self, function: Callable[..., object], arguments: Sequence[object]) -> None:
-        super().__init__(name="formal-llm-tool", daemon=True)  # one that hangs does not keep the program from ending
-        self._function = function
-        self._arguments = arguments
-        self._then: Callable[[], None] | None = None
-        self._lock = threading.Lock()
-        self.ended = threading.Event()
-        self.result: object = None
-        self.error: BaseException | None = None
-
-    def run(self) -> None:
+    def run() -> None:
         try:
-            self.result = self._function(*self._arguments)
+            result = function(*arguments)
         except BaseException as error:  # as above
-            self.error = error
-        with self._lock:
-            self.ended.set()
-            then = self._then
-            if then is not None:
-                self.result = self.error = None
-        if then is not None:
-            then()
+            future.set_exception(error)
+        else:
+            future.set_result(result)
 
-    def leave(self, then: Callable[[], None]) -> None:
-        """Wait no longer; ``then`` is called when it ends."""
-        with self._lock:
-            if not self.ended.is_set():
-                self._then = then
-                return
-        then()
+    threading.Thread(target=run, name="formal-llm-tool", daemon=True).start()
+    return future
 
 
 def _until(limit: float | None, cancel: threading.Event | None) -> float | None:

@@ -33,12 +33,10 @@ class ToolSet(Protocol):
     @property
     def tools(self) -> Mapping[str, Tool]:
         """The tools by name."""
-        ...
 
     @property
     def inputs(self) -> Mapping[str, Kind]:
         """The kinds of inputs that are known, by terminal."""
-        ...
 
     def __iter__(self) -> Iterator[Tool]: ...
 
@@ -46,7 +44,6 @@ class ToolSet(Protocol):
 
     def limits(self, source: Source, given: Collection[str] | None = None) -> Limits:
         """See :meth:`Toolkit.limits`."""
-        ...
 
 
 class PlanExecutor(ABC):

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 from formal_llm.errors import ExecutionError, InputError, ToolkitError
 from formal_llm.planning.plans.plan import Plan
-from formal_llm.tools.kinds import Kind, kind_of
+from formal_llm.tools.kinds import Kind, Value, kind_of
 from formal_llm.tools.result import StepState
 from formal_llm.tools.tool import Tool
-from formal_llm.tools.values import Value
 
 
 @dataclass(slots=True, eq=False)

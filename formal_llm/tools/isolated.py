@@ -6,6 +6,7 @@ kinds, through pipes. Nothing is pickled.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import struct
@@ -122,10 +123,8 @@ def _close(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     for stream in (process.stdin, process.stdout):
         if stream is not None:
-            try:
+            with contextlib.suppress(OSError):  # what was left to be written has nobody to read it
                 stream.close()
-            except OSError:  # what was left to be written has nobody to read it
-                continue
     process.wait()
 
 

@@ -18,9 +18,9 @@ from formal_llm.planning.plans.plan import Plan
 from formal_llm.tools.calling import POLL
 from formal_llm.tools.executor import Executor, ExecutorSettings, PlanExecutor, Row, ToolSet, graph_of
 from formal_llm.tools.graph import PlanJob
+from formal_llm.tools.kinds import Value
 from formal_llm.tools.result import Result
 from formal_llm.tools.scheduler import OnProgress, Progress
-from formal_llm.tools.values import Value
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

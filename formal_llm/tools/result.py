@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from formal_llm.errors import ExecutionError
 from formal_llm.planning.plans.plan import Plan
-from formal_llm.tools.values import Value
+from formal_llm.tools.kinds import Value
 
 #: What a step came to.
 StepState = Literal["given", "executed", "cached", "failed", "not run"]

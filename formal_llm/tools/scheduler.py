@@ -18,9 +18,9 @@ from formal_llm.errors import Cancelled, ExecutionError, ToolError
 from formal_llm.tools.call_runner import CallOutcome, CallRunner
 from formal_llm.tools.calling import POLL, Caller
 from formal_llm.tools.graph import CallNode, Graph, PlanJob
+from formal_llm.tools.kinds import Value
 from formal_llm.tools.result import Result, StepResult
 from formal_llm.tools.store import Store
-from formal_llm.tools.values import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +85,8 @@ class Scheduler:
         self._cancel = cancel
         self._on_progress = on_progress
         self._begin = time.perf_counter()
-        self._ready: list[
-            tuple[int, CallNode]
-        ] = []  # those of earlier jobs first, so that values are soon needed no more
+        #: Those of earlier jobs first, so that values are soon needed no more.
+        self._ready: list[tuple[int, CallNode]] = []
         self._results: dict[int, Result] = {}
         self._total = sum(node.tool is not None for node in graph.nodes)
         self._done = 0
@@ -181,20 +180,12 @@ class Scheduler:
         seconds = time.perf_counter() - self._begin
         distinct = dict.fromkeys(job.nodes)
         cost = sum(node.tool.cost for node in distinct if node.tool is not None and node.state == "executed")
-        steps = tuple(
-            StepResult(
-                position,
-                node.name,
-                job.labels[position],
-                node.state,
-                node.value if self._keep or position == 0 else None,
-                job.arguments[position],
-                node.seconds,
-                node.tries,
-            )
-            for position, node in enumerate(job.nodes)
-        )
-        result = Result(job.plan, steps, error, seconds, cost)
+        rows = enumerate(zip(job.nodes, job.labels, job.arguments, strict=True))
+        steps = []
+        for place, (node, label, under) in rows:
+            value = node.value if self._keep or place == 0 else None
+            steps.append(StepResult(place, node.name, label, node.state, value, under, node.seconds, node.tries))
+        result = Result(job.plan, tuple(steps), error, seconds, cost)
         if isinstance(error, (ToolError, Cancelled)):
             error.result = result
         self._results[job.index] = result

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 from formal_llm.errors import InputError
 from formal_llm.tools.cache import CachedValue, DiskCache
-from formal_llm.tools.kinds import Kind
+from formal_llm.tools.kinds import Kind, Value
 from formal_llm.tools.tool import Tool
-from formal_llm.tools.values import Value
 
 
 @dataclass(slots=True)

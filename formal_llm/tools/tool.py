@@ -88,7 +88,6 @@ class FunctionTool(Tool, Generic[P, R]):
 
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
             """What the function returns."""
-            ...
 
 
 def find_tool(where: str) -> Tool:

@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 
 from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Limits, Source
 from formal_llm.automata.models.rules import automaton_of
-from formal_llm.automata.models.symbols import members
+from formal_llm.automata.models.symbols import members, reach
 from formal_llm.errors import ToolkitError, did_you_mean
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.tools.executor import Executor, Inputs
@@ -28,7 +28,6 @@ class HasTerminals(Protocol):
     @property
     def terminals(self) -> Iterable[str]:
         """The names of the terminals."""
-        ...
 
 
 class Toolkit:
@@ -113,16 +112,18 @@ class Toolkit:
         """
         known = {name: str(kind) for name, kind in (kinds or {}).items()}
         known.update((name, str(kind)) for name, kind in self.inputs.items())
-        problems = [f"the kind of {name} is told, but the grammar has no such symbol" for name in _strange(known, cfg)]
+        problems = [
+            f"the kind of {name} is told, but the grammar has no such symbol"
+            for name in known
+            if name not in cfg.nonterminals and name not in cfg.terminals
+        ]
         heads = applied(cfg)
         given = set(cfg.terminals) - heads - set(self.tools) if inputs is None else set(inputs)
+        spared = cfg.terminals if missing is True else missing or ()
         for name in cfg.terminals:
-            if name in given or name in self.tools or missing is True:
-                continue
-            if not isinstance(missing, bool) and name in missing:
-                continue
-            near = did_you_mean(name, self.tools)
-            problems.append(f"no tool for the terminal {name}" + (f" (did you mean {near}?)" if near else ""))
+            if name not in given and name not in self.tools and name not in spared:
+                near = did_you_mean(name, self.tools)
+                problems.append(f"no tool for the terminal {name}" + (f" (did you mean {near}?)" if near else ""))
         for production in cfg.productions:
             problems += self._objections(cfg, production.head, production.body, known)
         if problems:
@@ -193,25 +194,10 @@ def applied(cfg: CFG) -> set[str]:
 
 def _members_of_class(cfg: CFG, symbol: str) -> list[str]:
     """The terminals that a symbol at the head of a body stands for; none for what is more than a class."""
-    if symbol in cfg.terminals:
-        return [symbol]
-    found: dict[str, None] = {}
-    todo, seen = [symbol], {symbol}
-    while todo:
-        for production in cfg.by_head.get(todo.pop(), ()):
-            if len(production.body) != 1:
-                return []
-            name = production.body[0]
-            if name in cfg.terminals:
-                found[name] = None
-            elif name not in seen:
-                seen.add(name)
-                todo.append(name)
-    return list(found)
-
-
-def _strange(known: Mapping[str, str], cfg: CFG) -> list[str]:
-    return [name for name in known if name not in cfg.nonterminals and name not in cfg.terminals]
+    found = reach([symbol], lambda name: (n for p in cfg.by_head.get(name, ()) for n in p.body))
+    if any(len(production.body) != 1 for name in found for production in cfg.by_head.get(name, ())):
+        return []
+    return [name for name in found if name in cfg.terminals]
 
 
 def _a(kind: str) -> str:

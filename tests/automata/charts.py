@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from formal_llm import Flowchart, FlowEdge, FlowNode
-from formal_llm.automata.models.flowchart_shapes import SHAPES
+from formal_llm.automata.models.flowgraph import SHAPES
 
 ANY_SHAPE = sorted(set(SHAPES.values()))
 STEP_SHAPES = [shape for shape in ANY_SHAPE if shape not in ("diam", "hex")]

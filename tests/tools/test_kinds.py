@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import hashlib
 import pickle
 import re
@@ -16,10 +17,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from formal_llm import InputError
-from formal_llm.tools import IMAGE, TEXT, Kind, kind_named, register, tool
+from formal_llm.tools import IMAGE, TEXT, Kind, Value, kind_named, register, tool
 from formal_llm.tools import kinds as module
 from formal_llm.tools.kinds import kind_for, kind_of
-from formal_llm.tools.values import Value
 from tests.tools.picture_tools import picture
 
 SAMPLES = {TEXT: "grüße", IMAGE: picture()}
@@ -140,3 +140,36 @@ def test_reading_what_was_written() -> None:
         IMAGE.read(b"x")
     with pytest.raises(InputError, match="no acceptable text: it has 2,000,001 characters"):
         TEXT.read(b"x" * 2_000_001)
+
+
+def test_values_decode_once_and_lend_copies() -> None:
+    value = Value(IMAGE, picture())
+    lent = value.copy()
+    lent.paste(0, (0, 0, 16, 16))
+    assert value.get().tobytes() == picture().tobytes()
+    stored = Value(IMAGE, payload=value.dump(), key=value.key)
+    assert stored.size < value.size
+    assert stored.get() is stored.get()
+    assert stored.get().tobytes() == picture().tobytes()
+
+
+def test_values_are_equal_by_content() -> None:
+    assert Value(IMAGE, picture()) == Value(IMAGE, picture()) != Value(IMAGE, picture(1))
+    assert Value(TEXT, "a") != "a"
+    assert len({Value(TEXT, "a"), Value(TEXT, "a"), Value(TEXT, "b")}) == 2
+
+
+def test_values_travel_as_their_bytes() -> None:
+    for value in (Value(TEXT, "grüße"), Value(IMAGE, picture())):
+        for again in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value)):
+            assert again == value
+            assert again.dump() == value.dump()
+            assert again.kind.key(again.get()) == value.key
+
+
+def test_bytes_that_are_no_value() -> None:
+    value = Value(TEXT, key="k", payload=b"\xff")
+    with pytest.raises(InputError, match="no readable text"):
+        value.get()
+    assert value.dump() == b"\xff"
+    assert repr(value) == "<Value text k>"

@@ -114,11 +114,7 @@ def cfg_graph(cfg: CFG) -> networkx.MultiDiGraph:
     import networkx
 
     graph = networkx.MultiDiGraph()
-    for names, kind in (
-        (cfg.nonterminals, "nonterminal"),
-        (cfg.terminals, "terminal"),
-        (cfg.selections, "selection"),
-    ):
+    for names, kind in ((cfg.nonterminals, "nonterminal"), (cfg.terminals, "terminal"), (cfg.selections, "selection")):
         for name in names:
             graph.add_node(name, kind=kind, label=cfg.label(name), start=name == cfg.start)
     for production in cfg.productions:

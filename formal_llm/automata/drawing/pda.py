@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.models.symbols import members
+from formal_llm.automata.models.symbols import members, reach
 from formal_llm.automata.models.transition import Transition
 from formal_llm.pictures.captions import ALTERNATIVES_WIDTH, cut, numbered, shorten, wrap
 from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture, Tone, printable
@@ -100,12 +100,7 @@ def _useful(pda: PDA) -> dict[State, None]:
     before: dict[State, list[State]] = {}
     for transition in pda.transitions:
         before.setdefault(transition.target, []).append(transition.state)
-    found = set(pda.accepting_states)
-    todo = [*found]
-    while todo:
-        new = [state for state in before.get(todo.pop(), ()) if state not in found]
-        found.update(new)
-        todo += new
+    found = reach(pda.accepting_states, lambda state: before.get(state, ()))
     return dict.fromkeys(state for state in pda.states if state in found or state == pda.start_state)
 
 
@@ -114,12 +109,7 @@ def _from_the_start(pda: PDA, states: Collection[State]) -> list[State]:
     after: dict[State, list[State]] = {}
     for transition in pda.transitions:
         after.setdefault(transition.state, []).append(transition.target)
-    found = {pda.start_state: None}
-    todo = [pda.start_state]
-    for state in todo:
-        new = [target for target in dict.fromkeys(after.get(state, ())) if target not in found]
-        found |= dict.fromkeys(new)
-        todo += new
+    found = reach([pda.start_state], lambda state: after.get(state, ()))
     return [state for state in dict.fromkeys([*found, *states]) if state in states]
 
 

@@ -211,13 +211,7 @@ class _Comparison:
             known = self._known[place] = _Reached(accepts, after)
         return known
 
-    def _close(
-        self,
-        number: int,
-        place: Iterable[Hashable],
-        after: _After,
-        left: float,
-    ) -> bool:
+    def _close(self, number: int, place: Iterable[Hashable], after: _After, left: float) -> bool:
         """Make the moves without input, note where each letter leads; whether the automaton accepts."""
         side = self._sides[number]
         automaton, accepts = side.automaton, False
@@ -304,7 +298,4 @@ def _side_by_side(one: PDA, other: PDA, max_length: int) -> Iterator[tuple[Word,
     mine, yours = next(ours, None), next(theirs, None)
     while (first := min(mine, yours, key=place)) is not None:
         yield first, mine == first, yours == first
-        mine, yours = (
-            next(ours, None) if mine == first else mine,
-            next(theirs, None) if yours == first else yours,
-        )
+        mine, yours = (next(ours, None) if mine == first else mine, next(theirs, None) if yours == first else yours)

@@ -33,7 +33,7 @@ class EditWeights:
     def __post_init__(self) -> None:
         for name in ("insert", "delete", "substitute"):
             weight = getattr(self, name)
-            if math.isnan(weight) or math.isinf(weight) or weight < 0:
+            if not (math.isfinite(weight) and weight >= 0):
                 raise ValueError(f"the weight of {name} must be a number from 0, not {weight!r}")
 
     @property

@@ -19,21 +19,14 @@ from typing import NamedTuple
 
 from formal_llm.automata.languages.edits import EditWeights
 from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.lookahead.flow import ACCEPTING
 from formal_llm.automata.models.automaton import State, Word
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.tabulation import StackCall
 from formal_llm.automata.models.transition import Transition
 
-
-class _End:
-    """The state after acceptance: all that is left on the stack is left there."""
-
-    def __repr__(self) -> str:
-        return "END"
-
-
-END = _End()
-_ROOT: StackCall = (END, "", -1)
+#: The work below which all that is left on the stack is left there.
+_ROOT: StackCall = (ACCEPTING, "", -1)
 
 
 class RepairEdge(NamedTuple):
@@ -95,7 +88,7 @@ class Repairs:
         self._sure.reverse()
         self._exits[_ROOT] = []
         self._waiting[_ROOT] = []
-        self.goal = self._number(RepairItem(_ROOT, (), END, len(word) + 1))
+        self.goal = self._number(RepairItem(_ROOT, (), ACCEPTING, len(word) + 1))
         self._relax(RepairItem(_ROOT, (*pda.start_stack, None), pda.start_state, 0), 0, 0)
 
     @property
@@ -145,7 +138,7 @@ class Repairs:
         if not rest:
             if call == _ROOT:
                 left = len(self._word) - position
-                last = RepairItem(_ROOT, (), END, len(self._word) + 1)
+                last = RepairItem(_ROOT, (), ACCEPTING, len(self._word) + 1)
                 price = left * self._weights.delete
                 self._relax(last, cost + price, price, left=item)
                 return
@@ -165,8 +158,8 @@ class Repairs:
         self._exits[call] = []
         self._waiting[call] = []
         state, top, position = call
-        if state is END or state in self._pda.accepting_states:
-            self._relax(RepairItem(call, (), END, position), 0, 0)
+        if state is ACCEPTING or state in self._pda.accepting_states:
+            self._relax(RepairItem(call, (), ACCEPTING, position), 0, 0)
         for transition in self._pda.transitions_at(state, top):
             if transition.read is None:
                 self._relax(_after(call, transition, position), 0, 0)

@@ -17,10 +17,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from formal_llm.automata.lookahead.cheapest import INFINITE
-from formal_llm.automata.lookahead.class_vectors import ClassVectors
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.cycles import find_cycles, fixed_counts
 from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar, FlowSymbol
+from formal_llm.automata.lookahead.interchangeable import ClassVectors
 from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.stacks import Multisets, Unresolved
 from formal_llm.automata.lookahead.ways import find_ways, least_taken

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from math import prod
 
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.flow import FlowSymbol
 from formal_llm.automata.lookahead.ways import Ways
+from formal_llm.automata.models.symbols import reach
 
 
 def fixed_counts(ways: Ways, touching: Collection[str]) -> dict[int, float]:
@@ -16,33 +18,20 @@ def fixed_counts(ways: Ways, touching: Collection[str]) -> dict[int, float]:
         ways: the ways of all flow symbols.
         touching: the terminals in limits, upper and lower.
     """
-    touched: set[int] = set()
     users: dict[int, list[int]] = {}
-    todo = []
     for index, group in ways.items():
-        for reads, children, _ in group:
-            if any(name in touching for name in reads):
-                todo.append(index)
+        for _, children, _ in group:
             for child in children:
                 users.setdefault(child, []).append(index)
-    while todo:
-        index = todo.pop()
-        if index not in touched:
-            touched.add(index)
-            todo += users.get(index, ())
+    first = (index for index, group in ways.items() if any(name in touching for reads, *_ in group for name in reads))
+    touched = reach(first, lambda index: users.get(index, ()))
     found: dict[int, float] = {}
     rest = [index for index in ways if index not in touched]
     waiting = {index: {c for _, children, _ in ways[index] for c in children} for index in rest}
     ready = [index for index in rest if not waiting[index]]
     while ready:
         index = ready.pop()
-        total = 0
-        for _, children, _ in ways[index]:
-            product = 1
-            for child in children:
-                product *= int(found[child])
-            total += product
-        found[index] = total
+        found[index] = sum(prod(int(found[child]) for child in children) for _, children, _ in ways[index])
         for user in set(users.get(index, ())):
             if user in waiting and index in waiting[user]:
                 waiting[user].discard(index)

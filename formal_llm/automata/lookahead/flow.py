@@ -20,6 +20,7 @@ from formal_llm.automata.lookahead.cheapest import INFINITE, least_costs
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.models.automaton import Stack, State
 from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.symbols import reach
 from formal_llm.automata.models.tabulation import Tabulation
 
 #: One terminal, in the measure that counts terminals first and moves second. Costs are whole numbers of any size.
@@ -137,15 +138,7 @@ class FlowGrammar:
 
     def reached(self, symbols: Iterable[int]) -> list[int]:
         """These symbols and all that completions of them may lead to."""
-        found = dict.fromkeys(symbols)
-        todo = list(found)
-        while todo:
-            for way in self.alive(self.symbols[todo.pop()]):
-                for child in way.children:
-                    if child not in found:
-                        found[child] = None
-                        todo.append(child)
-        return list(found)
+        return list(reach(symbols, lambda index: (c for way in self.alive(self.symbols[index]) for c in way.children)))
 
     def _index(self, key: Key) -> int:
         index = self._by_key.get(key)

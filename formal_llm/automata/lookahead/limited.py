@@ -31,25 +31,20 @@ class DescribedAutomaton(Automaton[Any, Any], Protocol):
     @property
     def terminals(self) -> Mapping[str, None]:
         """The alphabet, in order."""
-        ...
 
     @property
     def symbols(self) -> Mapping[str, Symbol]:
         """What is known of terminals: labels, descriptions, numbers."""
-        ...
 
     @property
     def fingerprint(self) -> str:
         """A short name that equal automata share."""
-        ...
 
     def label(self, name: str, /) -> str:
         """The text a person reads for a terminal."""
-        ...
 
     def accepts(self, word: Iterable[str], /) -> bool:
         """Whether the word is one of its words, within its limits."""
-        ...
 
 
 @runtime_checkable
@@ -58,7 +53,6 @@ class HasSelections(Protocol):
 
     def selection(self, configuration: Hashable, /) -> tuple[str, ...] | None:
         """The terminals of which a non-empty subset is chosen next; None where the next choice is another one."""
-        ...
 
 
 @runtime_checkable
@@ -67,7 +61,6 @@ class HasClasses(Protocol):
 
     def at_class(self, configuration: Hashable, /) -> bool:
         """Whether the next choice is one terminal of a class (see :attr:`CFG.classes`)."""
-        ...
 
 
 class LimitedConfiguration(NamedTuple):

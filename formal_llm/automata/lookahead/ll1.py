@@ -7,12 +7,11 @@ unambiguous grammar may fail it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar
 from formal_llm.automata.models.automaton import Stack, State
 from formal_llm.automata.models.first_follow import first_of, first_sets, follow_sets
+from formal_llm.automata.models.symbols import closure
 
 #: A flow symbol by its index, or a terminal by its name.
 _Name = int | str
@@ -43,7 +42,7 @@ def tells_apart(grammar: FlowGrammar, state: State, stack: Stack) -> bool:
     rules.append((_START, tuple(sequence)))
     read = dict.fromkeys(name for _, body in rules for name in body if isinstance(name, str))
     terminals: dict[_Name, int] = {name: 1 << number for number, name in enumerate(read)}
-    nullable = _nullable(rules)
+    nullable = closure(rules, ())
     first = first_sets(rules, terminals, nullable)
     follow = follow_sets(rules, terminals, nullable, first)
     for index in reached:
@@ -65,14 +64,3 @@ def _bodies(grammar: FlowGrammar, index: int) -> list[tuple[_Name, ...]]:
     """The ways of a symbol as bodies of rules."""
     ways = grammar.alive(grammar.symbols[index])
     return [way.children if way.read is None else (way.read, *way.children) for way in ways]
-
-
-def _nullable(rules: Iterable[tuple[_Name, tuple[_Name, ...]]]) -> set[_Name]:
-    """The symbols that derive ε."""
-    waiting = [(head, body) for head, body in rules if not any(isinstance(name, str) for name in body)]
-    found: set[_Name] = set()
-    while True:
-        new = {head for head, body in waiting if found.issuperset(body)} - found
-        if not new:
-            return found
-        found |= new

@@ -25,9 +25,8 @@ from formal_llm.automata.lookahead.limited import (
 )
 from formal_llm.automata.lookahead.plain_search import PlainSearch
 from formal_llm.automata.lookahead.sampling import Sampler
-from formal_llm.automata.lookahead.search import BUDGET, SEARCH, CompletionSearch
+from formal_llm.automata.lookahead.search import BUDGET, SEARCH, CompletionSearch, Verdict
 from formal_llm.automata.lookahead.shortest import ShortestSearch
-from formal_llm.automata.lookahead.verdict import Verdict
 from formal_llm.automata.models.automaton import Configuration, State, Word
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA

@@ -7,7 +7,9 @@ the words are listed one by one, within a budget.
 from __future__ import annotations
 
 import random
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.counting import DerivationCounter
@@ -47,12 +49,7 @@ class Sampler:
         self._listed: dict[LimitedConfiguration, list[Word]] = {}
 
     def count(self, configuration: LimitedConfiguration, *, words: bool) -> int:
-        """The number of completions of a configuration: distinct words, or derivations.
-
-        Raises:
-            InfiniteLanguage: there are infinitely many.
-            Undecided: a budget is spent.
-        """
+        """The number of completions of a configuration: distinct words, or derivations; raises as :meth:`sample`."""
         configuration = self._bounded(configuration)
         if not words or self._unambiguous(configuration):
             return self._derivations(configuration)
@@ -75,11 +72,8 @@ class Sampler:
         while True:
             # Stopping here is one derivation; a move is as many as complete what it leads to.
             stops = int(not configuration.needed and self._pda.accepting(configuration.inner))
-            steps = [
-                (move, after)
-                for move in self._pda.moves(configuration.inner)
-                if (after := self._step(configuration, move))
-            ]
+            moves = self._pda.moves(configuration.inner)
+            steps = [(move, after) for move in moves if (after := self._step(configuration, move))]
             weights = [stops, *(self._derivations(after) for _, after in steps)]
             chosen = _draw(weights, rng)
             if not chosen:
@@ -153,9 +147,5 @@ def _is_deterministic(automaton: PDA) -> bool:
 
 def _draw(weights: Sequence[int], rng: random.Random) -> int:
     """The index of one of ``weights``, drawn in proportion to them; exact for whole numbers of any size."""
-    at = rng.randrange(sum(weights))
-    for index, weight in enumerate(weights):
-        at -= weight
-        if at < 0:
-            return index
-    raise ValueError("the weights are all 0")
+    sums = list(accumulate(weights))
+    return bisect_right(sums, rng.randrange(sums[-1]))

@@ -17,7 +17,9 @@ cover). So the search has a budget of states. When that is spent an integer prog
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar, FlowSymbol
@@ -25,6 +27,34 @@ from formal_llm.automata.lookahead.integer_program import IntegerProgram, instal
 from formal_llm.automata.lookahead.resources import PackedWay
 from formal_llm.automata.lookahead.stacks import NOTHING, Demand, Demands, SearchState, Unresolved
 from formal_llm.automata.models.automaton import Stack, State
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether something can be completed.
+
+    Attributes:
+        value: ``"yes"``, ``"no"`` or ``"unknown"``.
+        how: what decided it: ``"filter"`` (no search was needed), ``"search"``, ``"integer program"``, or the
+            budget that ran out: ``"state budget"``, ``"step budget"``.
+        steps: for yes, the moves of one completion (not the cheapest one in general).
+    """
+
+    value: Literal["yes", "no", "unknown"]
+    how: str
+    steps: int | None = None
+
+    @property
+    def possible(self) -> bool:
+        """Not ruled out: yes or unknown."""
+        return self.value != "no"
+
+    def __bool__(self) -> bool:
+        raise TypeError("a verdict has three values: ask for verdict.value or verdict.possible")
+
+    def __str__(self) -> str:
+        return f"{self.value} ({self.how})"
+
 
 _CACHE = 200_000
 

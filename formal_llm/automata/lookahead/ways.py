@@ -18,11 +18,8 @@ Ways = Mapping[int, Sequence[Parts]]
 
 def find_leaves(grammar: FlowGrammar) -> dict[int, str]:
     """The symbols that can only read one terminal, and that terminal."""
-    found = {}
-    for symbol in grammar.symbols:
-        if len(symbol.ways) == 1 and not symbol.ways[0].children and symbol.ways[0].read is not None:
-            found[symbol.index] = symbol.ways[0].read
-    return found
+    only = ((symbol.index, symbol.ways[0]) for symbol in grammar.symbols if len(symbol.ways) == 1)
+    return {index: way.read for index, way in only if not way.children and way.read is not None}
 
 
 def find_ways(grammar: FlowGrammar, leaves: Mapping[int, str]) -> dict[int, list[Parts]]:

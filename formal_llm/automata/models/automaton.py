@@ -100,7 +100,6 @@ class Move(Protocol):
     @property
     def read(self) -> str | None:
         """The terminal that the move consumes, or None."""
-        ...
 
 
 #: What configurations and moves an automaton has.
@@ -118,19 +117,15 @@ class Automaton(Protocol[C, M]):
 
     def start(self) -> C:
         """The initial configuration."""
-        ...
 
     def moves(self, configuration: C) -> Sequence[M]:
         """What can be done next, in the order in which options are shown."""
-        ...
 
     def step(self, configuration: C, move: M) -> C:
         """The configuration after a move."""
-        ...
 
     def accepting(self, configuration: C) -> bool:
         """Whether the word read so far is in the language."""
-        ...
 
 
 def fingerprint(parts: Iterable[object]) -> str:

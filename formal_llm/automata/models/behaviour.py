@@ -16,8 +16,8 @@ from functools import cached_property
 from itertools import combinations
 
 from formal_llm import authored
-from formal_llm.automata.models.dfa import DFA, finite_pda, minimal_dfa, satisfied_by_one
-from formal_llm.automata.models.formula import Always, Formula
+from formal_llm.automata.models.dfa import DFA, finite_pda, minimal_dfa
+from formal_llm.automata.models.formula import Always, Formula, satisfied_by_one
 from formal_llm.automata.models.frozen import ByFields, FrozenDict
 from formal_llm.automata.models.pda import PDA, intersect
 from formal_llm.automata.models.symbols import Diagnostic, Symbol

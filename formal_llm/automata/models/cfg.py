@@ -154,17 +154,17 @@ class CFG(ByFields, Written, Drawable):
     @cached_property
     def productive(self) -> frozenset[str]:
         """The nonterminals (selections included) from which some word can be derived."""
-        return closure(self.expanded, self.terminals)
+        return closure([(p.head, p.body) for p in self.expanded], self.terminals)
 
     @cached_property
     def nullable(self) -> frozenset[str]:
         """The nonterminals from which the empty word can be derived."""
-        return closure(self.expanded, ())
+        return closure([(p.head, p.body) for p in self.expanded], ())
 
     @cached_property
     def reachable(self) -> frozenset[str]:
         """The symbols that occur in some string derived from the start symbol."""
-        return reach(self.by_head, self.start)
+        return frozenset(reach([self.start], lambda head: (n for p in self.by_head.get(head, ()) for n in p.body)))
 
     def label(self, name: str) -> str:
         """The text a person reads for a symbol: its label, or its name in words."""

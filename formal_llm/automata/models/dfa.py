@@ -15,28 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from typing import NamedTuple
 
-from formal_llm.automata.models.formula import (
-    ANY,
-    EMPTY,
-    EVERYTHING,
-    NOTHING,
-    Always,
-    And,
-    Atom,
-    Eventually,
-    Formula,
-    Next,
-    Not,
-    Or,
-    Until,
-    and_,
-    next_,
-    not_,
-    or_,
-    until,
-)
+from formal_llm.automata.models.formula import Formula, derivative
 from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.models.symbols import Symbol
+from formal_llm.automata.models.symbols import Symbol, reach
 from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import Undecided
 
@@ -44,39 +25,6 @@ from formal_llm.errors import Undecided
 MAX_STATES = 20_000
 #: How many different states the name of a state of the automaton lists.
 _LISTED = 3
-
-
-def derivative(formula: Formula, state: str) -> Formula:
-    """What may follow ``state``: the formula for { w : state w in L(formula) }."""
-    match formula:
-        case Atom(name=name):
-            return EMPTY if name == state else NOTHING
-        case Next((first, *rest)):
-            after = next_(derivative(first, state), *rest)
-            return or_(after, derivative(next_(*rest), state)) if first.nullable else after
-        case Or(parts):
-            return or_(*(derivative(part, state) for part in parts))
-        case And(parts):
-            return and_(*(derivative(part, state) for part in parts))
-        case Not((inner,)):
-            return not_(derivative(inner, state))
-        case Until((body, end), least, most):
-            # A body that may be empty has no lower bound (see until), so taking one repetition off is right also there.
-            fewer = until(body, end, max(least - 1, 0), None if most is None else most - 1)
-            after = next_(derivative(body, state), fewer)
-            return after if least else or_(after, derivative(end, state))
-        case Eventually((inner,)):
-            if inner.nullable:
-                return EVERYTHING
-            return or_(next_(derivative(inner, state), EVERYTHING), formula)
-        case Always((inner,)):
-            return formula if derivative(inner, state).nullable else NOTHING
-    return EMPTY if formula == ANY else NOTHING
-
-
-def satisfied_by_one(formula: Formula, names: Iterable[str]) -> bool:
-    """Whether any single state satisfies a formula."""
-    return any(derivative(formula, name).nullable for name in names)
 
 
 class DFA(NamedTuple):
@@ -141,7 +89,11 @@ def minimal_dfa(formula: Formula, alphabet: Iterable[str], *, max_states: int = 
     accepting = {number for now, number in numbers.items() if now.nullable}
 
     blocks = _equivalent(table, accepting)
-    alive = _reaching(table, accepting)
+    before: list[list[int]] = [[] for _ in table]
+    for state, row in enumerate(table):
+        for target in row:
+            before[target].append(state)
+    alive = reach(accepting, before.__getitem__)
     # Blocks are numbered in the order in which they are reached from the start, which is that of the derivatives.
     found = {blocks[0]: 0}
     rows: list[dict[str, int]] = []
@@ -158,21 +110,6 @@ def minimal_dfa(formula: Formula, alphabet: Iterable[str], *, max_states: int = 
                 following[letter] = found[blocks[target]]
         rows.append(following)
     return DFA(tuple(rows), frozenset(found[blocks[state]] for state in accepting if blocks[state] in found))
-
-
-def _reaching(table: Sequence[Sequence[int]], accepting: Iterable[int]) -> set[int]:
-    """The states from which a final state can be reached."""
-    before: list[list[int]] = [[] for _ in table]
-    for state, row in enumerate(table):
-        for target in row:
-            before[target].append(state)
-    alive = set(accepting)
-    todo = list(alive)
-    while todo:
-        new = [state for state in before[todo.pop()] if state not in alive]
-        alive.update(new)
-        todo += new
-    return alive
 
 
 def _equivalent(table: Sequence[Sequence[int]], accepting: set[int]) -> list[int]:

@@ -34,7 +34,6 @@ class ChartSymbol(Protocol):
 
     def fitting(self, terminal: str | None) -> Sequence[Item]:
         """The bodies that ``terminal`` can begin, as items; none at the end of the word (None)."""
-        ...
 
 
 class Item:

@@ -23,8 +23,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from formal_llm.automata.models.flowchart_checks import find_problem
-from formal_llm.automata.models.flowchart_shapes import PLACEHOLDER, one_line
-from formal_llm.automata.models.flowgraph import FlowEdge, FlowGraph, FlowNode
+from formal_llm.automata.models.flowgraph import PLACEHOLDER, FlowEdge, FlowGraph, FlowNode, one_line
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import Symbol, selection, spelled_out
 from formal_llm.automata.models.transition import Transition

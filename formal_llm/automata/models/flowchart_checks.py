@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
-from formal_llm.automata.models.flowchart_shapes import ID, RESERVED, SHAPES, one_line
-from formal_llm.automata.models.flowgraph import DECISIONS, MARKERS, FlowEdge, FlowGraph
+from formal_llm.automata.models.flowgraph import DECISIONS, ID, MARKERS, RESERVED, SHAPES, FlowEdge, FlowGraph, one_line
+from formal_llm.automata.models.symbols import reach
 from formal_llm.errors import did_you_mean
 
 
@@ -108,7 +107,7 @@ def _check_ways(chart: FlowGraph) -> ChartProblem | None:
     before: dict[str, list[str]] = {name: [] for name in follow}
     for edge in chart.edges:
         before[edge.target].append(edge.source)
-    reached = _closure([chart.start], follow)
+    reached = reach([chart.start], follow.__getitem__)
     for node in chart.nodes:
         if node.id not in reached:
             return ChartProblem(
@@ -116,7 +115,7 @@ def _check_ways(chart: FlowGraph) -> ChartProblem | None:
                 node.id,
                 suggestion="draw an arrow to it, or leave it out",
             )
-    ending = _closure([name for name, targets in follow.items() if not targets], before)
+    ending = reach([name for name, targets in follow.items() if not targets], before.__getitem__)
     for node in chart.nodes:
         if node.id not in ending:
             return ChartProblem(
@@ -125,16 +124,6 @@ def _check_ways(chart: FlowGraph) -> ChartProblem | None:
                 suggestion="draw a way out of the circle",
             )
     return None
-
-
-def _closure(first: Iterable[str], follow: dict[str, list[str]]) -> set[str]:
-    seen = set(first)
-    todo = list(seen)
-    while todo:
-        new = set(follow[todo.pop()]) - seen
-        seen |= new
-        todo += new
-    return seen
 
 
 def _named(chart: FlowGraph, name: str) -> str:

@@ -36,7 +36,7 @@ double negation goes, and units and zeros vanish. With that every formula has on
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -293,3 +293,39 @@ def eventually(part: Formula | str) -> Formula:
     """Some contiguous part is in it."""
     part = _formula(part)
     return part if part == NOTHING or isinstance(part, Eventually) else Eventually((part,))
+
+
+# -- derivatives ------------------------------------------------------------------------------------------------
+
+
+def derivative(formula: Formula, state: str) -> Formula:
+    """What may follow ``state``: the formula for { w : state w in L(formula) }."""
+    match formula:
+        case Atom(name=name):
+            return EMPTY if name == state else NOTHING
+        case Next((first, *rest)):
+            after = next_(derivative(first, state), *rest)
+            return or_(after, derivative(next_(*rest), state)) if first.nullable else after
+        case Or(parts):
+            return or_(*(derivative(part, state) for part in parts))
+        case And(parts):
+            return and_(*(derivative(part, state) for part in parts))
+        case Not((inner,)):
+            return not_(derivative(inner, state))
+        case Until((body, end), least, most):
+            # A body that may be empty has no lower bound (see until), so taking one repetition off is right also there.
+            fewer = until(body, end, max(least - 1, 0), None if most is None else most - 1)
+            after = next_(derivative(body, state), fewer)
+            return after if least else or_(after, derivative(end, state))
+        case Eventually((inner,)):
+            if inner.nullable:
+                return EVERYTHING
+            return or_(next_(derivative(inner, state), EVERYTHING), formula)
+        case Always((inner,)):
+            return formula if derivative(inner, state).nullable else NOTHING
+    return EMPTY if formula == ANY else NOTHING
+
+
+def satisfied_by_one(formula: Formula, names: Iterable[str]) -> bool:
+    """Whether any single state satisfies a formula."""
+    return any(derivative(formula, name).nullable for name in names)

@@ -109,17 +109,17 @@ class Recognizer:
     """
 
     def __init__(self, productions: Sequence[Production], start: str, terminals: Collection[str]) -> None:
-        productive = closure(productions, terminals)
-        useful = [p for p in productions if all(name in productive or name in terminals for name in p.body)]
+        rules = [(production.head, production.body) for production in productions]
+        productive = closure(rules, terminals)
         self.start = start
         self.empty = start not in productive
-        self.nullable = closure(productions, ())
+        self.nullable = closure(rules, ())
+        rules = [(head, body) for head, body in rules if all(name in productive or name in terminals for name in body)]
         self.by_head: dict[str, list[tuple[str, ...]]] = {}
-        for production in useful:
-            self.by_head.setdefault(production.head, []).append(production.body)
+        for head, body in rules:
+            self.by_head.setdefault(head, []).append(body)
         #: For each terminal its bit.
         self.bits = {name: 1 << number for number, name in enumerate(terminals)}
-        rules = [(production.head, production.body) for production in useful]
         self.first = first_sets(rules, self.bits, self.nullable)
         self.follow = follow_sets(rules, self.bits, self.nullable, self.first)
         self._rows: dict[str, PredictRow] = {}

@@ -18,10 +18,9 @@ from formal_llm.automata.models.automaton import EMPTY, Configuration, Stack, St
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.frozen import ByFields, FrozenDict
 from formal_llm.automata.models.limits import Bound, Limits
-from formal_llm.automata.models.pda_checks import find_problem, states_of
 from formal_llm.automata.models.symbols import Symbol, members
 from formal_llm.automata.models.tabulation import accepts
-from formal_llm.automata.models.transition import Transition, transition_of
+from formal_llm.automata.models.transition import Transition, find_problem, states_of, transition_of
 from formal_llm.automata.models.written import Written
 from formal_llm.errors import AutomatonError
 from formal_llm.pictures.drawable import Drawable

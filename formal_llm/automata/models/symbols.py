@@ -7,10 +7,13 @@ unambiguous right-linear productions, which :func:`spelled_out` gives.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from formal_llm.automata.models.frozen import FrozenDict
+
+N = TypeVar("N", bound=Hashable)
 
 _SUBSET = re.compile(r"(some|any)\((.*)\)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)")
@@ -121,19 +124,19 @@ class Diagnostic:
 # section 7.4.3).
 
 
-def closure(productions: Sequence[Production], good: Container[str]) -> frozenset[str]:
-    """The heads of productions all of whose body is good, then of those whose body is good by that, and so on."""
-    waiting: dict[str, list[int]] = {}
+def closure(rules: Sequence[tuple[N, Sequence[N]]], good: Container[N]) -> frozenset[N]:
+    """The heads of rules (head, body) whose body is all good, then of those whose body is good by that, and so on."""
+    waiting: dict[N, list[int]] = {}
     missing: list[int] = []
-    ready: list[str] = []
-    for index, production in enumerate(productions):
-        bad = [name for name in production.body if name not in good]
+    ready: list[N] = []
+    for index, (head, body) in enumerate(rules):
+        bad = [name for name in body if name not in good]
         missing.append(len(bad))
         for name in bad:
             waiting.setdefault(name, []).append(index)
         if not bad:
-            ready.append(production.head)
-    found: set[str] = set()
+            ready.append(head)
+    found: set[N] = set()
     while ready:
         head = ready.pop()
         if head in found:
@@ -142,18 +145,17 @@ def closure(productions: Sequence[Production], good: Container[str]) -> frozense
         for index in waiting.get(head, ()):
             missing[index] -= 1
             if missing[index] == 0:
-                ready.append(productions[index].head)
+                ready.append(rules[index][0])
     return frozenset(found)
 
 
-def reach(by_head: Mapping[str, Sequence[Production]], start: str) -> frozenset[str]:
-    """The symbols that occur in some string derived from ``start``."""
-    found = {start}
-    todo = [start]
-    while todo:
-        for production in by_head.get(todo.pop(), ()):
-            for name in production.body:
-                if name not in found:
-                    found.add(name)
-                    todo.append(name)
-    return frozenset(found)
+def reach(first: Iterable[N], after: Callable[[N], Iterable[N]]) -> dict[N, None]:
+    """All that steps lead to from the first ones, these included, in the order in which they are found (a set)."""
+    found = dict.fromkeys(first)
+    todo = list(found)
+    for one in todo:
+        for following in after(one):
+            if following not in found:
+                found[following] = None
+                todo.append(following)
+    return found

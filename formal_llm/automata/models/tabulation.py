@@ -28,26 +28,21 @@ class Tabulated(Protocol):
     @property
     def start_state(self) -> State:
         """q0."""
-        ...
 
     @property
     def start_stack(self) -> tuple[str, ...]:
         """Z0, its top first."""
-        ...
 
     @property
     def accepting_states(self) -> frozenset[State]:
         """F."""
-        ...
 
     @property
     def terminals(self) -> Container[str]:
         """Σ."""
-        ...
 
     def transitions_at(self, state: State, top: str | None) -> tuple[Transition, ...]:
         """What can be done in a state with ``top`` on the stack, None for the empty stack."""
-        ...
 
 
 class _Frame(NamedTuple):

@@ -14,7 +14,6 @@ Printing a behaviour and reading it back gives an equal behaviour.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 
 from formal_llm.automata.models.behaviour import ENV_INPUT, Behaviour, BehaviourState
@@ -23,7 +22,7 @@ from formal_llm.automata.models.symbols import quote
 from formal_llm.automata.notation.formula import FormulaReader
 from formal_llm.automata.notation.s_expressions import Expression, SAtom, SList, read_expressions
 from formal_llm.automata.notation.source import Place, SourceText
-from formal_llm.errors import AutomatonError, GrammarWarning, NotationError, did_you_mean
+from formal_llm.errors import AutomatonError, NotationError, did_you_mean
 
 _SHAPE = '(define NAME (:states (STATE (:text "...")) ...) (:behavior FORMULA))'
 #: The parts of a definition, in each spelling.
@@ -36,9 +35,7 @@ def read_behaviour(text: str, file: str | None = None) -> Behaviour:
     source = SourceText.of(text, file, NotationError)
     behaviour = _Reader(source).behaviour(read_expressions(source))
     for warning in behaviour.warnings:
-        place = source.places.get(warning.symbol) or source.places.get("")
-        where = f"{file or '<string>'}{f':{place.line}:{place.column}' if place else ''}"
-        warnings.warn(f"{where}: {warning.message}", GrammarWarning, stacklevel=3)
+        source.warn(warning.message, source.places.get(warning.symbol) or source.places.get(""), stacklevel=3)
     return behaviour
 
 

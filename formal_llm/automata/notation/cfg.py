@@ -7,8 +7,7 @@ equal grammar.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from formal_llm.automata.languages.cfg_warnings import cfg_warnings, empty_reason
@@ -17,7 +16,7 @@ from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.symbols import Production, Symbol, members, quote, selection, unquote
 from formal_llm.automata.notation.cfg_syntax import parse
 from formal_llm.automata.notation.source import Place, SourceText
-from formal_llm.errors import GrammarError, GrammarWarning, unknown
+from formal_llm.errors import GrammarError, unknown
 
 if TYPE_CHECKING:
     from lark import Token, Tree
@@ -47,9 +46,7 @@ def check_grammar_text(cfg: CFG, source: SourceText) -> None:
     if reason is not None:
         source.fail(reason.message, source.places.get(reason.symbol), suggestion=reason.suggestion)
     for warning in cfg_warnings(cfg):
-        place = source.places.get(warning.symbol)
-        where = f"{source.file or '<string>'}{f':{place.line}:{place.column}' if place else ''}"
-        warnings.warn(f"{where}: {warning.message}", GrammarWarning, stacklevel=4)
+        source.warn(warning.message, source.places.get(warning.symbol), stacklevel=4)
 
 
 class _Reader:
@@ -239,7 +236,7 @@ def write_grammar(cfg: CFG) -> str:
             lines[-1] += f" | {body}{text}"
         else:
             # A label stands where the symbol has its first rule.
-            first = production is next(iter(_rules_of(cfg, production.head)))
+            first = production is cfg.by_head[production.head][0]
             label = _described(cfg, production.head) if first else ""
             lines.append(f"{production.head}{label} -> {body}{text}")
         previous = production.head
@@ -249,10 +246,6 @@ def write_grammar(cfg: CFG) -> str:
             numbers = "".join(f" {quantity}={value}" for quantity, value in symbol.numbers.items())
             described.append(f"{name}{_described(cfg, name)}{numbers}")
     return "\n".join([*lines, *([""] if described else []), *described]) + "\n"
-
-
-def _rules_of(cfg: CFG, head: str) -> Iterator[Production]:
-    return (production for production in cfg.by_head[head])
 
 
 def _described(cfg: CFG, name: str) -> str:

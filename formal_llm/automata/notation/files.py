@@ -19,8 +19,12 @@ from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.rules import Rules
 from formal_llm.errors import NotationError
 
+#: What a file holds, by its ending.
+_KINDS: dict[str, type[Rules]] = {
+    ".cfg": CFG, ".pda": PDA, ".mmd": Flowchart, ".mermaid": Flowchart, ".agent": Behaviour,
+}  # fmt: skip
 #: The endings of files with rules.
-ENDINGS = (".cfg", ".pda", ".mmd", ".mermaid", ".agent")
+ENDINGS = tuple(_KINDS)
 
 
 def read_rules(path: str | Path) -> Rules:
@@ -32,14 +36,8 @@ def read_rules(path: str | Path) -> Rules:
         NotationError: the file cannot be read, or its ending names no notation.
     """
     path = Path(path)
-    if path.suffix == ".pda":
-        return PDA.from_file(path)
-    if path.suffix in (".mmd", ".mermaid"):
-        return Flowchart.from_file(path)
-    if path.suffix == ".agent":
-        return Behaviour.from_file(path)
-    if path.suffix != ".cfg" and path.suffix and not path.is_file():
+    if path.suffix not in _KINDS and path.suffix and not path.is_file():
         raise NotationError(
             f"the ending {path.suffix} names no notation of rules; there are: {', '.join(ENDINGS)}", file=str(path)
         )
-    return CFG.from_file(path)
+    return _KINDS.get(path.suffix, CFG).from_file(path)

@@ -6,7 +6,7 @@ from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.flowchart_checks import find_problem
 from formal_llm.automata.models.flowgraph import FlowEdge, FlowGraph, FlowNode
 from formal_llm.automata.notation.mermaid import parse
-from formal_llm.automata.notation.mermaid_text import BRACKETS, write_text
+from formal_llm.automata.notation.mermaid_nodes import BRACKETS, write_text
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError
 

@@ -8,31 +8,19 @@ operator's or has unusual characters may stand in quotes. What the operators mea
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, runtime_checkable
 
-from formal_llm.automata.models.dfa import MAX_STATES, finite_pda, minimal_dfa, satisfied_by_one
-from formal_llm.automata.models.formula import (
-    ANY,
-    EMPTY,
-    Always,
-    Atom,
-    Formula,
-    always,
-    and_,
-    eventually,
-    implies,
-    next_,
-    not_,
-    or_,
-    until,
-)
+from formal_llm.automata.models import formula as formulas
+from formal_llm.automata.models.behaviour import Behaviour
+from formal_llm.automata.models.cfg import CFG
+from formal_llm.automata.models.dfa import MAX_STATES, finite_pda, minimal_dfa
+from formal_llm.automata.models.formula import Always, Atom, Formula, satisfied_by_one, until
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.notation.s_expressions import Expression, SAtom, SList, read_expressions
 from formal_llm.automata.notation.source import Place, SourceText
-from formal_llm.errors import GrammarWarning, NotationError, did_you_mean
+from formal_llm.errors import NotationError, did_you_mean
 
 
 @runtime_checkable
@@ -42,24 +30,24 @@ class HasTerminals(Protocol):
     @property
     def terminals(self) -> Iterable[str]:
         """The terminals, in order."""
-        ...
 
 
-#: What a formula is about: the names there are, or what has them.
-Alphabet = HasTerminals | Iterable[str]
+#: What a formula is about: the names there are, or what has them. (Those of a grammar are worked out once, and type
+#: checkers do not all see that as the attribute it is; so our own classes are named.)
+Alphabet = CFG | PDA | Behaviour | HasTerminals | Iterable[str]
 
 #: The operators: what makes the formula, the least and the most number of parts.
 _OPERATORS: Mapping[str, tuple[Callable[..., Formula], int, int | None]] = {
-    "next": (next_, 1, None),
-    "or": (or_, 1, None),
-    "and": (and_, 1, None),
-    "not": (not_, 1, 1),
-    "->": (implies, 2, 2),
+    "next": (formulas.next_, 1, None),
+    "or": (formulas.or_, 1, None),
+    "and": (formulas.and_, 1, None),
+    "not": (formulas.not_, 1, 1),
+    "->": (formulas.implies, 2, 2),
     "until": (until, 2, 2),
-    "always": (always, 1, 1),
-    "eventually": (eventually, 1, 1),
+    "always": (formulas.always, 1, 1),
+    "eventually": (formulas.eventually, 1, 1),
 }
-_CONSTANTS = {"any": ANY, "empty": EMPTY}
+_CONSTANTS = {"any": formulas.ANY, "empty": formulas.EMPTY}
 _UNTIL = re.compile(r"until_([0-9]{1,6})(?:_([0-9]{1,6}|\*))?")
 
 
@@ -181,10 +169,10 @@ class FormulaReader:
     def _atom(self, word: SAtom) -> Formula:
         if not word.quoted and word.text in _CONSTANTS:
             if word.text in self._known:
-                self._warn(
-                    word.place,
+                self.source.warn(
                     f"there is a {self.kind} of this name, but {word.text} means what it always means; "
                     f'write "{word.text}" for the {self.kind}',
+                    word.place,
                 )
             return _CONSTANTS[word.text]
         if word.text not in self._known:
@@ -239,15 +227,11 @@ class FormulaReader:
                     suggestion=f"(always f) looks at each {self.kind} alone; (until f empty) repeats a sequence",
                 )
         elif head.text == "eventually" and formula.nullable:
-            self._warn(
-                group.place,
+            self.source.warn(
                 "the empty sequence satisfies what is inside, so every sequence has such a part; "
                 "for a single one that is not a, write (eventually (and any (not a)))",
+                group.place,
             )
-
-    def _warn(self, place: Place, message: str) -> None:
-        where = f"{self.source.file or '<string>'}:{place.line}:{place.column}"
-        warnings.warn(f"{where}: {message}", GrammarWarning, stacklevel=2)
 
 
 def _listed(names: Iterable[str], most: int = 12) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import NoReturn
 
 from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
 from formal_llm.automata.models.symbols import Production
 from formal_llm.automata.notation.cfg import check_grammar_text
 from formal_llm.automata.notation.cfg_syntax import ARROW
-from formal_llm.automata.notation.source import Place, SourceText
+from formal_llm.automata.notation.source import SourceText
 
 _LETTER = re.compile(r"[^\W\d_][0-9'′]*|ε")
 
@@ -26,11 +25,11 @@ def read_letters(text: str, start: str = "") -> CFG:
         arrows = list(ARROW.finditer(rule[0]))
         if len(arrows) != 1:
             at = arrows[1].start() if arrows else len(rule[0]) - len(rule[0].lstrip())
-            _fail_at(source, "a second arrow" if arrows else "the arrow is missing", rule.start() + at)
+            source.fail("a second arrow" if arrows else "the arrow is missing", source.at(rule.start() + at))
         arrow = arrows[0]
         head = _letters(source, rule.start(), rule[0][: arrow.start()])
         if len(head) != 1 or head[0] in EMPTY_WORDS:
-            _fail_at(source, "one symbol must stand before the arrow", rule.start())
+            source.fail("one symbol must stand before the arrow", source.at(rule.start()))
         at = rule.start() + arrow.end()
         for alternative in rule[0][arrow.end() :].split("|"):
             body = [name for name in _letters(source, at, alternative) if name not in EMPTY_WORDS]
@@ -48,14 +47,7 @@ def _letters(source: SourceText, at: int, text: str) -> list[str]:
     symbols = _LETTER.findall(text)
     wrong = re.search(r"\S+", _LETTER.sub(lambda match: " " * len(match[0]), text))
     if wrong:
-        _fail_at(source, f"{wrong[0]!r} is no symbol: letters with digits are", at + wrong.start())
+        source.fail(f"{wrong[0]!r} is no symbol: letters with digits are", source.at(at + wrong.start()))
     if not symbols:
-        _fail_at(source, "an empty side of a rule", at, suggestion="write ε for the empty word")
+        source.fail("an empty side of a rule", source.at(at), suggestion="write ε for the empty word")
     return symbols
-
-
-def _fail_at(source: SourceText, problem: str, at: int, *, suggestion: str | None = None) -> NoReturn:
-    """Fail at a position of the text."""
-    before = source.text[:at]
-    place = Place(before.count("\n") + 1, at - (before.rfind("\n") + 1) + 1)
-    source.fail(problem, place, suggestion=suggestion)

@@ -12,9 +12,8 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn
 
-from formal_llm.automata.models.flowchart_shapes import ID, RESERVED, plain
-from formal_llm.automata.notation.mermaid_nodes import QUOTED, SPACE, NodeScanner
-from formal_llm.automata.notation.mermaid_text import BRACKETS, read_text
+from formal_llm.automata.models.flowgraph import ID, RESERVED, plain
+from formal_llm.automata.notation.mermaid_nodes import BRACKETS, QUOTED, SPACE, NodeScanner, read_text
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import did_you_mean
 

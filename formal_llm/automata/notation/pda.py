@@ -7,22 +7,19 @@ The lines are read by :mod:`formal_llm.automata.notation.pda_lines`; here is wha
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NoReturn
 
 from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.lookahead.lookahead import Lookahead
-from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.models.pda_checks import dead_ends, find_problem, near
 from formal_llm.automata.models.symbols import Symbol
-from formal_llm.automata.models.transition import Transition
+from formal_llm.automata.models.transition import Transition, dead_ends, find_problem, near
 from formal_llm.automata.notation.pda_lines import ANY, DIRECTIVES, PdaLine, PdaToken, statements, unquoted
 from formal_llm.automata.notation.source import SourceText
-from formal_llm.errors import GrammarWarning, NotationError, did_you_mean, unknown
+from formal_llm.errors import NotationError, did_you_mean, unknown
 
 _NUMBER = re.compile(r"([^\s=]+)=(\d+(?:\.\d+)?)")
 _ASKING = ("ask", "decide")
@@ -309,9 +306,6 @@ class _Reader:
             self.source.fail(f"no run accepts: {reason}", self.accepting[0].place,
                              suggestion="follow the transitions from the initial state to a final one")  # fmt: skip
         for state in dead_ends(pda.transitions, pda.start_state, pda.accepting_states):
-            message = f"no transition leaves the state {state}, and it is not final{near(state, _others(pda, state))}"
-            warnings.warn(f"{self.source.file or '<string>'}: {message}", GrammarWarning, stacklevel=4)
-
-
-def _others(pda: PDA, state: State) -> list[State]:
-    return [other for other in pda.states if other != state]
+            others = (other for other in pda.states if other != state)
+            message = f"no transition leaves the state {state}, and it is not final{near(state, others)}"
+            self.source.warn(message, None, stacklevel=4)

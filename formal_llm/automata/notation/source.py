@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn
 
-from formal_llm.errors import GrammarError, NotationError
+from formal_llm.errors import GrammarError, GrammarWarning, NotationError
 
 
 class Place(NamedTuple):
@@ -41,6 +42,11 @@ class SourceText:
     def at(self, offset: int) -> Place:
         """The place of the character at ``offset``."""
         return Place(self.text.count("\n", 0, offset) + 1, offset - self.text.rfind("\n", 0, offset))
+
+    def warn(self, message: str, place: Place | None, *, stacklevel: int = 1) -> None:
+        """Warn of something at a place of the text; ``stacklevel`` as of :func:`warnings.warn`, called in its stead."""
+        where = f"{self.file or '<string>'}{f':{place.line}:{place.column}' if place else ''}"
+        warnings.warn(f"{where}: {message}", GrammarWarning, stacklevel=stacklevel + 1)
 
     def fail(
         self, problem: str, place: Place | None, *, expected: Sequence[str] = (), suggestion: str | None = None

@@ -16,10 +16,7 @@ SHIPPED = ["openagi", "cooking", "daily", "risk", *sorted(authored.names("agents
 def test_texts_of_the_shipped_rules_do_not_overlap(name: str, what: str) -> None:
     """No box lies on another, and no label of an arrow on a box or another label, as Graphviz lays them out."""
     loaded = load(name)
-    drawn = loaded.rules
-    if what == "pda":
-        language, _ = loaded.language("", inputs=None, goal=None, limit=None, require=None, whole=True)
-        drawn = as_automaton(language)
+    drawn = as_automaton(loaded.whole) if what == "pda" else loaded.rules
     picture = drawn.picture
     assert len(picture.nodes) <= 60
     for title, one in (areas := list(laid_out(picture.to_dot()).items())):

@@ -1,8 +1,9 @@
 """The search over multisets: what decided, what is remembered, what a budget does."""
 
+import pytest
 from hypothesis import given
 
-from formal_llm import CFG, Limits, Lookahead
+from formal_llm import CFG, Limits, Lookahead, Verdict
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import FlowGrammar
@@ -69,3 +70,17 @@ class TestDecide:
         one = search.multisets.unit(search.grammar.symbol("loop", "T", "loop").index)
         left = search.demands.resources.of(lookahead.automaton.start().remaining)
         assert [search.finish(count * one, None, left, 0) for count in (0, 1, 2, 3)] == [0, 2, 4, INFINITE]
+
+
+class TestVerdict:
+    def test_has_no_truth_value(self):
+        with pytest.raises(TypeError, match="three values"):
+            bool(Lookahead(CFG.from_string("S -> a")).completable())
+
+    def test_possible_means_not_ruled_out(self):
+        assert [Verdict(value, "search").possible for value in ("yes", "no", "unknown")] == [True, False, True]
+
+    def test_text_tells_what_decided(self):
+        lookahead = Lookahead(CFG.from_string("S -> a b"))
+        assert str(lookahead.completable()) == "yes (filter)"
+        assert str(lookahead.completable(steps=2)) == "no (step budget)"

@@ -18,7 +18,7 @@ from formal_llm import (
     constraint,
 )
 from formal_llm.automata.models.formula import Atom, always, and_, next_, or_
-from formal_llm.automata.models.formula_matching import matches
+from tests.automata.formula_matching import matches
 from tests.automata.formulas import made, trees
 from tests.oracles import all_words
 from tests.strategies import examples

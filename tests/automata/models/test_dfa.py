@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from formal_llm import (
     Undecided,
 )
-from formal_llm.automata.models.dfa import derivative, finite_pda, minimal_dfa, satisfied_by_one
+from formal_llm.automata.models.dfa import finite_pda, minimal_dfa
 from formal_llm.automata.models.formula import (
     ANY,
     EVERYTHING,
@@ -18,8 +18,8 @@ from formal_llm.automata.models.formula import (
     not_,
     or_,
 )
-from formal_llm.automata.models.formula_matching import matches
-from tests.automata.formulas import Library, as_library, holds, made, trees
+from tests.automata.formula_matching import matches
+from tests.automata.formulas import Library, as_library, made, trees
 from tests.oracles import all_words
 from tests.strategies import examples
 
@@ -83,22 +83,6 @@ class TestSize:
         assert len(minimal_dfa(formula, "ab").table) == 1024
         with pytest.raises(Undecided, match="more than 500 states"):
             minimal_dfa(formula, "ab", max_states=500)
-
-
-class TestDerivative:
-    @given(trees("ab"), st.sampled_from("ab"))
-    @examples(150)
-    def test_derivatives_are_left_quotients(self, tree, state):
-        formula = made(tree)
-        after = derivative(formula, state)
-        for word in all_words("ab", 4):
-            assert matches(after, word) == matches(formula, (state, *word))
-
-
-class TestSatisfiedByOne:
-    @given(trees("abc"), st.sets(st.sampled_from("abc")))
-    def test_by_the_definition(self, tree, names):
-        assert satisfied_by_one(made(tree), names) == any(holds(tree, (name,)) for name in names)
 
 
 class TestRun:

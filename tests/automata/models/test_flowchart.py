@@ -19,7 +19,7 @@ from formal_llm import (
     Wording,
 )
 from formal_llm.automata.models.flowchart import END
-from formal_llm.automata.models.flowchart_shapes import one_line
+from formal_llm.automata.models.flowgraph import one_line
 from tests.automata.charts import RETURNS, flowcharts
 from tests.strategies import examples
 

@@ -2,6 +2,7 @@
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from formal_llm.automata.models.dfa import minimal_dfa
 from formal_llm.automata.models.formula import (
@@ -12,13 +13,15 @@ from formal_llm.automata.models.formula import (
     Atom,
     always,
     and_,
+    derivative,
     eventually,
     next_,
     not_,
     or_,
+    satisfied_by_one,
     until,
 )
-from formal_llm.automata.models.formula_matching import matches
+from tests.automata.formula_matching import matches
 from tests.automata.formulas import holds, made, trees
 from tests.oracles import all_words
 from tests.strategies import examples
@@ -117,3 +120,19 @@ class TestText:
     )
     def test_names_that_look_like_something_else_are_quoted(self, name, text):
         assert str(Atom(name=name)) == text
+
+
+class TestDerivative:
+    @given(trees("ab"), st.sampled_from("ab"))
+    @examples(150)
+    def test_derivatives_are_left_quotients(self, tree, state):
+        formula = made(tree)
+        after = derivative(formula, state)
+        for word in all_words("ab", 4):
+            assert matches(after, word) == matches(formula, (state, *word))
+
+
+class TestSatisfiedByOne:
+    @given(trees("abc"), st.sets(st.sampled_from("abc")))
+    def test_by_the_definition(self, tree, names):
+        assert satisfied_by_one(made(tree), names) == any(holds(tree, (name,)) for name in names)

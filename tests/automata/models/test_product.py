@@ -21,8 +21,8 @@ from formal_llm import (
     verify,
 )
 from formal_llm.automata.models.dfa import finite_pda, minimal_dfa
-from formal_llm.automata.models.formula_matching import matches
 from formal_llm.automata.models.product import constrained, product
+from tests.automata.formula_matching import matches
 from tests.automata.formulas import made, trees
 from tests.oracles import INF, Reference, all_words, language
 from tests.strategies import automata, examples, grammars, limited_grammars

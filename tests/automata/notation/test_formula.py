@@ -26,8 +26,8 @@ from formal_llm.automata.models.formula import (
     or_,
     until,
 )
-from formal_llm.automata.models.formula_matching import matches
 from formal_llm.automata.notation.formula import read_formula
+from tests.automata.formula_matching import matches
 from tests.automata.formulas import made, text_of, trees
 from tests.automata.messages import from_caret, quiet
 from tests.strategies import examples

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import NotationError
-from formal_llm.automata.models.flowchart_shapes import SHAPES, plain
-from formal_llm.automata.notation.mermaid_nodes import SPACE, NodeScanner
-from formal_llm.automata.notation.mermaid_text import BRACKETS, write_text
+from formal_llm.automata.models.flowgraph import SHAPES, plain
+from formal_llm.automata.notation.mermaid_nodes import BRACKETS, SPACE, NodeScanner, read_text, write_text
 from formal_llm.automata.notation.source import SourceText
 from tests.automata.charts import NASTY
 from tests.automata.drawings import read
 from tests.automata.messages import from_caret
+from tests.strategies import examples
 
 
 class TestNodes:
@@ -74,3 +74,31 @@ class TestScanner:
             scanner = NodeScanner(SourceText(f"{opening}{write_text(text)}{closing} rest", None))
             assert scanner.bracketed(opening) == (plain(text), shape)
             assert scanner.sees(" rest")
+
+
+class TestTexts:
+    @given(NASTY | st.text())
+    @examples(500)
+    def test_reading_what_was_written(self, text):
+        text = plain(text)
+        written = write_text(text)
+        assert '"' not in written[1:-1]
+        assert "\n" not in written
+        assert read_text(written[1:-1]) == text
+
+    @pytest.mark.parametrize(
+        ("written", "text"),
+        [
+            ("a <br> b<br/>c<BR />d", "a\nb\nc\nd"), ("#quot;x#quot; #35;1 #9829; &lt;b&gt; #nbsp;", '"x" #1 ♥ <b>'),
+            ("fa:fa-car Car", "Car"),
+            ("<b>Yes</b>, <i class='x'>no</i>", "Yes, no"), ("a < b > c & d", "a < b > c & d"),
+            ("  a \t  b ", "a b"), ("#nosuch; &nosuch; #99999999;", "#nosuch; &nosuch; #99999999;"),
+        ],
+    )  # fmt: skip
+    def test_entities_and_markup(self, written, text):
+        assert read_text(written) == text
+
+    def test_markdown(self):
+        assert read_text("The **cat** in __the__ _hat_ snake_case 2*3*4", markdown=True) == (
+            "The cat in the hat snake_case 2*3*4"
+        )

@@ -12,8 +12,8 @@ from formal_llm.automata.models.formula import (
     or_,
     until,
 )
-from formal_llm.automata.models.formula_matching import matches, spans
 from formal_llm.automata.notation.formula import read_formula
+from tests.automata.formula_matching import matches, spans
 from tests.automata.formulas import holds, made, trees
 from tests.oracles import all_words
 from tests.strategies import examples
