@@ -25,13 +25,9 @@ from formal_llm.rltf.warm_start import reference_plans
 
 @dataclass(frozen=True)
 class WeightedPlans:
-    """A task's part in an update.
+    """A task's part in an update: what goes into the objective, and what becomes of the memory.
 
-    Attributes:
-        episodes, weights: what goes into the objective.
-        shares: how much each episode counts for the entropy and the distance to the base model: as the policy would
-            meet it.
-        outcome: what becomes of the memory.
+    The shares say how much each episode counts for entropy and distance to the base model: as the policy would meet it.
     """
 
     episodes: tuple[Episode, ...]

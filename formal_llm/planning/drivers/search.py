@@ -103,11 +103,8 @@ def best_first(walk: Walk, ask: Ask = once, *, length_penalty: float = 0.0) -> S
     where the walk's step budget comes in, which bounds n. The smaller the step budget, the fewer questions are asked;
     with a generous one most of the language is searched, so give a question budget as well.
 
-    Args:
-        walk: the walk. It goes to the plan that was found; where an exception is raised, it stays where it is. The same
-            question should be answered in the same way whenever it is asked.
-        ask: puts one question.
-        length_penalty: alpha, 0 or more.
+    The walk goes to the plan that was found; where an exception is raised, it stays where it is. The same question
+    should be answered in the same way whenever it is asked.
 
     Raises:
         BudgetExceeded: what all branches together used has used up the walk's budget. Its

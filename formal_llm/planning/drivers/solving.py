@@ -116,7 +116,9 @@ class Solving(Generic[R]):
         counts = Counter(failure.tool for failure in self.failures)
         try:
             if counts[error.tool] >= self._patience:
-                self._without(error.tool)
+                self._spent += self.walk.usage
+                self._task = replace(self._task, limits=self._task.limits & Limits({error.tool: 0}))
+                self.walk = self.driver.start(self._task)
             else:
                 self.walk.rule_out(error.position)
         except NoValidPlan as nothing:
@@ -126,11 +128,6 @@ class Solving(Generic[R]):
         """The solution, when the walk's plan has been carried out."""
         plan = self.walk.plan
         return Solution(plan, result, tuple(self.failures), self._spent + plan.usage)
-
-    def _without(self, tool: str) -> None:
-        self._spent += self.walk.usage
-        self._task = replace(self._task, limits=self._task.limits & Limits({tool: 0}))
-        self.walk = self.driver.start(self._task)
 
 
 def solve(solving: Solving[R]) -> Solution[R]:

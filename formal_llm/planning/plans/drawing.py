@@ -14,7 +14,7 @@ from formal_llm.automata.models.symbols import members
 from formal_llm.pictures.captions import shorten
 from formal_llm.pictures.picture import Arrow, Box, Picture, printable
 from formal_llm.planning.plans.steps import Order, Step
-from formal_llm.planning.plans.tree import Call, Node, is_nested, only_terminal
+from formal_llm.planning.plans.tree import Call, Node, is_nested, only_terminal, root_label
 from formal_llm.planning.plans.usage import Usage
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _flow(plan: PlanParts) -> tuple[list[Box], list[Arrow]]:
     arrows: list[Arrow] = []
     # A backward plan's steps are numbered against the order in which the tree is walked.
     steps = reversed(plan.steps)
-    result = Box("result", _wrap(_root_label(plan.tree)), "result")
+    result = Box("result", _wrap(root_label(plan.tree)), "result")
     # The root's value is the result; below it, each step takes the values of its arguments.
     todo: list[tuple[Node, str, str]] = [(plan.tree, "result", "")]
     while todo:
@@ -141,12 +141,6 @@ def _step_box(step: Step, leaves: list[Node]) -> Box:
 
 def _wrap(text: str) -> str:
     return "\n".join(textwrap.wrap(shorten(text, 160), 30, break_on_hyphens=False)) or " "
-
-
-def _root_label(tree: Node) -> str:
-    while len(tree.children) == 1 and not tree.children[0].terminal:
-        tree = tree.children[0]
-    return tree.label
 
 
 def _ordinals(count: int) -> list[str]:

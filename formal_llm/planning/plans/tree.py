@@ -214,6 +214,13 @@ def only_terminal(node: Node) -> Node | None:
     return node
 
 
+def root_label(root: Node) -> str:
+    """What the whole of a tree is called: the label of the last of the nodes that only rename it."""
+    while len(root.children) == 1 and not root.children[0].terminal:
+        root = root.children[0]
+    return root.label
+
+
 def is_flat(root: Node) -> bool:
     """Whether the tree is that of an automaton without a grammar; "plan" may be the start symbol of a grammar, too."""
     return root.symbol == "plan" and all(child.terminal or not child.symbol for child in root.children)
@@ -254,8 +261,5 @@ def read_call(root: Node) -> Call | None:
     if len(made[id(root)]) != 1:
         return None
     call = made[id(root)][0]
-    named = root
-    while len(named.children) == 1 and not named.children[0].terminal:
-        named = named.children[0]
-    result = "".join(c if c.isalnum() else "_" for c in named.label).strip("_").lower()
+    result = "".join(c if c.isalnum() else "_" for c in root_label(root)).strip("_").lower()
     return Call(call.name, call.label, call.arguments, result if result.isidentifier() else "result")

@@ -175,8 +175,7 @@ class Together:
 class SomeTogether:
     """Whether options can be chosen together with some of those after them.
 
-    Attributes:
-        rule: what is wrong with sets; none is ruled out by itself, since that says nothing of the sets around it.
+    The rule excludes no set by itself, since that says nothing of the sets around it.
     """
 
     rule: Together

@@ -57,10 +57,7 @@ class Budget:
 
 
 class Meter:
-    """Counts what a walk uses.
-
-    Args:
-        prices: what tokens cost, where that is known.
+    """Counts what a walk uses; tells its cost where prices are given.
 
     Attributes:
         questions, forced, backtracks: as in :class:`Usage`.

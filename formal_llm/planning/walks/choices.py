@@ -263,13 +263,7 @@ class ChoiceTable:
                 yield Choice(index, found[0], (name,)), found[1]
 
     def subset(self, configuration: Hashable, names: frozenset[str], steps: float) -> Choice | None:
-        """The choice of just these members of a selection; None where the rules do not allow them together.
-
-        Args:
-            configuration: where the selection is on top of the stack.
-            names: the members to choose.
-            steps: how many more moves may be made.
-        """
+        """The choice of just these members of the selection on top of the stack, with ``steps`` more moves; or None."""
         members = self.lookahead.selection(configuration) or ()
         found = self._select(configuration, members, names, names, steps)
         return None if found is None else Choice(-1, found[0], tuple(name for name in members if name in names))
