@@ -1,4 +1,4 @@
-"""What it saves to read once, in a gradient pass, what questions share (``formal_llm/llms/local/trunk.py``).
+"""What it saves to read once, in a gradient pass, what questions share (``formal_llm/llms/local/prefix_cache.py``).
 
 The questions are those of plans drawn for six OpenAGI training tasks from a decoder with random weights, the worst
 case: hardly a question comes twice. One update's gradient is computed with packed rows alone, and with a trunk before

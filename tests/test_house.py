@@ -18,7 +18,6 @@ from benchmarks.house import ROOT, circles, imports, modules, signatures
 #: fast. What is loaded by name (providers, toolkits) is no import statement, and is told where it is done.
 DEFERRED = {
     ("formal_llm.packs.openagi.experts.restoration", "formal_llm.packs.openagi.experts.restormer"): "torch's classes",
-    ("formal_llm.packs.training_rewards", "formal_llm.packs.openagi.data_reward"): "pillow and numpy",
     ("formal_llm.packs.training_rewards", "formal_llm.packs.openagi.scores.judging"): "pillow and numpy",
     ("formal_llm.packs.training_rewards", "formal_llm.packs.openagi.toolkits"): "pillow and numpy",
 }

@@ -56,19 +56,16 @@ class BuiltinLLM:
     def choose(self, question: Question) -> Answer:
         """The option, or options, of the highest value; the first of equals."""
         task = stems(question.task)
-        outlook = question.outlook or _from_texts(question)
+        outlook = question.outlook
+        if outlook is None:  # each option uses what its text names
+            outlook = Outlook((), tuple(Prospect((Term(option.text, option.text),)) for option in question.options))
         values = _Values(task, outlook)
         scores = [values.of(prospect) for prospect in outlook.prospects]
-        best = max(range(len(scores)), key=lambda number: (scores[number], -number))
+        best = scores.index(max(scores)) + 1
         if question.several:
-            wanted = [n + 1 for n, prospect in enumerate(outlook.prospects) if values.wanted(prospect)]
-            return Answer(tuple(wanted or [best + 1]))
-        return Answer((best + 1,))
-
-
-def _from_texts(question: Question) -> Outlook:
-    """An outlook for a question that came without one: each option uses what its text names."""
-    return Outlook((), tuple(Prospect((Term(option.text, option.text),)) for option in question.options))
+            wanted = [number for number, prospect in enumerate(outlook.prospects, 1) if values.wanted(prospect)]
+            return Answer(tuple(wanted or [best]))
+        return Answer((best,))
 
 
 class _Values:

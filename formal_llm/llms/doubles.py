@@ -1,14 +1,15 @@
-"""Answerers for tests and baselines, as public as the real ones."""
+"""Simple answerers: functions, chance and scripts, for tests and baselines and as public as the real ones; a person."""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
 import random
+import sys
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Iterable
-from typing import cast
+from typing import TextIO, cast
 
 from formal_llm.errors import InvalidAnswer, LLMError
 from formal_llm.llms.question import Answer, AnswerLike, Question
@@ -110,13 +111,13 @@ class WeightedLLM:
     """Answers with probabilities, as a language model does: the same ones whenever the same question comes.
 
     They look random but are a function of the seed and of what the question says (task, chat, options), so two doubles
-    with one seed are one model, in whatever order they are asked. For each question they are spread evenly over all
-    distributions (exponential draws, normalised: a flat Dirichlet distribution), or more unevenly with ``sharpness``.
+    with one seed are one model, in whatever order they are asked. For each question they are normalised exponential
+    draws: spread evenly over all distributions (a flat Dirichlet distribution), or unevenly with ``sharpness``.
 
     Args:
         seed: which model this is.
         sharpness: the power to which each draw is raised: 0 makes all options equally probable, 1 is the flat
-            Dirichlet distribution, and the larger it is, the surer the model is of one option.
+            distribution, and the larger it is, the surer the model is of one option.
     """
 
     def __init__(self, seed: int = 0, *, sharpness: float = 1.0) -> None:
@@ -169,3 +170,26 @@ class ScriptedLLM:
                 f"the script ended before question {len(self.questions)}", [(question.prompt, "")]
             ) from None
         return question.check(answer)
+
+
+class Person:
+    """Shows each question and reads a line for an answer. A bad line is asked again by the caller."""
+
+    def __init__(self, reads: TextIO | None = None, writes: TextIO | None = None) -> None:
+        self._reads = reads
+        self._writes = writes
+
+    def choose(self, question: Question) -> Answer:
+        """The answer that was typed.
+
+        Raises:
+            InvalidAnswer: the line is no answer.
+            LLMError: the input ended.
+        """
+        reads, writes = self._reads or sys.stdin, self._writes or sys.stderr
+        writes.write(f"\n{question.prompt}\n> ")
+        writes.flush()
+        line = reads.readline()
+        if not line:
+            raise LLMError("the input ended before the plan was finished")
+        return question.read(line.rstrip("\n"))

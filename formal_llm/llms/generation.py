@@ -19,12 +19,7 @@ Messages: TypeAlias = str | Sequence[Message]
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """What a model wrote.
-
-    Attributes:
-        text: the text, without the stop that ended it.
-        usage: what it cost.
-    """
+    """What a model wrote, without the stop that ended it, and what it cost."""
 
     text: str
     usage: TokenUsage = field(default_factory=TokenUsage)

@@ -1,4 +1,4 @@
-"""Who answers: the LLM protocols, what stands for an LLM, and asking with a bounded number of tries.
+"""Who answers: the LLM protocols, what stands for an LLM, asking with a bounded number of tries, and wrappers.
 
 An LLM has ``choose``. One that waits for others (a network, a server) may have ``achoose`` as well, so that many
 questions wait at once; one that answers many questions faster together than one by one may have ``choose_many``. What
@@ -7,8 +7,10 @@ drives a walk takes the best that is there.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from typing import Protocol, TypeAlias, runtime_checkable
+from dataclasses import replace
+from typing import Protocol, Self, TypeAlias, runtime_checkable
 
 from formal_llm.errors import InvalidAnswer, LLMError, UnknownProvider
 from formal_llm.llms.doubles import of_function
@@ -118,20 +120,11 @@ def attempts(question: Question, tries: int = 3, before_again: Callable[[TokenUs
                 before_again(usage)
             asked = question.again(error.problem)
         else:
-            if usage is None:
-                return answer
-            return Answer(answer.numbers, answer.probabilities, answer.text, usage + answer.usage)
+            return answer if usage is None else replace(answer, usage=usage + answer.usage)
 
 
 def ask(llm: LLM, question: Question, *, tries: int = 3) -> Answer:
-    """Ask until the answer is legal, at most ``tries`` times; each time with what was wrong before.
-
-    Returns:
-        The answer; its usage covers all tries.
-
-    Raises:
-        InvalidAnswer: after the last try, with the transcript.
-    """
+    """Ask until the answer is legal, at most ``tries`` times; what comes back is as of :func:`attempts`."""
     asking = attempts(question, tries)
     try:
         asked = next(asking)
@@ -144,3 +137,67 @@ def ask(llm: LLM, question: Question, *, tries: int = 3) -> Answer:
                 asked = asking.send(answer)
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]  # the value of a generator's return
+
+
+class WrapperLLM(ABC):
+    """An LLM in front of another one.
+
+    It has ``choose``; ``achoose`` and ``aclose`` if and only if the other one is an ``AsyncLLM``; and ``choose_many``
+    if and only if it is a ``BatchLLM``.
+
+    Attributes:
+        llm: the other one.
+        name: its name: a provider string, where it has one.
+    """
+
+    def __init__(self, llm: LLMLike) -> None:
+        self.llm = resolve(llm)
+        self.name: str = llm if isinstance(llm, str) else getattr(self.llm, "name", "") or type(self.llm).__name__
+        # Who drives a walk looks for these names, so they are there only where the other one has them too.
+        if isinstance(self.llm, AsyncLLM):
+            self._awaited = self.llm
+            self.achoose = self._achoose
+            self.aclose = self.llm.aclose
+        if isinstance(self.llm, BatchLLM):
+            self._batched = self.llm
+            self.choose_many = self._choose_many
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+    @property
+    def identity(self) -> dict[str, object] | None:
+        """What the other one is told apart from others by, as JSON data; None where it does not say."""
+        return getattr(self.llm, "identity", None)
+
+    @abstractmethod
+    def choose(self, question: Question) -> Answer:
+        """Answer ``question``."""
+
+    @abstractmethod
+    async def _achoose(self, question: Question) -> Answer:
+        """As :meth:`choose`, of an LLM that is awaited."""
+
+    @abstractmethod
+    def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
+        """As :meth:`choose`, of an LLM that is asked many questions together."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the file. The LLM behind is left as it is."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def checked(question: Question, outcome: Answer | LLMError) -> Answer | LLMError:
+    """What came back for a question of a batch; an answer that is not legal becomes its ``InvalidAnswer``."""
+    if isinstance(outcome, LLMError):
+        return outcome
+    try:
+        return question.check(outcome)
+    except InvalidAnswer as error:
+        return error

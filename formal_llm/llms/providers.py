@@ -10,33 +10,26 @@ from collections.abc import Callable
 from importlib import import_module
 
 from formal_llm.llms.builtin import BuiltinLLM
-from formal_llm.llms.doubles import FunctionLLM, RandomLLM, ScriptedLLM
+from formal_llm.llms.doubles import FunctionLLM, Person, RandomLLM, ScriptedLLM
 from formal_llm.llms.llm import LLM, MAKERS, PROVIDERS
-from formal_llm.llms.person import Person
 
 __all__ = ["PROVIDERS"]
 
 
+def _made(module: str, kind: str, *args: str) -> LLM:
+    """The LLM of a class whose module is imported only now: the libraries behind it are heavy."""
+    made: LLM = getattr(import_module(f"formal_llm.llms.{module}"), kind)(*args)
+    return made
+
+
 def _named(module: str, kind: str) -> Callable[[str | None], LLM | None]:
-    """Makes the LLM of a class whose module is imported only then: the libraries behind it are heavy."""
-
-    def make(rest: str | None) -> LLM | None:
-        if not rest:
-            return None
-        made: LLM = getattr(import_module(f"formal_llm.llms.{module}"), kind)(rest)
-        return made
-
-    return make
+    """Makes the LLM of a class by what stands behind the colon."""
+    return lambda rest: _made(module, kind, rest) if rest else None
 
 
 def _alone(make: Callable[[], LLM]) -> Callable[[str | None], LLM | None]:
     """Makes the LLM of a provider that has nothing behind a colon."""
     return lambda rest: make() if rest is None else None
-
-
-def _minilm() -> LLM:
-    made: LLM = import_module("formal_llm.llms.local.encoders").EncoderLLM()  # torch is imported only then
-    return made
 
 
 def _double(rest: str | None) -> LLM | None:
@@ -83,5 +76,5 @@ MAKERS |= {
     "replay": _named("recorded.transcript", "ReplayLLM"),
     "transformers": _named("local.model", "TransformersLLM"),
     "encoder": _named("local.encoders", "EncoderLLM"),
-    "minilm": _alone(_minilm),
+    "minilm": _alone(lambda: _made("local.encoders", "EncoderLLM")),
 }

@@ -117,10 +117,8 @@ class Question:
         messages: what comes before the prompt in a chat (system message, examples, earlier questions and answers), or
             a function that makes it.
         outlook: what the options mean for the rest of the plan, or a function that tells it; None where nobody knows.
-        objection: for options that may be chosen one by one but not all together: what is wrong with a set of numbers,
-            or an empty text.
-        begins: with ``objection``: whether a set without objection begins with some numbers, all others being higher
-            than theirs. Where it is left out, this is found by trying sets.
+        objection: for options that may be chosen one by one but not all together; see :data:`Objection`.
+        begins: with ``objection``: see :data:`Beginning`; where it is left out, this is found by trying sets.
         walk: the name of the walk that asks, where several are under way.
     """
 
@@ -145,10 +143,8 @@ class Question:
         if type(options) is tuple and options and type(options[0]) is Option:
             self.options: tuple[Option, ...] = options
         else:
-            self.options = tuple(
-                option if isinstance(option, Option) else Option(number, option)
-                for number, option in enumerate(options, 1)
-            )
+            numbered = enumerate(options, 1)
+            self.options = tuple(one if isinstance(one, Option) else Option(number, one) for number, one in numbered)
         self.several = several
         self.task = task
         self._messages = messages if callable(messages) else tuple(messages)
@@ -212,10 +208,6 @@ class Question:
     def read(self, text: str, *, usage: TokenUsage | None = None) -> Answer:
         """The answer that ``text`` gives: ``2``, ``2.``, ``Option 2``, ``2: its text``; strictly, never a guess.
 
-        Args:
-            text: what was answered.
-            usage: what the answer cost.
-
         Raises:
             InvalidAnswer: it is no such answer.
         """
@@ -274,14 +266,12 @@ class Question:
 
     def again(self, problem: str) -> Question:
         """The same question with a line that says what was wrong with the last answer."""
-        if self.several:
-            wanted = f"Answer with numbers from 1 to {len(self.options)}, separated by commas"
-        else:
-            wanted = f"Answer with one number from 1 to {len(self.options)}"
+        last = len(self.options)
+        wanted = f"numbers from 1 to {last}, separated by commas" if self.several else f"one number from 1 to {last}"
         question = Question.__new__(Question)  # what nobody has looked at yet stays unmade
         for name, value in self._slots().items():
             setattr(question, name, value)
-        question.complaint = f"Your last answer could not be used: {problem}. {wanted}, and nothing else."
+        question.complaint = f"Your last answer could not be used: {problem}. Answer with {wanted}, and nothing else."
         return question
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from operator import add, attrgetter
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +26,15 @@ class TokenUsage:
     cache_write_tokens: int = 0
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
-        return TokenUsage(
-            self.requests + other.requests,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.cache_write_tokens + other.cache_write_tokens,
-        )
+        return TokenUsage(*map(add, _COUNTS(self), _COUNTS(other)))
 
     @property
     def tokens(self) -> int:
         """All tokens, read and written."""
         return self.input_tokens + self.output_tokens
+
+
+_COUNTS = attrgetter(*TokenUsage.__slots__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,15 +17,7 @@ from formal_llm.errors import ModelError, TrainingError
 from formal_llm.llms.local.encoders import EncoderLLM
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.model import TransformersLLM
-from formal_llm.packs.training_rewards import (
-    WITH_REFERENCES,
-    exact_metric,
-    exact_tools,
-    judge_of,
-    judgeable,
-    named,
-    reward_for,
-)
+from formal_llm.packs import training_rewards as rewards
 from formal_llm.planning import Planner, Task, TaskPack
 from formal_llm.rltf.all_plans import count_plans
 from formal_llm.rltf.distributed import World
@@ -33,8 +25,7 @@ from formal_llm.rltf.metrics_log import View
 from formal_llm.rltf.policy import LoRA, Policy, local_model
 from formal_llm.rltf.reward_cache import CachedReward
 from formal_llm.rltf.rewards import Reward
-from formal_llm.rltf.schedule import count_updates
-from formal_llm.rltf.settings import Settings
+from formal_llm.rltf.settings import Settings, count_updates
 from formal_llm.rltf.trainer import Trainer
 from formal_llm.rltf.warm_start import ReferenceLimits
 
@@ -56,10 +47,8 @@ class Ingredients:
         tasks: what is trained on.
         held_out: the tasks by which it is judged; none of them is trained on.
         reward: of plans, without a cache.
-        metrics: more functions of plans, by name: ``exact``, the share of plans with just the right tools, where it is
-            known which these are.
-        references: which plans a warm start imitates: those with just the right tools, where it is known which these
-            are; else all.
+        metrics: more functions of plans, by name: ``exact`` where the right tools of a task are known.
+        references: which plans a warm start imitates: those with just the right tools where these are known, else all.
         notes: what a person should know: which tasks were left out, and why.
     """
 
@@ -79,7 +68,7 @@ class Ingredients:
 
         Args:
             settings: of the run.
-            folder: of the run, where results of tools are kept if plans are executed; None: they are not kept.
+            folder: of the run, where results of executed tools are kept; None: they are not kept.
 
         Raises:
             ResourceNotFound: there is no such pack, split, task, reward, toolkit or data.
@@ -91,34 +80,34 @@ class Ingredients:
         notes: list[str] = []
         judge: PlanJudge | None = None
         if settings.reward == "executed":
-            judge = judge_of(pack, settings, folder)
-            tasks = judgeable(judge, tasks, notes)
-            held_out = judgeable(judge, held_out, notes)
+            judge = rewards.judge_of(pack, settings, folder)
+            tasks = rewards.judgeable(judge, tasks, notes)
+            held_out = rewards.judgeable(judge, held_out, notes)
         if not tasks:
             why = "; ".join(notes) or "nothing is selected"
             raise TrainingError(f"there is no task to train on in {settings.train!r}: {why}")
         trained = {task.description for task in tasks}
         both = [task for task in held_out if task.description in trained]
         if both:
-            notes.append(f"{named(pack, both)} trained on, so not held out")
+            notes.append(f"{rewards.named(pack, both)} trained on, so not held out")
         if not settings.held_out:
             notes.append("no task is held out: nothing will be judged by tasks that were not trained on")
-        known = pack.name == WITH_REFERENCES
+        known = pack.name == rewards.WITH_REFERENCES
         return cls(
             settings,
             pack,
             pack.planner(),
             tuple(tasks),
             tuple(task for task in held_out if task not in both),
-            reward_for(settings, pack, judge),
-            exact_metric() if known else {},
-            exact_tools(pack) if known else None,
+            rewards.reward_for(settings, pack, judge),
+            rewards.exact_metric() if known else {},
+            rewards.exact_tools(pack) if known else None,
             tuple(notes),
         )
 
     @property
     def updates(self) -> int:
-        """How many updates the run has, those of the warm start included (as :attr:`Trainer.updates`)."""
+        """How many updates the run has, those of the warm start included."""
         return count_updates(self.settings, len(self.tasks))
 
     def counts(self) -> list[float | None]:
@@ -161,29 +150,16 @@ def trainer_of(
     name = None if parts.reward.identity is not None else settings.reward
     with CachedReward(parts.reward, place / REWARDS, name=name) as reward:
         yield Trainer(
-            parts.planner,
-            policy,
-            reward,
-            parts.tasks,
-            place,
-            held_out=parts.held_out,
-            settings=settings,
-            metrics=parts.metrics,
-            references=parts.references,
-            world=world,
-            views=tuple(views),
-        )
-
-
-# -- tasks -------------------------------------------------------------------------------------------------------------
+            parts.planner, policy, reward, parts.tasks, place,
+            held_out=parts.held_out, settings=settings, metrics=parts.metrics, references=parts.references,
+            world=world, views=tuple(views),
+        )  # fmt: skip
 
 
 def selected(pack: TaskPack, text: str) -> list[Task]:
-    """The tasks that a text means: a split of the pack, ``all``, or numbers as in ``0,7,20-25``.
+    """The tasks that a text means: a split of the pack, ``all``, or numbers as in ``0,7,20-25``; none for no text.
 
-    Args:
-        pack: the pack. All tasks of one that is about a single task are this one.
-        text: the selection; the empty text for no task.
+    All tasks of a pack that is about a single task are this one.
 
     Raises:
         ResourceNotFound: the pack has no such split or task.
@@ -207,9 +183,6 @@ def selected(pack: TaskPack, text: str) -> list[Task]:
         pack.task(end)
         found += range(begin, end + 1)
     return [pack.tasks[number] for number in dict.fromkeys(found)]
-
-
-# -- the policy --------------------------------------------------------------------------------------------------------
 
 
 def policy_of(settings: Settings) -> Policy:
@@ -243,14 +216,12 @@ def model_of(settings: Settings) -> LocalLLM:
     if name == "minilm" or (provider == "encoder" and rest):
         encoder = (rest,) if rest else ()
         return EncoderLLM(*encoder, device=settings.device, dtype=settings.dtype, batch_tokens=settings.batch_tokens)
-    if (provider == "transformers" and rest) or Path(name).is_dir():
+    named = provider == "transformers" and rest
+    if named or Path(name).is_dir():
         return TransformersLLM(
-            rest if provider == "transformers" and rest else name,
-            device=settings.device,
-            dtype=settings.dtype,
-            batch_tokens=settings.batch_tokens,
-            cache_bytes=settings.cache_bytes,
-        )
+            rest if named else name, device=settings.device, dtype=settings.dtype,
+            batch_tokens=settings.batch_tokens, cache_bytes=settings.cache_bytes,
+        )  # fmt: skip
     if not colon and ("/" in name or name.startswith((".", "~"))):
         raise ModelError(f"there is no folder {name!r}; a model of the hub by that name is written transformers:{name}")
     return local_model(name)  # says why it cannot be trained

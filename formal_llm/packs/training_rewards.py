@@ -27,12 +27,7 @@ _NAMED = ("references", "executed")
 
 
 def reward_for(settings: Settings, pack: TaskPack, judge: PlanJudge | None = None) -> Reward:
-    """The reward that the settings name.
-
-    Args:
-        settings: of the run.
-        pack: the task pack.
-        judge: what executes plans, for the reward ``executed``.
+    """The reward that the settings name; ``executed`` is that of the judge.
 
     Raises:
         ResourceNotFound: there is no such reward.
@@ -40,7 +35,7 @@ def reward_for(settings: Settings, pack: TaskPack, judge: PlanJudge | None = Non
     """
     name = settings.reward
     if judge is not None:
-        from formal_llm.packs.openagi.data_reward import data_reward  # needs pillow
+        from formal_llm.packs.openagi.scores.judging import data_reward  # needs pillow
 
         return _stating(data_reward(judge), settings.failed_reward)
     if name == "references":
@@ -100,12 +95,7 @@ def exact_tools(pack: TaskPack) -> ReferenceLimits:
 
 
 def judge_of(pack: TaskPack, settings: Settings, folder: str | Path | None) -> PlanJudge:
-    """What executes plans on task data and scores what comes out.
-
-    Args:
-        pack: the task pack.
-        settings: of the run.
-        folder: of the run, for what tools gave; None: it is not kept on disk.
+    """What executes plans on task data and scores what comes out; what tools gave is kept in the folder, if any.
 
     Raises:
         TrainingError: the pack has no tools, or no data are given.
@@ -140,18 +130,15 @@ def judgeable(judge: PlanJudge, tasks: Sequence[Task], notes: list[str]) -> list
     """The tasks that have a plan with the tools that are there, and a score for what it puts out; with these tools."""
     planner = judge.pack.planner()
     found: list[Task] = []
-    without_plan: list[Task] = []
-    without_score: list[Task] = []
+    left_out: dict[str, list[Task]] = {"no plan with these tools": [], "no score for what comes out": []}
     for task in map(judge.task, tasks):
         try:
             planner.start(task)
         except NoValidPlan:
-            without_plan.append(task)
+            left_out["no plan with these tools"].append(task)
             continue
-        (found if judge.score_for(task) is not None else without_score).append(task)
-    for left_out, why in ((without_plan, "no plan with these tools"), (without_score, "no score for what comes out")):
-        if left_out:
-            notes.append(f"{named(judge.pack, left_out)} left out: {why}")
+        (left_out["no score for what comes out"] if judge.score_for(task) is None else found).append(task)
+    notes += [f"{named(judge.pack, some)} left out: {why}" for why, some in left_out.items() if some]
     return found
 
 

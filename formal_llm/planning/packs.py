@@ -105,9 +105,7 @@ class TaskPack:
     def planner(self, llm: LLMLike = "builtin", **settings: Unpack[PlannerSettings]) -> Planner:
         """A planner for the tasks of this pack: its rules, constraints and wording.
 
-        Args:
-            llm: who answers.
-            **settings: the other settings of :class:`Planner`; constraints come on top of those of the pack.
+        Constraints in the settings, which are those of :class:`Planner`, come on top of those of the pack.
         """
         settings["constraints"] = (*self.constraints, *settings.get("constraints", ()))
         settings.setdefault("wording", self.wording)
@@ -220,13 +218,12 @@ def _check(data: Mapping[str, Any], source: CFG | PDA) -> None:
             if key in data:
                 raise ValueError(f"{key} are for packs whose rules are a grammar")
         return _check_groups(data)
-    cfg = source
     for name, entry in data.get("inputs", {}).items():
-        if entry["terminal"] not in cfg.terminals:
-            raise ValueError(f"input {name}: {unknown('terminal', entry['terminal'], cfg.terminals)}")
+        if entry["terminal"] not in source.terminals:
+            raise ValueError(f"input {name}: {unknown('terminal', entry['terminal'], source.terminals)}")
     for name, entry in data.get("goals", {}).items():
-        if entry["symbol"] not in cfg.nonterminals:
-            raise ValueError(f"goal {name}: {unknown('nonterminal', entry['symbol'], cfg.nonterminals)}")
+        if entry["symbol"] not in source.nonterminals:
+            raise ValueError(f"goal {name}: {unknown('nonterminal', entry['symbol'], source.nonterminals)}")
     if "sentence" in data:
         try:
             known = re.compile(data["sentence"]["pattern"]).groupindex
@@ -239,7 +236,7 @@ def _check(data: Mapping[str, Any], source: CFG | PDA) -> None:
 
 
 def _check_groups(data: Mapping[str, Any]) -> None:
-    slots = data.get("slots", {})
+    slots, count = data.get("slots", {}), 0
     for group in data.get("groups", ()):
         for slot in group.get("slots", ()):
             if slot not in slots:
@@ -250,7 +247,7 @@ def _check_groups(data: Mapping[str, Any]) -> None:
             raise ValueError(f"group {group['name']}: {error}") from None
         if not tasks:
             raise ValueError(f"group {group['name']}: no task, since a slot is empty")
-    count = sum(len(list(_compose(group, slots))) for group in data.get("groups", ()))
+        count += tasks
     for name, numbers in data.get("splits", {}).items():
         if wrong := [number for number in numbers if not 0 <= number < count]:
             raise ValueError(f"split {name}: there is no task {wrong[0]}; tasks are numbered from 0 to {count - 1}")

@@ -151,13 +151,7 @@ def advantage(
 ) -> Callable[[Weighing], Weighing]:
     """Register a function from :class:`TaskRewards` to :class:`PlanWeights` as an estimator.
 
-    Args:
-        name: by which recipes call it.
-        unbiased: whether the expected gradient is that of the expected reward.
-        least_samples: the fewest fresh samples it works with; 0: it takes none.
-        needs_baseline: whether it needs the task's moving average.
-        needs_known: whether it needs the known plans.
-        needs_all: whether these must be all plans of the task.
+    The arguments are the attributes of an :class:`Estimator`; recipes call it by its name.
 
     Raises:
         ValueError: the name is taken.
@@ -186,13 +180,9 @@ def estimator(name: str) -> Estimator:
 def estimate(
     name: str, *, rewards: Sequence[float] = (), baseline: Baseline | None = None, known: KnownPlans | None = None
 ) -> PlanWeights:
-    """The weights of one task's episodes, for any estimator in the same way: each takes what it needs.
+    """The weights of one task's episodes, for any estimator by its name in the same way: each takes what it needs.
 
-    Args:
-        name: of the estimator.
-        rewards: of the fresh samples.
-        baseline: the task's moving average, not yet updated with these samples.
-        known: the plans known before the samples were drawn.
+    The other arguments are the attributes of :class:`TaskRewards`.
 
     Raises:
         ResourceNotFound: there is no such estimator.

@@ -23,10 +23,6 @@ from formal_llm.rltf.rollout import Start, WalkNode
 def count_plans(planner: Planner, task: Task) -> float | None:
     """How many plans a task has, each sequence of answers counted; without making any.
 
-    Args:
-        planner: whose plans.
-        task: the task.
-
     Returns:
         The number; infinite where limits do not bound the plans (what the planner's budget of steps may bound does not
         count); None where it cannot be told beforehand: rules that are no pushdown automaton, a budget of steps below
@@ -44,22 +40,11 @@ def count_plans(planner: Planner, task: Task) -> float | None:
 
 
 def enumerate_episodes(planner: Planner, task: Task, index: int, limit: int) -> list[Episode]:
-    """All plans of a task; or an error, before any is made where they can be counted.
-
-    Args:
-        planner: whose walks make them; nobody is asked.
-        task: the task.
-        index: its place among the tasks of the run.
-        limit: the most plans that shall be listed.
-
-    Returns:
-        The plans in the order of their paths: by the first answer, then the second, and so on. Their log-probability is
-        0, since no policy made them.
+    """All plans of a task, as :func:`walk_episodes` finds them, at most ``limit``.
 
     Raises:
-        TooManyPlans: there are more than ``limit``; tells how many, where that is known.
-        NoValidPlan: there is none.
-        ValueError, Undecided: as :func:`walk_episodes` does.
+        TooManyPlans: there are more, which is told before any is made where they can be counted; says how many.
+        NoValidPlan, ValueError, Undecided: as :func:`walk_episodes` does.
     """
     if limit < 1:
         raise ValueError(f"the limit of plans counts from 1, not {limit}")
@@ -70,10 +55,13 @@ def enumerate_episodes(planner: Planner, task: Task, index: int, limit: int) -> 
 
 
 def walk_episodes(planner: Planner, task: Task, index: int = 0, *, limit: int | None = None) -> Iterator[Episode]:
-    """The plans of a task one by one, as they are asked for; in the order of their paths.
+    """The plans of a task one by one, as they are asked for.
+
+    They come in the order of their paths: by the first answer, then the second, and so on. Their log-probability is 0,
+    since no policy made them.
 
     Args:
-        planner: whose walks make them.
+        planner: whose walks make them; nobody is asked.
         task: the task.
         index: its place among the tasks of the run.
         limit: the most plans that there may be; None for no bound. Each branch that waits has a plan at least, so this

@@ -27,14 +27,7 @@ class Baseline:
 
     @classmethod
     def start(cls, reward: float) -> Baseline:
-        """The baseline before the first sample.
-
-        Args:
-            reward: of the greedy plan.
-
-        Raises:
-            ValueError: it is not finite.
-        """
+        """The baseline before the first sample: the reward of the greedy plan; ValueError where it is not finite."""
         return cls(finite(reward, "the reward of the greedy plan"))
 
     def updated(self, rewards: Sequence[float], decay: float = DECAY) -> Baseline:
@@ -43,9 +36,7 @@ class Baseline:
         It must be used for the *next* group only: a baseline that holds the rewards that it is subtracted from is not
         independent of them.
 
-        Args:
-            rewards: of the samples of one group; their order does not matter. Without any, nothing changes.
-            decay: how much of the old value stays, from 0 to 1.
+        The order of the rewards does not matter; without any, nothing changes.
 
         Raises:
             ValueError: a reward is not finite, or the decay is not between 0 and 1.

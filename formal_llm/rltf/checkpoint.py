@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,25 +57,18 @@ class Checkpoints:
         self.fingerprint = json.loads(json.dumps(dict(fingerprint or {})))
 
     def save(self, policy: Policy, optimizer: torch.optim.Optimizer, state: RunState) -> Path:
-        """Save a checkpoint, and remove those that are too old.
-
-        Raises:
-            TrainingError: it cannot be written.
-        """
+        """Save a checkpoint, and remove those that are too old; TrainingError where it cannot be written."""
         import torch
 
-        place = self.folder / _NAME.format(state.step)
-        fresh = place.with_name(place.name + ".new")
+        place = self.folder / _NAME.format(state.step)  # there may be one that was made before a resume
         try:
-            shutil.rmtree(fresh, ignore_errors=True)
-            fresh.mkdir(parents=True)
-            policy.save(fresh)
-            torch.save(optimizer.state_dict(), fresh / "optimizer.pt")
-            data = {"format": _FORMAT, "step": state.step, "fingerprint": self.fingerprint, **state.data}
-            (fresh / "state.json").write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
-            for file in fresh.iterdir():
-                _sync(file)
-            _put(fresh, place)  # in the place of one that was made before a resume, if there is one
+            with _put_whole(place) as fresh:
+                policy.save(fresh)
+                torch.save(optimizer.state_dict(), fresh / "optimizer.pt")
+                data = {"format": _FORMAT, "step": state.step, "fingerprint": self.fingerprint, **state.data}
+                (fresh / "state.json").write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
+                for file in fresh.iterdir():
+                    _sync(file)
             _sync(self.folder)
         except (OSError, RuntimeError) as error:
             raise TrainingError(
@@ -94,10 +88,7 @@ class Checkpoints:
         return sorted(found)
 
     def load(self, policy: Policy, optimizer: torch.optim.Optimizer, step: int | None = None) -> RunState | None:
-        """Put a checkpoint into policy and optimizer; the last one where no step is given.
-
-        Returns:
-            Its state; None where there is no checkpoint.
+        """Put a checkpoint, the last one where no step is given, into policy and optimizer; None where there is none.
 
         Raises:
             TrainingError: it is damaged, or of a run with other settings; says which.
@@ -141,16 +132,18 @@ class Checkpoints:
     def mark(self, policy: Policy, name: str) -> Path:
         """Save the adapters alone under a name (``best``, ``final``) in the folder of the run."""
         place = self.folder.parent / name
-        fresh = place.with_name(place.name + ".new")
-        shutil.rmtree(fresh, ignore_errors=True)
-        policy.save(fresh)
-        _put(fresh, place)
+        with _put_whole(place) as fresh:
+            policy.save(fresh)
         return place
 
 
-def _put(fresh: Path, place: Path) -> None:
-    """Put a folder in the place of one that may be there."""
-    old = place.with_name(place.name + ".old")
+@contextmanager
+def _put_whole(place: Path) -> Iterator[Path]:
+    """A new folder to be filled, which is then put in the place of one that may be there."""
+    fresh, old = (place.with_name(place.name + ending) for ending in (".new", ".old"))
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    yield fresh
     shutil.rmtree(old, ignore_errors=True)
     if place.exists():
         place.rename(old)

@@ -56,8 +56,7 @@ class _Group:
 class PlanCollector:
     """Makes the groups of updates: rolls out, has the plans judged, weighs them.
 
-    Args:
-        setup: of the run.
+    A group is called for by its place in the update and its task.
     """
 
     def __init__(self, setup: Setup) -> None:
@@ -69,11 +68,7 @@ class PlanCollector:
         self._references: list[list[Episode]] | None = None
 
     def imitated(self, places: Sequence[tuple[int, int]]) -> list[WeightedPlans]:
-        """The reference plans of some tasks, all with the same weight.
-
-        Args:
-            places: for each group its place in the update, and its task.
-        """
+        """The reference plans of some tasks, all with the same weight."""
         if self._references is None:
             setup, settings = self._setup, self._setup.settings
             self._references = reference_plans(
@@ -87,13 +82,7 @@ class PlanCollector:
         return found
 
     def collected(self, step: int, places: Sequence[tuple[int, int]], memory: TaskMemory) -> list[WeightedPlans]:
-        """The groups of some tasks in an update.
-
-        Args:
-            step: the number of the update; with the place the seed of the draws.
-            places: for each group its place in the update, and its task.
-            memory: from before the update.
-        """
+        """The groups of the update ``step``, which seeds the draws with the place; ``memory`` is from before it."""
         groups = [self._begin(place, index, memory) for place, index in places]
         self._roll_out(step, groups, memory)
         logs = log_probabilities_of(self._setup.policy, [episode for group in groups for episode, _ in group.known])

@@ -1,4 +1,4 @@
-"""Episodes: a plan, and the decisions that led to it.
+"""Episodes: a plan, and the decisions that led to it; their distinct questions.
 
 The probability of a plan under a policy is the product of the probabilities of its decisions: the policy answers each
 question with a distribution over its legal options, and where a rule leaves one option nothing is asked.
@@ -6,6 +6,7 @@ question with a distribution over its legal options, and where a rule leaves one
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -60,3 +61,32 @@ class Episode:
         Two episodes of one task and planner have the same path exactly when they are the same plan.
         """
         return tuple(decision.number for decision in self.decisions)
+
+
+class DistinctQuestions:
+    """Numbers questions from 0, those that are equal alike: episodes share some objects, and others ask the same.
+
+    Args:
+        key: what two questions have in common that count as one. It may take time: each object is looked at once.
+
+    Attributes:
+        questions: the first of each number, in their order.
+    """
+
+    def __init__(self, key: Callable[[Question], Hashable]) -> None:
+        self.questions: list[Question] = []
+        self._key = key
+        self._of_key: dict[Hashable, int] = {}
+        self._of_object: dict[int, int] = {}
+        self._seen: list[Question] = []
+
+    def number(self, question: Question) -> int:
+        """The number of a question; a new one is added."""
+        found = self._of_object.get(id(question))
+        if found is None:
+            found = self._of_key.setdefault(self._key(question), len(self.questions))
+            if found == len(self.questions):
+                self.questions.append(question)
+            self._of_object[id(question)] = found
+            self._seen.append(question)  # as long as it is there, no other one has its identity
+        return found

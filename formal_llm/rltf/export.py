@@ -33,11 +33,11 @@ from typing import TypeAlias
 from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan
 from formal_llm.llms.local.selections import Selecting
 from formal_llm.llms.question import Answer, Message
+from formal_llm.planning.drivers.json_lines import write_whole
 from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.task import Task
 from formal_llm.rltf.episode import Episode
-from formal_llm.rltf.files import write_whole
 from formal_llm.rltf.rewards import Judged, RewardFunction, reward_of
 
 #: What a prompt ends with. It stands in the place of the instruction of a single question.
@@ -55,10 +55,6 @@ Prompt: TypeAlias = str | list[dict[str, str]]
 
 def walk_messages(planner: Planner, task: str | Task) -> tuple[Message, ...]:
     """The prompt of a whole walk as messages of a chat: the rules, the task with its first question, what is wanted.
-
-    Args:
-        planner: whose rules and wording.
-        task: the task.
 
     Raises:
         NoValidPlan: nothing follows all the rules.
@@ -173,12 +169,7 @@ def _numbers(planner: Planner, episode: Episode) -> str:
 
 
 def read_completion(planner: Planner, task: str | Task, completion: str) -> Plan:
-    """The plan to which the numbers of a completion lead.
-
-    Args:
-        planner: whose rules; its LLM is not asked.
-        task: the task.
-        completion: the numbers of the choices, in order, between blanks, commas or semicolons.
+    """The plan to which a completion leads: numbers of choices, in order, between blanks, commas or semicolons.
 
     Raises:
         InvalidAnswer: there is something else than numbers, a number that was not offered, too few numbers, or some
@@ -202,12 +193,7 @@ def read_completion(planner: Planner, task: str | Task, completion: str) -> Plan
 
 
 def completion_reward(
-    planner: Planner,
-    reward: str | RewardFunction,
-    tasks: Sequence[Task],
-    *,
-    invalid: float = 0.0,
-    workers: int = 1,
+    planner: Planner, reward: str | RewardFunction, tasks: Sequence[Task], *, invalid: float = 0.0, workers: int = 1
 ) -> Callable[..., list[float]]:
     """A reward function as TRL calls it: of prompts and completions, and the other columns of the data set.
 

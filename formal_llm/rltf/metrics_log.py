@@ -34,8 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, SupportsFloat
 
 from formal_llm.errors import MissingDependency, ResourceNotFound, ResultsError
-from formal_llm.planning.drivers.json_lines import open_alone, write_line
-from formal_llm.rltf.files import write_whole
+from formal_llm.planning.drivers.json_lines import open_alone, write_line, write_whole
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -134,12 +133,7 @@ class RunLog:
         return self._before + time.monotonic() - self._start
 
     def update(self, step: int, figures: Mapping[str, SupportsFloat]) -> None:
-        """Note an update.
-
-        Args:
-            step: its number, from 1.
-            figures: what was measured: numbers, or what ``float`` makes a number of.
-        """
+        """Note what was measured in an update; ``step`` is its number, from 1."""
         self._write("update", step, {}, _floats(figures))
 
     def evaluation(self, step: int, figures: Mapping[str, SupportsFloat], split: str = HELD_OUT) -> None:
@@ -286,11 +280,7 @@ def _told(value: float) -> float | str:
 
 
 def _tensorboard(folder: Path, resume: int | None) -> SummaryWriter:
-    """A writer of TensorBoard's event files.
-
-    Raises:
-        MissingDependency: TensorBoard or PyTorch is not installed.
-    """
+    """A writer of TensorBoard's event files."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:

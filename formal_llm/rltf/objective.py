@@ -13,14 +13,14 @@ reference model are means over the questions that were met, so they are sums ove
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from formal_llm.errors import TrainingError
 from formal_llm.llms.question import Question
-from formal_llm.rltf.distinct import DistinctQuestions
-from formal_llm.rltf.episode import Episode
+from formal_llm.rltf.episode import DistinctQuestions, Episode
 from formal_llm.rltf.policy import Policy
 
 if TYPE_CHECKING:
@@ -68,13 +68,7 @@ class ObjectiveFigures:
     gradients: int = 0
 
     def __add__(self, other: ObjectiveFigures) -> ObjectiveFigures:
-        return ObjectiveFigures(
-            self.loss + other.loss,
-            self.entropy + other.entropy,
-            self.kl + other.kl,
-            self.questions + other.questions,
-            self.gradients + other.gradients,
-        )
+        return ObjectiveFigures(*map(operator.add, astuple(self), astuple(other)))
 
 
 class Objective:
@@ -92,17 +86,14 @@ class Objective:
         self._asked: list[_Asked] = []
 
     def add(self, episodes: Sequence[Episode], weights: Sequence[float], shares: Sequence[float] | None = None) -> None:
-        """Add the episodes of one task.
+        """Add the episodes of one task, each with the factor of its log-probability.
 
-        Args:
-            episodes: the episodes.
-            weights: for each the factor of its log-probability.
-            shares: how much each episode counts for entropy and distance, in any unit; all alike where left out.
+        ``shares`` say how much each counts for entropy and distance, in any unit; all alike where left out.
 
         Raises:
             TrainingError: a weight is no finite number.
         """
-        counts = shares if shares is not None else (1.0,) * len(episodes)
+        counts = (1.0,) * len(episodes) if shares is None else shares
         whole = math.fsum(count * len(e.decisions) for count, e in zip(counts, episodes, strict=True))
         for episode, weight, count in zip(episodes, weights, counts, strict=True):
             if not math.isfinite(weight):

@@ -26,14 +26,9 @@ if TYPE_CHECKING:
 
 #: The projections of queries and values, as models name them: the first pair that a model has is trained.
 TARGETS = (
-    ("q_proj", "v_proj"),
-    ("q", "v"),
-    ("query", "value"),
-    ("q_lin", "v_lin"),
-    ("c_attn",),
-    ("query_key_value",),
+    ("q_proj", "v_proj"), ("q", "v"), ("query", "value"), ("q_lin", "v_lin"), ("c_attn",), ("query_key_value",),
     ("in_proj", "x_proj"),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -194,10 +189,11 @@ class Policy:
             ResourceNotFound: there are none in the folder.
             ModelError: they do not fit the model.
         """
-        from peft import set_peft_model_state_dict
+        from peft import get_peft_model_state_dict, set_peft_model_state_dict
 
         state = _state_in(Path(folder))
-        own = {name: tensor.shape for name, tensor in _state_of(self.model).items()}
+        mine = get_peft_model_state_dict(self.model, save_embedding_layers=False)
+        own = {name: tensor.shape for name, tensor in mine.items()}
         told = {name: tensor.shape for name, tensor in state.items()}
         if own != told:
             odd = sorted(set(own) ^ set(told)) or [name for name in own if own[name] != told[name]]
@@ -293,9 +289,3 @@ def _state_in(folder: Path) -> dict[str, torch.Tensor]:
         return dict(load_file(str(file)))
     except (SafetensorError, OSError) as error:
         raise ModelError(f"{file} cannot be read: {error}") from error
-
-
-def _state_of(model: PeftModel) -> dict[str, torch.Tensor]:
-    from peft import get_peft_model_state_dict
-
-    return dict(get_peft_model_state_dict(model, save_embedding_layers=False))

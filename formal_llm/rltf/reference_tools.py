@@ -22,8 +22,7 @@ class ReferenceTools(Reward):
         kind: ``"f1"`` or ``"exact"``.
         inputs: the terminals that are inputs. Where left out, those that the plan applies to nothing; in a plan that is
             no nesting of calls, none.
-        name: see :class:`Reward`; for ``tools`` and ``kind`` together.
-        invalid: see :class:`Reward`.
+        name, invalid: see :class:`Reward`; the name is for ``tools`` and ``kind`` together.
 
     Raises:
         ValueError: another kind, or ``invalid`` is no finite number.
@@ -55,11 +54,8 @@ class ReferenceTools(Reward):
     @property
     def settings(self) -> dict[str, object]:
         """As :attr:`Reward.settings`, with the kind, and what is counted as an input."""
-        return {
-            **super().settings,
-            "kind": self.kind,
-            "inputs": None if self.inputs is None else sorted(self.inputs),
-        }
+        inputs = None if self.inputs is None else sorted(self.inputs)
+        return {**super().settings, "kind": self.kind, "inputs": inputs}
 
     def _agreement(self, task: Task, plan: Plan) -> float:
         wanted, used = frozenset(self.tools(task)), tools_of(plan, self.inputs)
@@ -67,12 +63,7 @@ class ReferenceTools(Reward):
 
 
 def tools_of(plan: Plan, inputs: Collection[str] | None = None) -> frozenset[str]:
-    """The tools that a plan uses.
-
-    Args:
-        plan: the plan.
-        inputs: the terminals that are no tools; see :class:`ReferenceTools`.
-    """
+    """The tools that a plan uses; ``inputs`` are terminals that are none (see :class:`ReferenceTools`)."""
     if inputs is not None:
         return frozenset(plan.word).difference(inputs)
     call = plan.call

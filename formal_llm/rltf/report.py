@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from formal_llm.errors import MissingDependency, ResultsError
+from formal_llm.planning.drivers.json_lines import write_whole
 from formal_llm.rltf.curves import Chart, Point, Series, smoothed
-from formal_llm.rltf.files import write_whole
 from formal_llm.rltf.metrics_log import HELD_OUT, LogEntry, best_of, read_log
 from formal_llm.rltf.run_view import duration
 
@@ -84,13 +84,7 @@ class Run:
 
 
 def write_report(folder: str | os.PathLike[str]) -> Path:
-    """Write ``report.md`` and its pictures into the folder of a run.
-
-    Args:
-        folder: the folder with ``log.jsonl``; nothing else is read.
-
-    Returns:
-        The path of the report.
+    """Write ``report.md`` and its pictures into the folder of a run, from its log alone; returns the report's path.
 
     Raises:
         ResourceNotFound: the folder has no log.
@@ -146,18 +140,11 @@ def charts_of(run: Run) -> dict[str, Chart]:
 
 
 def report_text(run: Run, charts: Mapping[str, Chart], missing: str = "") -> str:
-    """The text of a report, in Markdown.
-
-    Args:
-        run: the run.
-        charts: its charts, by the names of their files.
-        missing: why there are no pictures of them; empty where there are.
-    """
+    """The text of a report, in Markdown; ``missing`` says why there are no pictures of its charts."""
     parts = ["# Training run", _summary(run)]
     if run.held_out:
         parts += ["## Before, during and after", _evaluations(run)]
-    best = _best(run)
-    if best:
+    if best := _best(run):
         parts += ["## Best checkpoint", best]
     if charts:
         parts.append("## Curves")

@@ -132,18 +132,11 @@ class CachedReward(Reward):
         return self._find(self._key(task, plan)) if self.deterministic else None
 
     def judge(self, task: Task, plan: Plan) -> Judged:
-        """What a plan is worth; judged where that is not known yet.
-
-        Raises:
-            RewardError: as :meth:`Reward.judge`, or the file cannot be read or written any more.
-        """
+        """As :meth:`Reward.judge`, where it is not known yet; RewardError also where the file is of no use any more."""
         return self.judge_many([(task, plan)])[0]
 
     def judge_many(self, pairs: Iterable[tuple[Task, Plan]], workers: int = 1) -> list[Judged]:
-        """As :meth:`Reward.judge_many`; each distinct pair is judged once.
-
-        Where a judgement raises, what was judged by then is kept.
-        """
+        """As :meth:`Reward.judge_many`; where a judgement raises, what was judged by then is kept."""
         rows = list(pairs)
         if not self.deterministic:
             self._count(0, len(rows))

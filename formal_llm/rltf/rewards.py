@@ -58,12 +58,7 @@ class Reward:
     """
 
     def __init__(
-        self,
-        function: RewardFunction,
-        *,
-        name: str | None = None,
-        deterministic: bool = True,
-        invalid: float = 0.0,
+        self, function: RewardFunction, *, name: str | None = None, deterministic: bool = True, invalid: float = 0.0
     ) -> None:
         self._function = function
         self._name = name if name is not None else name_of(function)
@@ -113,7 +108,7 @@ class Reward:
         """What many plans are worth, in their order.
 
         Args:
-            pairs: the plans, each with its task.
+            pairs: for each plan its task, and the plan.
             workers: how many threads judge; above 1 the function must allow being called from several threads.
 
         Raises:
@@ -214,14 +209,12 @@ _registered: dict[str, Callable[[], RewardFunction]] = {}
 
 
 def register(name: str, make: Callable[[], RewardFunction]) -> None:
-    """Give a reward a name, under which recipes may ask for it.
+    """Give a reward a name, under which recipes may ask for it; ``make`` is called each time.
 
-    Args:
-        name: the name; without a colon.
-        make: makes the reward; called each time it is asked for. What was registered under the name is replaced.
+    What was registered under the name is replaced.
 
     Raises:
-        ValueError: the name has a colon.
+        ValueError: the name is empty or has a colon.
     """
     if ":" in name or not name:
         raise ValueError(f"a reward's name is not empty and has no colon, unlike {name!r}")

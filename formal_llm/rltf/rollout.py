@@ -121,15 +121,9 @@ class WalkNode:
 def rollout(
     planner: Planner, policy: Policy, starts: Iterable[Start], *, together: int = TOGETHER,
 ) -> list[Episode]:  # fmt: skip
-    """Make a plan for each start; the questions of all walks that are under way are answered together.
+    """Make a plan for each start; the questions of all walks under way, at most ``together``, are answered together.
 
     A walk's draws depend on its own seed alone, so the same starts make the same plans in whatever order and company.
-
-    Args:
-        planner: whose rules and wording; its LLM is not asked.
-        policy: answers the questions.
-        starts: the walks.
-        together: how many are under way at most.
 
     Returns:
         The episodes, in the order of the starts. Starts that came to the same plan by the same choices share theirs.

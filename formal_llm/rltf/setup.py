@@ -11,8 +11,7 @@ from formal_llm.planning.task import Task
 from formal_llm.rltf.distributed import World
 from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.rewards import Reward
-from formal_llm.rltf.schedule import count_updates
-from formal_llm.rltf.settings import Settings
+from formal_llm.rltf.settings import Settings, count_updates
 from formal_llm.rltf.warm_start import ReferenceLimits
 
 #: Settings that may change when a run goes on: they do not change what it computes.

@@ -21,8 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.task import Task
 from formal_llm.rltf.all_plans import enumerate_episodes
-from formal_llm.rltf.distinct import DistinctQuestions
-from formal_llm.rltf.episode import Episode, PlanPath
+from formal_llm.rltf.episode import DistinctQuestions, Episode, PlanPath
 
 Floats: TypeAlias = NDArray[np.float64]
 Whole: TypeAlias = NDArray[np.int64]
@@ -35,11 +34,8 @@ class TabularPolicy:
     equal) share theirs, as they do for every model. Logits are one flat array; those of question ``s`` are
     ``logits[offsets[s]:offsets[s + 1]]``.
 
-    Args:
-        episodes: all plans of one task, in any order.
-
     Attributes:
-        episodes: the plans, as given; arrays over plans are in this order.
+        episodes: all plans of one task, as given; arrays over plans are in this order.
         questions: the distinct questions.
         offsets: where the logits of each question begin, and the end of the last.
 
@@ -104,13 +100,9 @@ class TabularPolicy:
         return found
 
     def gradient(self, logits: ArrayLike, weights: ArrayLike) -> Floats:
-        """The gradient of the sum of weight * log pi(plan), by the logits; the weights are constants.
+        """The gradient of the sum of weight * log pi(plan) by the logits, with a constant weight for each plan.
 
         A decision raises its own option's logit by 1 and lowers those of all options by their probabilities.
-
-        Args:
-            logits: of the policy.
-            weights: one for each plan.
         """
         leaf, state, logit, of_logit = self._arrays
         weight = np.asarray(weights, dtype=np.float64)[leaf]

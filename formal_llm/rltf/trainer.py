@@ -19,13 +19,14 @@ from typing import TypedDict, cast
 from formal_llm.errors import FormalLLMError, TrainingError
 from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.task import Task
+from formal_llm.rltf.baselines import mean_of
 from formal_llm.rltf.checkpoint import BEST, FINAL, Checkpoints, RunState
 from formal_llm.rltf.distributed import World
-from formal_llm.rltf.evaluation import evaluate
 from formal_llm.rltf.metrics_log import LOG, RunLog, View
 from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.report import write_report
 from formal_llm.rltf.rewards import Reward
+from formal_llm.rltf.rollout import Start, rollout
 from formal_llm.rltf.settings import Settings
 from formal_llm.rltf.setup import Setup
 from formal_llm.rltf.task_memory import MemoryData, TaskMemory
@@ -64,16 +65,10 @@ class Trainer:
     """Trains a policy on tasks.
 
     Args:
-        planner: whose rules and wording; its LLM is not asked.
-        policy: what is trained.
-        reward: of plans.
-        tasks: what it is trained on.
+        planner, policy, reward, tasks, settings, references, world: see :class:`~formal_llm.rltf.setup.Setup`.
         folder: of the run: log, checkpoints, adapters, report.
         held_out: the tasks by which it is judged.
-        settings: of the run.
         metrics: more functions of plans that are told of the held-out tasks, by name.
-        references: which plans a warm start imitates (see :func:`reference_plans`).
-        world: the processes of the run.
         views: who watches.
 
     Attributes:
@@ -244,8 +239,26 @@ class Trainer:
     # -- judging and saving -------------------------------------------------------------------------------------
 
     def evaluate(self, tasks: Sequence[Task]) -> dict[str, float]:
-        """The figures of greedy plans for some tasks: the mean reward, the metrics, the mean reward of each group."""
-        return evaluate(self.setup, tasks, self._metrics)
+        """The figures of the most probable plans for some tasks, at least one.
+
+        Returns:
+            ``reward``, the mean reward; the mean of each metric; and ``reward GROUP`` for each group of tasks, where
+            they are in several.
+        """
+        setup = self.setup
+        episodes = rollout(setup.planner, setup.policy, [Start(index, task) for index, task in enumerate(tasks)])
+        pairs = [(episode.task, episode.plan) for episode in episodes]
+        rewards = [one.value for one in setup.reward.judge_many(pairs, setup.settings.reward_workers)]
+        figures = {"reward": mean_of(rewards)}
+        for name, metric in self._metrics.items():
+            figures[name] = mean_of([one.value for one in metric.judge_many(pairs)])
+        groups: dict[str, list[float]] = {}
+        for task, reward in zip(tasks, rewards, strict=True):
+            if task.group:
+                groups.setdefault(task.group, []).append(reward)
+        if len(groups) > 1:
+            figures |= {f"reward {name}": mean_of(values) for name, values in sorted(groups.items())}
+        return figures
 
     def _evaluate(self, log: RunLog | None) -> dict[str, float]:
         """Judge by the held-out tasks; the best adapters so far are kept. One process does, the others wait."""

@@ -14,17 +14,13 @@ from formal_llm.errors import FormalLLMError, TrainingError
 from formal_llm.rltf.baselines import Baselines
 from formal_llm.rltf.collector import PlanCollector, WeightedPlans
 from formal_llm.rltf.objective import Objective, ObjectiveFigures
-from formal_llm.rltf.schedule import learning_rate, tasks_of
-from formal_llm.rltf.settings import Settings
+from formal_llm.rltf.settings import Settings, learning_rate, tasks_of
 from formal_llm.rltf.setup import Setup, digest
 from formal_llm.rltf.task_memory import TaskMemory, TaskOutcome
 
 
 class Learner:
     """Makes the updates of a run, one after the other.
-
-    Args:
-        setup: of the run.
 
     Attributes:
         setup: of the run.
@@ -61,23 +57,23 @@ class Learner:
                 as they were.
             RewardError: a reward is not finite; names task and plan.
         """
-        step, policy = self.step + 1, self.setup.policy
+        step, policy, world = self.step + 1, self.setup.policy, self.setup.world
         warm = step <= self.setup.settings.warm_start
         self._prepare(step)
-        chosen = range(len(self.setup.tasks)) if warm else self._tasks_of(step)
-        places = list(enumerate(chosen))
+        settings, count = self.setup.settings, len(self.setup.tasks)
+        places = list(enumerate(range(count) if warm else tasks_of(settings, count, step - settings.warm_start)))
+        own = world.own(places)
         groups: list[WeightedPlans] = []
         figures = ObjectiveFigures()
         problem: Exception | None = None
         try:
-            own = self.setup.world.own(places)
             collector = self._collector
             groups = collector.imitated(own) if warm else collector.collected(step, own, self.memory)
             figures = self._backward(groups, 1 / len(places), warm)
         except (FormalLLMError, RuntimeError, MemoryError, ValueError) as error:
             problem = explained(error, step, self.setup.settings)
         self._agree(problem)
-        self.setup.world.sum_gradients(policy.parameters)
+        world.sum_gradients(policy.parameters)
         norm = self._clipped(step, groups)
         rate = learning_rate(self.setup.settings, step, self.setup.updates)
         for parameters in self.optimizer.param_groups:
@@ -86,7 +82,8 @@ class Learner:
         self.optimizer.step()
         self.step = step
         policy.changed()
-        outcomes = self._outcomes(places, groups)
+        found = world.gather({place: group.outcome for (place, _), group in zip(own, groups, strict=True)})
+        outcomes = [found[place] for place in sorted(found)]
         measured = self._measured(figures, norm, rate)
         if warm:
             measured["warm"] = 1.0
@@ -107,10 +104,6 @@ class Learner:
         # Dropout draws from torch's own random numbers; all other draws have seeds of their own.
         torch.manual_seed(int(digest([settings.seed, step, self.setup.world.rank]), 16) % 2**63)
         self.optimizer.zero_grad(set_to_none=True)
-
-    def _tasks_of(self, step: int) -> list[int]:
-        settings = self.setup.settings
-        return tasks_of(settings, len(self.setup.tasks), step - settings.warm_start)
 
     def _backward(self, groups: Sequence[WeightedPlans], scale: float, warm: bool) -> ObjectiveFigures:
         """The gradients of some groups."""
@@ -152,13 +145,6 @@ class Learner:
             )
         return norm
 
-    def _outcomes(self, places: Sequence[tuple[int, int]], groups: Sequence[WeightedPlans]) -> list[TaskOutcome]:
-        """What all processes did with the tasks of an update, in the order of its places."""
-        world = self.setup.world
-        own = world.own(places)
-        found = world.gather({place: group.outcome for (place, _), group in zip(own, groups, strict=True)})
-        return [found[place] for place in sorted(found)]
-
     def _measured(self, figures: ObjectiveFigures, norm: float, rate: float) -> dict[str, float]:
         """The figures of the step, of all processes together."""
         world = self.setup.world
@@ -190,13 +176,7 @@ def _told(outcomes: Sequence[TaskOutcome]) -> dict[str, float]:
 
 
 def explained(error: Exception, step: int, settings: Settings) -> Exception:
-    """An error of a step as it is; that memory ran out, with what helps.
-
-    Args:
-        error: what was raised.
-        step: the number of the update.
-        settings: of the run.
-    """
+    """An error of a step as it is; that memory ran out, with what helps."""
     import torch
 
     on_cpu = "DefaultCPUAllocator" in str(error)  # a plain RuntimeError, other than on a GPU

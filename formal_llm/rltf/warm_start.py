@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from formal_llm.automata import Limits
 from formal_llm.automata.lookahead.lookahead import Lookahead
@@ -23,17 +24,9 @@ ReferenceLimits = Callable[[Task], Limits]
 
 
 def retrace(planner: Planner, task: Task, word: Sequence[str], index: int = 0) -> Episode:
-    """The decisions that lead to a plan, from its word.
+    """The decisions that lead to a plan, from its word; a selection is in it option by option, as a policy is asked.
 
-    Args:
-        planner: whose rules and wording.
-        task: the task.
-        word: the word of the plan. Where the automaton is ambiguous, a short sequence of answers counts, and of those
-            the first.
-        index: the place of the task among the tasks of the run.
-
-    Returns:
-        The episode; a selection is in it option by option, as a policy is asked for it.
+    Where the automaton is ambiguous, a short sequence of answers counts, and of those the first.
 
     Raises:
         ValueError: no plan of the task has this word.
@@ -91,14 +84,7 @@ def reference_plans(
     """For each task plans to imitate, drawn evenly; with fewer plans than asked for, some twice.
 
     Of rules with so many ambiguous plans that equal words cannot be told from one another, derivations are drawn
-    evenly instead.
-
-    Args:
-        planner: whose rules and wording.
-        tasks: the tasks.
-        count: how many plans for each.
-        references: which plans may be drawn; all where left out.
-        seed: of the draws.
+    evenly instead. ``count`` plans are drawn for each task, of all where ``references`` are left out.
 
     Raises:
         TrainingError: a task has no such plan.
@@ -109,10 +95,8 @@ def reference_plans(
     for index, task in enumerate(tasks):
         rng = random.Random(f"{seed} reference {index}")
         limits = task.limits & references(task) if references is not None else task.limits
-        narrow = Task(task.description, goal=task.goal, limits=limits, inputs=task.inputs, group=task.group)
         try:
-            lookahead = planner.table(narrow).lookahead
-            words = _words(lookahead, rng, count)
+            words = _words(planner.table(replace(task, limits=limits)).lookahead, rng, count)
         except NoValidPlan as error:
             raise TrainingError(f"there is no reference plan for {task.description!r}: {error}") from None
         if any(word is None for word in words):

@@ -1,9 +1,10 @@
-"""The public test doubles."""
+"""The public test doubles, and a person on the terminal."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import io
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -24,6 +25,7 @@ from formal_llm import (
     ScriptedLLM,
 )
 from formal_llm.llms import resolve
+from formal_llm.llms.doubles import Person
 
 QUESTION = Question("Which?", ["a", "b", "c"])
 
@@ -141,3 +143,17 @@ def test_a_coroutine_is_no_answer() -> None:
     for llm in (FunctionLLM(second), resolve(lambda question: second(question))):
         with pytest.raises(TypeError, match="AsyncFunctionLLM"):
             llm.choose(QUESTION)
+
+
+def test_a_person_is_shown_the_question_and_asked_again() -> None:
+    screen = io.StringIO()
+    person = Person(io.StringIO("what?\n2\n"), screen)
+    plan = Planner(CFG.from_string("S -> a | b"), person).plan("t")
+    assert plan.word == ("b",)
+    assert screen.getvalue().count("1: a\n2: b") == 2
+    assert "'what?' is not a number" in screen.getvalue()
+
+
+def test_the_end_of_the_input_is_told() -> None:
+    with pytest.raises(LLMError, match="input ended"):
+        Person(io.StringIO(""), io.StringIO()).choose(QUESTION)

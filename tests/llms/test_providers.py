@@ -9,8 +9,8 @@ import pytest
 from formal_llm import Question, RandomLLM, ScriptedLLM, UnknownProvider
 from formal_llm.llms import PROVIDERS, resolve
 from formal_llm.llms.builtin import BuiltinLLM
+from formal_llm.llms.doubles import Person
 from formal_llm.llms.llm import MAKERS
-from formal_llm.llms.person import Person
 from formal_llm.llms.recorded.transcript import RecordingLLM, ReplayLLM
 
 QUESTION = Question("Which?", ["a", "b", "c"])

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from formal_llm.errors import NotationError, ResourceNotFound
-from formal_llm.rltf.settings import Settings
+from formal_llm.rltf.settings import Settings, count_updates, learning_rate, tasks_of
 
 
 def recipe(folder: Path, text: str) -> Path:
@@ -60,3 +65,50 @@ def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
 
 def test_every_setting_is_described() -> None:
     assert all(field.description for field in Settings.model_fields.values())
+
+
+def rates(**terms: Any) -> list[float]:
+    settings = Settings(**{"updates": 6, "learning_rate": 1.0, **terms})
+    updates = count_updates(settings, 3)
+    return [round(learning_rate(settings, step, updates), 3) for step in range(1, updates + 1)]
+
+
+def test_schedules() -> None:
+    assert rates() == [1.0] * 6
+    assert rates(warmup=2) == [0.5, 1.0, 1.0, 1.0, 1.0, 1.0]
+    assert rates(schedule="linear") == [1.0, 0.833, 0.667, 0.5, 0.333, 0.167]
+    assert rates(schedule="cosine", warmup=2) == [0.5, 1.0, 1.0, 0.854, 0.5, 0.146]
+    assert rates(schedule="linear", warm_start=2)[:3] == [1.0, 1.0, 1.0]
+    assert rates(warm_start=2, warm_learning_rate=0.25, warmup=2)[:4] == [0.25, 0.25, 0.5, 1.0]
+
+
+@pytest.mark.parametrize("schedule", ["constant", "linear", "cosine"])
+@given(st.integers(0, 5), st.integers(0, 5), st.integers(0, 20))
+def test_rates_are_above_0_and_never_rise_after_the_warm_up(
+    schedule: Any, warm_start: int, warmup: int, updates: int
+) -> None:
+    found = rates(schedule=schedule, warm_start=warm_start, warmup=warmup, updates=updates)
+    assert len(found) == warm_start + updates
+    assert all(0 < rate <= 1 for rate in found)
+    after = found[warm_start + warmup :]
+    assert after == sorted(after, reverse=True)
+
+
+@given(st.integers(1, 9), st.integers(1, 12), st.integers(1, 6), st.integers(0, 99))
+def test_each_epoch_has_every_task_once(tasks: int, size: int, epochs: int, seed: int) -> None:
+    settings = Settings(tasks_per_update=size, epochs=epochs, seed=seed)
+    updates = count_updates(settings, tasks)
+    assert updates == math.ceil(epochs * tasks / size)
+    order = [place for update in range(1, updates + 1) for place in tasks_of(settings, tasks, update)]
+    assert len(order) == updates * size
+    for epoch in range(epochs):
+        assert Counter(order[epoch * tasks : (epoch + 1) * tasks]) == Counter(range(tasks))
+
+
+def test_epochs_differ_and_seeds_do() -> None:
+    def orders(seed: int) -> list[tuple[int, ...]]:
+        settings = Settings(tasks_per_update=5, seed=seed)
+        return [tuple(tasks_of(settings, 5, update)) for update in range(1, 9)]
+
+    assert len(set(orders(0))) > 4
+    assert orders(0) != orders(1)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from formal_llm.errors import ResultsError, RewardError, TrainingError
 from formal_llm.planning import Plan
 from formal_llm.rltf.advantages import ADVANTAGES
 from formal_llm.rltf.metrics_log import read_log
+from formal_llm.rltf.rewards import Reward
+from formal_llm.rltf.rollout import Start, rollout
 from formal_llm.rltf.trainer import Trainer
 from tests.rltf import training_runs as runs
 
@@ -309,3 +312,19 @@ def test_the_state_is_readable(tmp_path: Path) -> None:
     state = json.loads((tmp_path / "checkpoints" / "step-000006" / "state.json").read_text())
     assert state["memory"]["baselines"]["decay"] == 0.8
     assert set(state["memory"]["baselines"]["values"]) == {"0", "1", "2"}
+
+
+def test_the_figures_are_means_over_greedy_plans(tmp_path: Path) -> None:
+    planner, policy, reward = Planner(runs.RULES, "test:first"), runs.tiny_policy(), Reward(runs.wanted_tool)
+    greedy = rollout(planner, policy, [Start(n, task) for n, task in enumerate(runs.TASKS)])
+    rewards = [runs.wanted_tool(one.task, one.plan) for one in greedy]
+    lengths = Reward(lambda task, plan: len(plan.word))
+    measured = Trainer(planner, policy, reward, runs.TASKS, tmp_path, metrics={"length": lengths})
+    found = measured.evaluate(runs.TASKS)
+    assert found == pytest.approx({"reward": sum(rewards) / 3, "length": sum(len(one.word) for one in greedy) / 3})
+    grouped = [replace(task, group="odd" if n % 2 else "even") for n, task in enumerate(runs.TASKS)]
+    trainer = Trainer(planner, policy, reward, runs.TASKS, tmp_path)
+    found = trainer.evaluate(grouped)
+    assert found["reward odd"] == pytest.approx(rewards[1])
+    assert found["reward even"] == pytest.approx((rewards[0] + rewards[2]) / 2)
+    assert trainer.evaluate([replace(task, group="one") for task in runs.TASKS]).keys() == {"reward"}

@@ -10,10 +10,12 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from formal_llm.errors import InvalidAnswer, ProviderError
+from formal_llm.llms.hosted.settings import given, plain_address
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.usage import TokenUsage
 
@@ -34,14 +36,12 @@ FILTERED = "it was stopped by the content filter"
 _PER_CLIENT = 32
 
 
+@dataclass(slots=True, eq=False)
 class _Lane:
     """A client that is awaited, and how many requests are in flight through it."""
 
-    __slots__ = ("client", "in_flight")
-
-    def __init__(self, client: AsyncClient) -> None:
-        self.client = client
-        self.in_flight = 0
+    client: AsyncClient
+    in_flight: int = 0
 
 
 class HostedLLM(ABC):
@@ -50,14 +50,12 @@ class HostedLLM(ABC):
     Args:
         name: the provider string, ``provider:MODEL``.
         client: the SDK's client that waits for an answer.
-        settings: what else decides about the answers, as JSON data: the address, sampling settings, limits.
+        settings: what else decides about the answers, as JSON data: sampling settings, limits.
         async_client: a client of the user's to await; None: one is made for each event loop.
         logprobs: whether token probabilities are asked for; None: until the server refuses them, which is warned of.
 
     Attributes:
-        name: the provider string.
-        settings: those that are not None.
-        client: the SDK's client that waits for an answer.
+        settings: those that are not None, and the address.
         asks_logprobs: whether the next request asks for token probabilities.
     """
 
@@ -78,7 +76,7 @@ class HostedLLM(ABC):
     ) -> None:
         self.name = name
         self.client = client
-        self.settings = {key: value for key, value in settings.items() if value is not None}
+        self.settings: dict[str, object] = given(address=plain_address(client.base_url), **settings)
         self.asks_logprobs = logprobs is not False
         self._may_drop_logprobs = logprobs is None
         self._given_async_client = async_client
@@ -234,23 +232,17 @@ def invalid(question: Question, problem: str, said: str, usage: TokenUsage) -> I
 def refuses_logprobs(error: Exception) -> bool:
     """Whether a server refused a request because it asked for token probabilities.
 
-    Servers say so with different statuses: 400 and 403 are seen at hosted models, 500 at a local server that was
-    started without them. So what is looked at is what they say.
+    What is looked at is what servers say: their statuses differ (400, 403; 500 at a local one started without them).
     """
     return isinstance(getattr(error, "status_code", None), int) and "logprob" in _said(error).casefold()
 
 
 def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
-    """The ``ProviderError`` for an exception of an SDK: what failed and what to do about it.
-
-    Args:
-        llm: the adapter.
-        error: an exception of the SDK (both SDKs name theirs alike), or one from reading what came back.
-    """
+    """What failed and what to do about it, for an exception of an SDK or from reading what came back."""
     key, url = llm.key_variable, llm.url_variable
     status = getattr(error, "status_code", None)
     # A connection error's own words are left out: they may quote the request's headers, and the key with them.
-    kind = type(error).__name__
+    kind = type(error).__name__  # both SDKs name theirs alike
     if kind == "APITimeoutError":
         what = "no answer came in time; try again, or give a longer timeout"
     elif kind == "APIConnectionError":
@@ -275,7 +267,7 @@ def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
 
 
 def _said(error: Exception) -> str:
-    """The server's own words, which stand in different places: one SDK has them as an attribute, others in the body."""
+    """The server's own words: one SDK has them as an attribute, others in the body."""
     said: object = getattr(error, "api_message", None)
     body = getattr(error, "body", None)
     while not said and isinstance(body, dict):
@@ -286,6 +278,6 @@ def _said(error: Exception) -> str:
 
 
 def shown_words(error: Exception, client: object) -> str:
-    """The server's own words as they may be shown: not all of a flood, and without the key, should it be repeated."""
+    """The server's own words as they may be shown: not all of a flood, and without the key."""
     said, key = _said(error), getattr(client, "api_key", None)
     return (said.replace(key, "***") if isinstance(key, str) and len(key) > 7 else said)[:300]

@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from formal_llm.errors import MissingKey
-from formal_llm.llms.hosted.adapter import (
-    CUT_OFF,
-    REFUSED,
-    chat_data,
-    invalid,
-    provider_error,
-    token_count,
-    token_usage,
-)
+from formal_llm.llms.hosted import adapter
+from formal_llm.llms.hosted.adapter import CUT_OFF, REFUSED, token_count
 from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_reply
-from formal_llm.llms.hosted.settings import (
-    check_plain,
-    checked_address,
-    either_client_or,
-    from_environment,
-    given,
-    plain_address,
-)
+from formal_llm.llms.hosted.settings import check_plain, checked_address, either_client_or, from_environment, given
 from formal_llm.llms.hosted.text import HostedText, TextRequest
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.usage import TokenUsage
@@ -51,12 +37,10 @@ class AnthropicLLM(HostedText):
 
     Args:
         model: the name of the model.
-        base_url: the address; None: ``ANTHROPIC_BASE_URL``, or Anthropic's.
-        api_key: the key; None: ``ANTHROPIC_API_KEY``, or another credential that the SDK finds.
-        timeout: how many seconds the server may be silent; None: as the SDK has it (ten minutes).
-        max_retries: how often a request is repeated after a passing failure; None: as the SDK has it (twice).
-        client: a client of the SDK, instead of these four; it is yours to close.
-        async_client: the same to be awaited; None: one like ``client`` is made for each event loop.
+        base_url, api_key, timeout, max_retries, client, async_client: how it is reached, see
+            :class:`~formal_llm.llms.hosted.openai_client.Connection` (here with clients of Anthropic's SDK); by default
+            at ``ANTHROPIC_BASE_URL``, or Anthropic's, with ``ANTHROPIC_API_KEY``, or another credential that the SDK
+            finds.
         method: ``"schema"``: structured output; ``"tool"``: a strict tool, for models that know only that.
         max_tokens: the limit on what the model writes. Thinking counts too, and some models think unasked, so it is
             far more than an answer needs; what is not used costs nothing. Above about 21000 the SDK wants a timeout.
@@ -70,7 +54,6 @@ class AnthropicLLM(HostedText):
 
     key_variable = "ANTHROPIC_API_KEY"
     url_variable = "ANTHROPIC_BASE_URL"
-    _KEPT: ClassVar = ("5m", "1h", None)
 
     def __init__(
         self,
@@ -90,7 +73,7 @@ class AnthropicLLM(HostedText):
         # Imported here: the SDK takes longer to import than the rest of the library.
         import anthropic
 
-        if method not in ("schema", "tool") or cache not in self._KEPT:
+        if method not in ("schema", "tool") or cache not in ("5m", "1h", None):
             raise ValueError(f"method is 'schema' or 'tool', cache '5m', '1h' or None; not {method!r} and {cache!r}")
         either_client_or(
             (client, async_client), base_url=base_url, api_key=api_key, timeout=timeout, max_retries=max_retries
@@ -105,7 +88,7 @@ class AnthropicLLM(HostedText):
         made = client
         if made is None and async_client is not None:
             made = _like(async_client, anthropic.Anthropic)
-        if made is None:
+        elif made is None:
             url = base_url or from_environment(self.url_variable)
             if url is not None:
                 url = checked_address(name, url, self.url_variable)
@@ -116,12 +99,12 @@ class AnthropicLLM(HostedText):
                 ))  # fmt: skip
             except anthropic.AnthropicError as error:
                 self.name = name
-                raise provider_error(self, error) from error
+                raise adapter.provider_error(self, error) from error
             # The SDK says nothing about a missing credential before the first request.
             if not ((made.api_key or "").strip() or made.auth_token or made.credentials):
                 made.close()
                 raise MissingKey(name, self.key_variable)
-        super().__init__(name, made, {"address": plain_address(made.base_url), **settings}, async_client=async_client)
+        super().__init__(name, made, settings, async_client=async_client)
 
     def _send(self, client: Any, question: Question) -> Any:
         schema = choice_schema(question)
@@ -141,7 +124,7 @@ class AnthropicLLM(HostedText):
     def _messages(self, messages: tuple[Message, ...]) -> dict[str, Any]:
         """The chat, with breakpoints behind what later questions have in common with this one."""
         system = "\n\n".join(message.content for message in messages if message.role == "system")
-        chat: list[dict[str, Any]] = [*chat_data([message for message in messages if message.role != "system"])]
+        chat: list[dict[str, Any]] = [*adapter.chat_data([message for message in messages if message.role != "system"])]
         if len(chat) > 1:
             chat[-2]["content"] = self._cached(chat[-2]["content"])
         return {**({"system": self._cached(system)} if system else {}), "messages": chat}
@@ -155,9 +138,7 @@ class AnthropicLLM(HostedText):
         return [{"type": "text", "text": text, "cache_control": kept}]
 
     def _read(self, question: Question, response: Any) -> Answer:
-        usage = _usage(response.usage)
-        # Other blocks hold the model's thinking.
-        text = "".join(block.text for block in response.content if block.type == "text")
+        text, usage = self._read_text(response)
         used = [block.input for block in response.content if block.type == "tool_use" and block.name == _TOOL]
         if self.method == "tool" and used:
             text = json.dumps(used[0])
@@ -165,7 +146,7 @@ class AnthropicLLM(HostedText):
         if stopped == REFUSED and not text and response.stop_details:
             text = response.stop_details.explanation or ""
         if len(used) > 1 and not stopped:
-            raise invalid(question, f"it was given {len(used)} times", json.dumps(used)[:1000], usage)
+            raise adapter.invalid(question, f"it was given {len(used)} times", json.dumps(used)[:1000], usage)
         return read_reply(question, Reply(text, usage, stopped))
 
     def _send_text(self, client: Any, request: TextRequest) -> Any:
@@ -198,15 +179,12 @@ def _usage(counted: Any) -> TokenUsage:
     """What a message cost; what went into the cache or came out of it is not in ``input_tokens``."""
     cached = token_count(getattr(counted, "cache_read_input_tokens", None))
     stored = token_count(getattr(counted, "cache_creation_input_tokens", None))
-    return token_usage(token_count(counted.input_tokens) + cached + stored, counted.output_tokens, cached, stored)
+    read = token_count(counted.input_tokens) + cached + stored
+    return adapter.token_usage(read, counted.output_tokens, cached, stored)
 
 
 def _like(client: Any, kind: type[AnthropicClient]) -> AnthropicClient:
-    """A client of the other kind (that waits, or is awaited) with the same settings.
-
-    Raises:
-        TypeError: the client has what its mirror image cannot have: an HTTP client or a class of its own, middleware.
-    """
+    """A client of the other kind (that waits, or is awaited) with the same settings; as of :func:`check_plain`."""
     import anthropic
 
     check_plain(client, anthropic.Anthropic, anthropic.AsyncAnthropic, own=getattr(client, "_middleware", None))

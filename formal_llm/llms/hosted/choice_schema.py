@@ -7,30 +7,27 @@ else. What comes back is still read strictly: no provider is trusted to keep to 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import NamedTuple
 
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.hosted.adapter import invalid
+from formal_llm.llms.hosted.logprobs import option_probabilities, read_tokens
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.usage import TokenUsage
 
-#: The number of an answer to its probabilities.
-Probabilities = dict[int, float]
-
 
 class Reply(NamedTuple):
-    """What a provider sent back.
+    """What a provider sent back: what the model wrote, and what it cost.
 
     Attributes:
-        text: what the model wrote.
-        usage: what it cost.
         stopped: what kept the model from finishing its answer; empty if nothing did.
+        logprobs: the token probabilities in the form of OpenAI's chat completions, as plain data.
     """
 
     text: str
     usage: TokenUsage
     stopped: str = ""
+    logprobs: object = None
 
 
 def choice_schema(question: Question, *, bounded: bool = False) -> dict[str, object]:
@@ -53,15 +50,8 @@ def choice_schema(question: Question, *, bounded: bool = False) -> dict[str, obj
     return {"type": "object", "properties": {key: value}, "required": [key], "additionalProperties": False}
 
 
-def read_reply(
-    question: Question, reply: Reply, probabilities: Callable[[str], Probabilities | None] | None = None
-) -> Answer:
+def read_reply(question: Question, reply: Reply) -> Answer:
     """The answer that ``reply`` gives: JSON of the schema, or else what :meth:`Question.read` understands.
-
-    Args:
-        question: the question.
-        reply: what came back.
-        probabilities: the probabilities of the options, given the text of a legal answer with one number.
 
     Raises:
         InvalidAnswer: it gives none; with what it cost.
@@ -73,14 +63,12 @@ def read_reply(
         raise invalid(question, "it was far longer than an answer", _short(reply.text), reply.usage)
     try:
         numbers = _numbers(question, reply.text)
-        if numbers is None:
-            answer = question.check(question.read(reply.text, usage=reply.usage))
-        else:
-            answer = question.check(Answer(numbers, text=reply.text, usage=reply.usage))
+        answer = question.check(reply.text if numbers is None else Answer(numbers, text=reply.text))
     except InvalidAnswer as error:
         raise InvalidAnswer(error.problem, error.transcript, reply.usage) from None
-    found = probabilities(reply.text) if probabilities is not None and not question.several else None
-    return answer if found is None else Answer(answer.numbers, found, answer.text, answer.usage)
+    tokens = None if question.several else read_tokens(reply.logprobs)
+    found = option_probabilities(tokens, len(question.options), reply.text) if tokens else None
+    return Answer(answer.numbers, found, reply.text, reply.usage)
 
 
 def _key(question: Question) -> str:

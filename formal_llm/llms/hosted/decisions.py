@@ -13,7 +13,6 @@ import math
 from collections.abc import Mapping, Sequence
 
 from formal_llm.llms.hosted.adapter import invalid
-from formal_llm.llms.hosted.choice_schema import Probabilities
 from formal_llm.llms.question import Answer, Option, Question
 from formal_llm.llms.usage import TokenUsage
 
@@ -36,7 +35,7 @@ def read_choice(question: Question, value: object, probabilities: Mapping[object
     Args:
         question: the question.
         value: the name of the chosen option; anything, since it comes from a server.
-        probabilities: the probability of each option by its name.
+        probabilities: that of each option by its name.
         usage: what it cost.
 
     Raises:
@@ -62,7 +61,7 @@ def read_several(question: Question, probabilities: Sequence[object], usage: Tok
     Raises:
         InvalidAnswer: what is given are no probabilities.
     """
-    likely: Probabilities = {}
+    likely: dict[int, float] = {}
     for option, given in zip(question.options, probabilities, strict=True):
         share = _share(given)
         if share is None:
@@ -85,16 +84,12 @@ def _share(given: object) -> float | None:
     return min(float(given), 1.0)
 
 
-def _distribution(given: Mapping[object, object], names: Mapping[str, int]) -> Probabilities | None:
+def _distribution(given: Mapping[object, object], names: Mapping[str, int]) -> dict[int, float] | None:
     """``given`` as probabilities of the options; None if it is no distribution over them."""
-    found: Probabilities = {}
-    for name, number in names.items():
-        # An option that is left out has 0, if the others make up the whole.
-        share = _share(given.get(name, 0.0))
-        if share is None:
-            return None
-        found[number] = share
+    # An option that is left out has 0, if the others make up the whole.
+    told = {number: _share(given.get(name, 0.0)) for name, number in names.items()}
+    found = {number: share for number, share in told.items() if share is not None}
     total = math.fsum(found.values())
-    if abs(total - 1) > _ROUNDING:
+    if len(found) < len(told) or abs(total - 1) > _ROUNDING:
         return None
     return {number: share / total for number, share in found.items()}

@@ -35,6 +35,7 @@ class LlamaCppLLM(ChatCompletionsLLM):
     url_variable = "LLAMACPP_BASE_URL"
     default_url = "http://localhost:8080/v1"
     needs = "the server must be one of llama.cpp, which knows grammars"
+    choice_limit = "max_tokens"  # the server of llama-cpp-python knows the limit by its older name alone
 
     def __init__(
         self,
@@ -48,8 +49,8 @@ class LlamaCppLLM(ChatCompletionsLLM):
     ) -> None:
         super().__init__(
             model,
-            # The server of llama-cpp-python knows the limit by its older name alone.
-            sampling={"temperature": temperature, "max_tokens": max_tokens},
+            temperature=temperature,
+            max_completion_tokens=max_tokens,
             logprobs=logprobs,
             extra_body=extra_body,
             **connection,

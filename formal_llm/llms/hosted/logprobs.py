@@ -22,7 +22,10 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
 
 #: The share of an option that is not listed, relative to those that are, below which it counts as 0.
@@ -110,33 +113,25 @@ def option_probabilities(tokens: Sequence[Token], count: int, text: str) -> dict
 
 def _place(tokens: Sequence[Token], text: str, offset: int) -> tuple[int, int] | None:
     """The token in which the character of ``text`` at ``offset`` stands, and where in it."""
+    begins = [0, *accumulate(len(token.text) for token in tokens)]
     written = "".join(token.text for token in tokens)
-    # The last tokens may be those that end the text, which are no part of it.
-    ends = [len(written)]
-    for token in reversed(tokens[-2:]):
-        ends.append(ends[-1] - len(token.text))
-    for end in ends:
+    # The last two tokens may be those that end the text, which are no part of it.
+    for end in begins[:-4:-1]:
         kept = written[:end].rstrip()
         if kept.endswith(text):
             position = len(kept) - len(text) + offset
-            break
-    else:
-        return None
-    for index, token in enumerate(tokens):
-        if position < len(token.text):
-            return index, position
-        position -= len(token.text)
+            index = bisect_right(begins, position) - 1
+            return index, position - begins[index]
     return None
 
 
+@dataclass(frozen=True)
 class _Shares:
     """The shares of numbers, from the alternatives to one token after the other along what was written."""
 
-    def __init__(self, tokens: Sequence[Token], numbers: list[str], after: str) -> None:
-        self.tokens = tokens
-        self.numbers = numbers
-        self.known = frozenset(numbers)
-        self.after = after
+    tokens: Sequence[Token]
+    numbers: list[str]
+    after: str
 
     def from_token(self, index: int, lead: str, done: str) -> dict[str, float] | None:
         """The shares of the numbers that begin with ``done``, from the alternatives of one token.
@@ -163,7 +158,7 @@ class _Shares:
             number = done + digits
             # A model that has just written the number on, token by token, has shown that it does.
             goes_on = text == token.text and self.next_is_digit(index)
-            if number in self.known and (ended or (self.longer(number) <= whole and not goes_on)):
+            if number in self.numbers and (ended or (self.longer(number) <= whole and not goes_on)):
                 shares[number] = shares.get(number, 0.0) + probability
             elif digits and not ended and self.longer(number):
                 if text == token.text:
@@ -171,7 +166,7 @@ class _Shares:
                 elif probability > 0:
                     return None
         # The end of the text is not always listed in a form that can be recognised.
-        if done in self.known and not self.after and done not in shares:
+        if done in self.numbers and not self.after and done not in shares:
             return None
         covered = set(shares)
         total = math.fsum(shares.values()) + written_share

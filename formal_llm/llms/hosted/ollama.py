@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from formal_llm.llms.hosted.adapter import CUT_OFF, chat_data, token_usage
-from formal_llm.llms.hosted.choice_schema import Probabilities, Reply, choice_schema, read_reply
-from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES, option_probabilities, read_tokens
+from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_reply
+from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
 from formal_llm.llms.hosted.openai_client import Connection, OpenAIClientLLM
 from formal_llm.llms.hosted.settings import given
 from formal_llm.llms.hosted.text import HostedText, TextRequest
@@ -80,18 +80,11 @@ class OllamaLLM(OpenAIClientLLM, HostedText):
         return client.post("/api/chat", cast_to=object, body=body, options={"headers": self.headers})
 
     def _read(self, question: Question, response: Any) -> Answer:
-        text = response["message"]["content"]
+        text, usage = self._read_text(response)
         if not isinstance(text, str):
             raise TypeError("the content of a message is a text")
-        usage = token_usage(response.get("prompt_eval_count"), response.get("eval_count"))
-        # Not done, or done for another reason than the end, is an answer that was cut off.
-        reply = Reply(text, usage, CUT_OFF if response.get("done_reason") == "length" else "")
-        tokens = read_tokens(response.get("logprobs"))
-
-        def probabilities(text: str) -> Probabilities | None:
-            return option_probabilities(tokens, len(question.options), text) if tokens else None
-
-        return read_reply(question, reply, probabilities)
+        stopped = CUT_OFF if response.get("done_reason") == "length" else ""
+        return read_reply(question, Reply(text, usage, stopped, response.get("logprobs")))
 
     def _send_text(self, client: Any, request: TextRequest) -> Any:
         told = given(temperature=request.temperature, stop=list(request.stop) or None)

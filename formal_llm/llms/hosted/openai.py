@@ -64,11 +64,12 @@ class OpenAILLM(ChatCompletionsLLM):
         self.api = "decisions" if decides else "chat"
         super().__init__(
             model,
-            sampling={"temperature": temperature, "max_completion_tokens": max_completion_tokens},
+            temperature=temperature,
+            max_completion_tokens=max_completion_tokens,
             logprobs=logprobs,
-            settings={"api": self.api},
             **connection,
         )
+        self.settings["api"] = self.api
 
     def _send(self, client: Any, question: Question) -> Any:
         if not self._decides(question):
@@ -78,7 +79,20 @@ class OpenAILLM(ChatCompletionsLLM):
         )
 
     def _read(self, question: Question, response: Any) -> Answer:
-        return self._read_decision(question, response) if self._decides(question) else super()._read(question, response)
+        if not self._decides(question):
+            return super()._read(question, response)
+        usage = sdk_usage(response.usage, "input_tokens", "output_tokens")
+        answers = list(response.answers)
+        if any(answer.type == "refusal" for answer in answers):
+            raise invalid(question, REFUSED, "", usage)
+        # Answers stand in the order of the questions, with their names.
+        asked = [(one["type"], one["name"]) for one in _questions(question)]
+        if [(answer.type, answer.name) for answer in answers] != asked:
+            raise ValueError("the answers are not those to the questions")
+        if question.several:
+            return read_several(question, [answer.probability for answer in answers], usage)
+        shares = {share.value: share.probability for share in answers[0].probabilities}
+        return read_choice(question, answers[0].choice, shares, usage)
 
     def _decides(self, question: Question) -> bool:
         """Whether the decisions endpoint is asked."""
@@ -90,21 +104,6 @@ class OpenAILLM(ChatCompletionsLLM):
     def _guarantee(self, question: Question) -> dict[str, Any]:
         schema = {"name": "choice", "strict": True, "schema": choice_schema(question)}
         return {"response_format": {"type": "json_schema", "json_schema": schema}}
-
-    @staticmethod
-    def _read_decision(question: Question, response: Any) -> Answer:
-        usage = sdk_usage(response.usage, "input_tokens", "output_tokens")
-        answers = list(response.answers)
-        asked = _questions(question)
-        if any(answer.type == "refusal" for answer in answers):
-            raise invalid(question, REFUSED, "", usage)
-        # Answers stand in the order of the questions, with their names.
-        if [(answer.type, answer.name) for answer in answers] != [(one["type"], one["name"]) for one in asked]:
-            raise ValueError("the answers are not those to the questions")
-        if question.several:
-            return read_several(question, [answer.probability for answer in answers], usage)
-        shares = {share.value: share.probability for share in answers[0].probabilities}
-        return read_choice(question, answers[0].choice, shares, usage)
 
 
 def _questions(question: Question) -> list[dict[str, Any]]:

@@ -14,16 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar, Unpack
 
 from formal_llm.errors import MissingKey
 from formal_llm.llms.hosted.adapter import CUT_OFF, FILTERED, REFUSED, HostedLLM, chat_data, sdk_usage
-from formal_llm.llms.hosted.choice_schema import Probabilities, Reply, read_reply
-from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES, option_probabilities, read_tokens
-from formal_llm.llms.hosted.settings import (
-    check_plain,
-    checked_address,
-    either_client_or,
-    from_environment,
-    given,
-    plain_address,
-)
+from formal_llm.llms.hosted.choice_schema import Reply, read_reply
+from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
+from formal_llm.llms.hosted.settings import check_plain, checked_address, either_client_or, from_environment, given
 from formal_llm.llms.hosted.text import HostedText, TextRequest
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.usage import TokenUsage
@@ -62,8 +55,7 @@ class OpenAIClientLLM(HostedLLM):
     Args:
         model: the name of the model.
         base_url, api_key, timeout, max_retries, client, async_client: see :class:`Connection`.
-        settings: the adapter's own settings, as JSON data.
-        logprobs: whether token probabilities are asked for; None: until the server refuses them.
+        settings, logprobs: see :class:`~formal_llm.llms.hosted.adapter.HostedLLM`.
 
     Raises:
         MissingKey: the provider needs a key, and there is none.
@@ -98,8 +90,7 @@ class OpenAIClientLLM(HostedLLM):
         )
         name = f"{self.provider}:{model}"
         self.model = model
-        #: Headers beyond those of the client.
-        self.headers: dict[str, Any] = {}
+        self.headers: dict[str, Any] = {}  # beyond those of the client
         if client is None and async_client is not None:
             client = _like(async_client, openai.OpenAI)
         if client is None:
@@ -116,13 +107,7 @@ class OpenAIClientLLM(HostedLLM):
             client = openai.OpenAI(**given(
                 base_url=url, api_key=key or "none", timeout=timeout, max_retries=max_retries
             ))  # fmt: skip
-        super().__init__(
-            name,
-            client,
-            {"address": plain_address(client.base_url), **(settings or {})},
-            async_client=async_client,
-            logprobs=logprobs,
-        )
+        super().__init__(name, client, settings or {}, async_client=async_client, logprobs=logprobs)
 
     def _address(self, url: str) -> str:
         """The address that a setting stands for."""
@@ -149,12 +134,7 @@ class OpenAIClientLLM(HostedLLM):
 
 
 def _like(client: Any, kind: type[OpenAIClient]) -> OpenAIClient:
-    """A client of the other kind (that waits, or is awaited) with the same settings.
-
-    Raises:
-        TypeError: the client has what its mirror image cannot have: an HTTP client of its own, a way of its own to find
-            its key, a class of its own.
-    """
+    """A client of the other kind (that waits, or is awaited) with the same settings; as of :func:`check_plain`."""
     import openai
 
     own = not getattr(client, "api_key", None) or getattr(client, "workload_identity", None) is not None
@@ -177,30 +157,30 @@ class ChatCompletionsLLM(OpenAIClientLLM, HostedText):
     """A model that is asked through OpenAI's chat completions, with the guarantee that its server knows.
 
     Args:
-        model: the name of the model.
-        sampling: arguments of each question that decide how the answer is drawn; those that are None are not sent.
-        logprobs: whether token probabilities are asked for; None: until the server refuses them, which is warned of.
+        temperature: the sampling temperature; None sends none.
+        max_completion_tokens: the limit on what the model writes and thinks for a choice; None sends none.
         extra_body: further fields of each request.
-        settings: the adapter's own settings, as JSON data.
-        connection: how the server is reached.
+        model, logprobs, connection: see :class:`OpenAIClientLLM`.
     """
 
-    #: The name of the limit on what is written: OpenAI's own, or the older one that all servers know.
+    #: The names of the limits on what is written, in choices and as free text: OpenAI's own, or the older one.
+    choice_limit: ClassVar[str] = "max_completion_tokens"
     text_limit: ClassVar[str] = "max_tokens"
 
     def __init__(
         self,
         model: str,
         *,
-        sampling: Mapping[str, float | None],
+        temperature: float | None = None,
+        max_completion_tokens: int | None = None,
         logprobs: bool | None = None,
         extra_body: Mapping[str, object] | None = None,
-        settings: Mapping[str, object] | None = None,
         **connection: Unpack[Connection],
     ) -> None:
+        sampling = {"temperature": temperature, self.choice_limit: max_completion_tokens}
         self._sampling = given(**sampling)
         self._extra_body = dict(extra_body or {})
-        own = {**(settings or {}), **sampling, "logprobs": logprobs, "extra_body": self._extra_body or None}
+        own = {**sampling, "logprobs": logprobs, "extra_body": self._extra_body or None}
         super().__init__(model, settings=own, logprobs=logprobs, **connection)
 
     @abstractmethod
@@ -222,20 +202,14 @@ class ChatCompletionsLLM(OpenAIClientLLM, HostedText):
     def _read(self, question: Question, response: Any) -> Answer:
         choice = response.choices[0]
         usage = _usage(response.usage)
-        refusal = getattr(choice.message, "refusal", None)
-        if refusal:
+        if refusal := getattr(choice.message, "refusal", None):
             return read_reply(question, Reply(str(refusal), usage, REFUSED))
         content = choice.message.content
         if not isinstance(content, (str, type(None))):
             raise TypeError("the content of a message is a text")
-        reply = Reply(content or "", usage, _STOPPED.get(str(choice.finish_reason), ""))
         listed = getattr(getattr(choice, "logprobs", None), "content", None)
-
-        def probabilities(text: str) -> Probabilities | None:
-            tokens = read_tokens([_plain(entry) for entry in listed]) if isinstance(listed, list) else None
-            return option_probabilities(tokens, len(question.options), text) if tokens else None
-
-        return read_reply(question, reply, probabilities)
+        tokens = [_plain(entry) for entry in listed] if isinstance(listed, list) else None
+        return read_reply(question, Reply(content or "", usage, _STOPPED.get(str(choice.finish_reason), ""), tokens))
 
     def _send_text(self, client: Any, request: TextRequest) -> Any:
         asked = given(temperature=request.temperature, stop=list(request.stop) or None)

@@ -56,13 +56,8 @@ def given(**values: object) -> dict[str, Any]:
 def check_plain(client: object, *classes: type, own: object = None) -> None:
     """Check that a client can be made again from its settings, to wait where it is awaited, or the other way round.
 
-    Args:
-        client: the client.
-        classes: the SDK's classes of clients.
-        own: what else it has of its own, that another one cannot be given.
-
     Raises:
-        TypeError: it cannot: it has a class or an HTTP client of its own, or what ``own`` says.
+        TypeError: it cannot: its class is none of the SDK's ``classes``, its HTTP client is its own, or it has ``own``.
     """
     http = type(getattr(client, "_client", None)).__name__
     if type(client) not in classes or http not in ("SyncHttpxClientWrapper", "AsyncHttpxClientWrapper") or own:

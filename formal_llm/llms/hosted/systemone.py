@@ -39,8 +39,7 @@ class SystemOneLLM(OpenAIClientLLM):
 
     def _own_headers(self, key: str | None) -> dict[str, Any]:
         # Some servers read one header, some the other.
-        headers = super()._own_headers(key)
-        return {**headers, "X-API-Key": key} if key else headers
+        return {**super()._own_headers(key), **({"X-API-Key": key} if key else {})}
 
     def _send(self, client: Any, question: Question) -> Any:
         count = len(question.options)

@@ -13,20 +13,10 @@ from formal_llm.llms.hosted.adapter import HostedLLM, provider_error
 from formal_llm.llms.question import Message
 from formal_llm.llms.usage import TokenUsage
 
-#: The settings without which a model may still be asked, as servers that refuse one name it.
-_DROPPED = ("temperature", "stop")
-
 
 @dataclass(frozen=True, slots=True)
 class TextRequest:
-    """What is asked for.
-
-    Attributes:
-        messages: the chat.
-        max_tokens: the most tokens that are written.
-        stop: texts before which the writing ends; empty where the server takes none.
-        temperature: the sampling temperature; None where the server takes none.
-    """
+    """What is asked for; without ``stop`` and ``temperature`` (None) where the server takes none."""
 
     messages: tuple[Message, ...]
     max_tokens: int
@@ -85,8 +75,8 @@ def _without_what_was_refused(error: Exception, request: TextRequest) -> TextReq
     if getattr(error, "status_code", None) not in (400, 422):
         return None
     said = str(error).casefold()
-    if request.temperature is not None and _DROPPED[0] in said:
+    if request.temperature is not None and "temperature" in said:
         return replace(request, temperature=None)
-    if request.stop and _DROPPED[1] in said:
+    if request.stop and "stop" in said:
         return replace(request, stop=())
     return None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Any
 
 from formal_llm.llms.hosted.choice_schema import choice_schema
-from formal_llm.llms.hosted.openai_client import ChatCompletionsLLM, Connection
+from formal_llm.llms.hosted.openai_client import ChatCompletionsLLM
 from formal_llm.llms.question import Question
 
 
@@ -34,24 +33,6 @@ class VLLM(ChatCompletionsLLM):
     url_variable = "VLLM_BASE_URL"
     default_url = "http://localhost:8000/v1"
     needs = "the server must know structured_outputs (vLLM 0.11 or newer)"
-
-    def __init__(
-        self,
-        model: str,
-        *,
-        temperature: float | None = None,
-        max_completion_tokens: int | None = None,
-        logprobs: bool | None = None,
-        extra_body: Mapping[str, object] | None = None,
-        **connection: Unpack[Connection],
-    ) -> None:
-        super().__init__(
-            model,
-            sampling={"temperature": temperature, "max_completion_tokens": max_completion_tokens},
-            logprobs=logprobs,
-            extra_body=extra_body,
-            **connection,
-        )
 
     def _guarantee(self, question: Question) -> dict[str, Any]:
         if question.several:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from formal_llm.llms.local.answer_tree import AnswerTree
-from formal_llm.llms.local.batching import batches, by_length
-from formal_llm.llms.local.packing import PackablePrompt, PackedRow, packed_tokens, slots_along, sorted_rows, write_row
-from formal_llm.llms.local.padded import read_padded
-from formal_llm.llms.local.prefix_cache import PrefixCache
+from formal_llm.llms.local.answer_tree import ROOT, AnswerTree
+from formal_llm.llms.local.packing import (
+    NO_IDS,
+    PackablePrompt,
+    PackedRow,
+    packed_tokens,
+    slots_along,
+    sorted_rows,
+    write_row,
+)
+from formal_llm.llms.local.prefix_cache import PrefixCache, Trunk, shared_beginnings
 from formal_llm.llms.local.rendering import Prompted, Renderer
-from formal_llm.llms.local.scorer import PromptScorer, checkpoints, tree_log_probabilities
+from formal_llm.llms.local.scorer import PromptScorer, batches, by_length, checkpoints, tree_log_probabilities
 from formal_llm.llms.local.trial import why_not_packed
-from formal_llm.llms.local.trunk import Trunk, shared_beginnings
 
 if TYPE_CHECKING:
     import torch
@@ -28,8 +33,6 @@ if TYPE_CHECKING:
 Packing = Literal["auto", "on", "off"]
 #: The tokens that are left to read with a trunk, of those in rows without it, up to which it is worth its passes.
 _WORTH = 0.85
-_NO_ANSWERS = AnswerTree((), (), (), (), ())
-_NOTHING = np.zeros(0, dtype=np.int64)
 #: What some models do with the logits behind their last layer, by the names in their configs.
 _SCALINGS = ("logit_scale", "logits_scaling", "final_logit_softcapping")
 
@@ -95,8 +98,13 @@ class CausalScorer(PromptScorer):
         if cache is not None:
             cache.tick()
         found: dict[int, torch.Tensor] = {}
-        together = [index for index, prompt in enumerate(prompts) if self.packs and self._fits_window(prompt)]
-        alone = sorted(set(range(len(prompts))) - set(together))
+        together: list[int] = []
+        alone: list[int] = []
+        for index, prompt in enumerate(prompts):
+            # A window must not hide any token of a prompt and its answers from those that come after it.
+            length = len(prompt.tokens) + max(prompt.tree.depths, default=0)
+            fits = self._window is None or length <= self._window
+            (together if self.packs and fits else alone).append(index)
         passes = (
             (together, self._packed([prompts[index] for index in together], cache)),
             (alone, self._padded([prompts[index] for index in alone])),
@@ -108,11 +116,6 @@ class CausalScorer(PromptScorer):
                 found.update(zip(indices, values, strict=True))
         return [found[index] for index in range(len(prompts))]
 
-    def _fits_window(self, prompt: Prompted) -> bool:
-        """Whether every token of a prompt and its answers is seen by all that come after it."""
-        length = len(prompt.tokens) + max(prompt.tree.depths, default=0)
-        return self._window is None or length <= self._window
-
     # -- packed rows --------------------------------------------------------------------------------------------
 
     def _packed(
@@ -121,17 +124,17 @@ class CausalScorer(PromptScorer):
         """For each pass the prompts in it, and the logits where their trees are looked at."""
         import torch
 
-        tokens = [np.asarray(prompt.tokens, dtype=np.int64) for prompt in prompts]
-        plain = [PackablePrompt(ids, prompt.tree, 0, _NOTHING) for ids, prompt in zip(tokens, prompts, strict=True)]
+        plain = [PackablePrompt(np.asarray(prompt.tokens, dtype=np.int64), prompt.tree) for prompt in prompts]
         past: PrefixCache | Trunk | None = cache
         if torch.is_grad_enabled() and not checkpoints(self.model):
             past, plain = self._with_trunk(plain)
         for batch in self._passes(plain):
             if cache is not None:  # looked up for each pass: making room moves things
-                cache.make_room(sum(len(tokens[index]) for row in batch for index in row))
+                cache.make_room(sum(len(plain[index].tokens) for row in batch for index in row))
                 for index in (index for row in batch for index in row):
-                    slots = cache.find(tokens[index])[: len(tokens[index]) - 1]  # the last token has to be looked at
-                    plain[index] = PackablePrompt(tokens[index], prompts[index].tree, len(slots), slots)
+                    one = plain[index]
+                    slots = cache.find(one.tokens)[: len(one.tokens) - 1]  # the last token has to be looked at
+                    plain[index] = PackablePrompt(one.tokens, one.tree, len(slots), slots)
             written = [write_row([plain[index] for index in row]) for row in batch]
             hidden, layers = self._read(written, past, keep=cache is not None)
             if cache is not None:
@@ -144,12 +147,12 @@ class CausalScorer(PromptScorer):
     def _with_trunk(self, prompts: Sequence[PackablePrompt]) -> tuple[Trunk | None, list[PackablePrompt]]:
         """Read what prompts share, where that saves enough; the prompts then know where it lies."""
         shared = shared_beginnings([prompt.tokens for prompt in prompts])
-        paths = [PackablePrompt(path, _NO_ANSWERS, 0, _NOTHING) for path in shared.paths]
+        paths = [PackablePrompt(path, AnswerTree((), (), (), (), ())) for path in shared.paths]
         left = sum(len(one.tokens) + len(one.tree.tokens) for one in prompts) - sum(shared.known)
         if left + packed_tokens(paths, self.row_tokens) > _WORTH * packed_tokens(prompts, self.row_tokens):
             return None, list(prompts)
         trunk = Trunk()
-        slots: list[Ids] = [_NOTHING] * len(paths)
+        slots: list[Ids] = [NO_IDS] * len(paths)
         for batch in self._passes(paths):
             written = [write_row([paths[index] for index in row]) for row in batch]
             hidden, layers = self._read(written, None, keep=True)
@@ -173,7 +176,7 @@ class CausalScorer(PromptScorer):
     def _read(
         self, rows: Sequence[PackedRow], past: PrefixCache | Trunk | None, *, keep: bool
     ) -> tuple[torch.Tensor, Layers]:
-        """One pass: the last hidden states ``[rows, tokens, width]``; and the keys and values, where they are wanted.
+        """One pass: the last hidden states ``[rows, tokens, width]``; and with ``keep`` the keys and values.
 
         Args:
             rows: what is read.
@@ -195,15 +198,10 @@ class CausalScorer(PromptScorer):
 
         # What is padding has no descendant (it ends before it begins), so that nothing attends to it; and it attends to
         # the root, since attention to nothing has no value.
-        order = padded([row.order for row in rows], read, 0)
-        past_order, new_order = (
-            padded([r.past_order for r in rows], before, 1),
-            padded([r.order for r in rows], read, 1),
-        )
-        past_ends, new_ends = padded([r.past_ends for r in rows], before, 0), padded([r.ends for r in rows], read, 0)
-        key_order, key_ends = torch.cat([past_order, new_order], 1), torch.cat([past_ends, new_ends], 1)
-        seen = (key_order[:, None, :] <= order[:, :, None]) & (order[:, :, None] < key_ends[:, None, :])
-        mask = seen[:, None]
+        order = padded([row.order for row in rows], read, 0)[:, :, None]
+        begins = [padded([row.past_order for row in rows], before, 1), padded([row.order for row in rows], read, 1)]
+        ends = [padded([row.past_ends for row in rows], before, 0), padded([row.ends for row in rows], read, 0)]
+        mask = ((torch.cat(begins, 1)[:, None] <= order) & (order < torch.cat(ends, 1)[:, None]))[:, None]
         # SDPA alone takes a mask of truth values, and on a CPU turns it into numbers anew in each layer.
         if getattr(self.model.config, "_attn_implementation", "") != "sdpa" or device.type == "cpu":
             mask = torch.zeros(mask.shape, dtype=self.model.dtype, device=device).masked_fill_(
@@ -214,24 +212,45 @@ class CausalScorer(PromptScorer):
             slots = padded([row.past_slots for row in rows], before, 0)
             for layer in range(past.layers):
                 kept.update(*past.gather(layer, slots), layer)
-        hidden = self._hidden(
+        hidden = self.model.base_model(
             input_ids=padded([row.ids for row in rows], read, 0),
             position_ids=padded([row.positions for row in rows], read, 0),
             attention_mask=mask,
             past_key_values=kept,
             use_cache=kept is not None,
-        )
+        ).last_hidden_state
         if kept is None or not keep:
             return hidden, []
         return hidden, [(layer.keys[:, :, before:], layer.values[:, :, before:]) for layer in kept.layers]
 
-    def _hidden(self, **inputs: Any) -> torch.Tensor:
-        """The last hidden states ``[rows, tokens, width]``."""
-        return self.model.base_model(**inputs).last_hidden_state
+    # -- one by one ---------------------------------------------------------------------------------------------
 
     def _padded(self, prompts: Sequence[Prompted]) -> Iterator[tuple[list[int], torch.Tensor]]:
-        """As :meth:`_packed`, each prompt by itself."""
-        return read_padded(self.model, prompts, self.batch_tokens)
+        """As :meth:`_packed`, padded on the right: each prompt with each of its longest answer beginnings is a row."""
+        import torch
+        from torch.nn.utils.rnn import pad_sequence
+
+        device = self.model.get_input_embeddings().weight.device
+        widths = [len(prompt.tokens) + max(prompt.tree.depths, default=0) for prompt in prompts]
+        heights = [max(len(prompt.tree.rows), 1) for prompt in prompts]
+        order = by_length([len(prompt.tokens) for prompt in prompts])
+        for chosen in batches(order, widths, self.batch_tokens, heights):
+            width = max(widths[index] for index in chosen)
+            rows: list[torch.Tensor] = []
+            looks = []
+            for index in chosen:
+                prompt, tree = prompts[index], prompts[index].tree
+                end = len(prompt.tokens) - 1
+                places = {ROOT: len(rows) * width + end}
+                for path in tree.rows or ((),):
+                    for node in path:
+                        places.setdefault(node, len(rows) * width + end + tree.depths[node])
+                    rows.append(torch.tensor([*prompt.tokens, *(tree.tokens[node] for node in path)]))
+                looks += [places[node] for node in range(ROOT, len(tree.tokens))]
+            ids = pad_sequence(rows, batch_first=True)
+            mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)
+            logits = self.model(input_ids=ids.to(device), attention_mask=mask.to(device), use_cache=False).logits
+            yield chosen, logits.flatten(0, 1)[torch.tensor(looks, device=logits.device)]
 
     def _logits(self, states: torch.Tensor) -> torch.Tensor:
         logits = self.model.get_output_embeddings()(states)

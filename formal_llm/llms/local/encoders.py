@@ -13,11 +13,10 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from formal_llm.errors import ModelError
-from formal_llm.llms.local.batching import batches, by_length, fitting_tokens
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import Placement, check_vocabulary, load
 from formal_llm.llms.local.minilm import find_minilm
-from formal_llm.llms.local.scorer import Scorer
+from formal_llm.llms.local.scorer import Scorer, batches, by_length, fitting_tokens
 from formal_llm.llms.question import Question
 
 if TYPE_CHECKING:
@@ -115,8 +114,7 @@ class BiEncoderScorer(_EncoderScorer):
     A vector is the mean of the last hidden states over the tokens of its text, of length 1.
 
     Args:
-        model: an ``AutoModel``.
-        tokenizer: its tokenizer.
+        model, tokenizer: an ``AutoModel``, and what belongs to it.
         temperature: by what the cosines are divided; the smaller, the surer.
         texts: ``batch_tokens`` and ``describe``, see :class:`TextsRead`.
     """
@@ -181,8 +179,7 @@ class CrossEncoderScorer(_EncoderScorer):
     """Question and option together: the softmax of the numbers that a classifier with one label gives to the pairs.
 
     Args:
-        model: an ``AutoModelForSequenceClassification`` with one label.
-        tokenizer: its tokenizer.
+        model, tokenizer: an ``AutoModelForSequenceClassification`` with one label, and what belongs to it.
         texts: ``batch_tokens`` and ``describe``, see :class:`TextsRead`.
 
     Raises:
@@ -216,8 +213,7 @@ class EncoderLLM(LocalLLM):
         together: whether question and option are read together, by a classifier with one label, or each alone.
         temperature: by what similarities are divided, where each is read alone.
         device, dtype, local_files_only: see :class:`~formal_llm.llms.local.loading.Placement`.
-        batch_tokens: how many tokens are read in one pass; None: as many as suit the device.
-        describe: whether the descriptions of tools are read with the options.
+        describe, batch_tokens: see :class:`TextsRead`.
 
     Raises:
         MissingDependency: torch, transformers or the package are not installed.

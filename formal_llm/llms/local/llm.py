@@ -20,13 +20,10 @@ class LocalLLM:
     The most probable option is chosen; of equally probable ones the first. Threads may share it; they wait for each
     other, and many questions are answered faster together (:meth:`choose_many`) than from many threads.
 
-    Args:
-        scorer: the model.
-        name: what it is called, with the settings that its answers depend on.
-
     Attributes:
         scorer: the model.
-        name: its name.
+        name: what it is called; empty for a model in memory without a name.
+        settings: those that its answers depend on.
     """
 
     provider: ClassVar[str] = "local"

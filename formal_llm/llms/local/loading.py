@@ -30,7 +30,8 @@ class Placement:
     Attributes:
         device: as torch names it; ``"auto"``: a GPU where there is one.
         dtype: ``"float32"``, ``"bfloat16"``, ``"float16"``; ``"auto"``: bfloat16 on a GPU, float32 on a CPU.
-        device_map: as of ``from_pretrained``, for models over several devices; then ``device`` does not count.
+        device_map: as of ``from_pretrained``, for models over several devices (needs accelerate); then ``device`` does
+            not count.
         local_files_only: whether only what is on this machine is looked at.
     """
 
@@ -47,8 +48,7 @@ def load(
 
     Args:
         name: a folder, or a name on the hub.
-        kind: ``"text"`` for a model that writes (a decoder, or an encoder-decoder), ``"encoder"``,
-            ``"cross-encoder"``.
+        kind: ``"text"`` for a model that writes (a decoder, or an encoder-decoder), ``"encoder"``, ``"cross-encoder"``.
         placement: where it runs.
 
     Raises:
@@ -75,12 +75,11 @@ def load(
         settings["device_map"] = placement.device_map
     try:
         config = transformers.AutoConfig.from_pretrained(name, **files)
+        two_parts = getattr(config, "is_encoder_decoder", False)
         classes = {
             "encoder": transformers.AutoModel,
             "cross-encoder": transformers.AutoModelForSequenceClassification,
-            "text": transformers.AutoModelForSeq2SeqLM
-            if getattr(config, "is_encoder_decoder", False)
-            else transformers.AutoModelForCausalLM,
+            "text": transformers.AutoModelForSeq2SeqLM if two_parts else transformers.AutoModelForCausalLM,
         }
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, **files)
         model, told = classes[kind].from_pretrained(name, config=config, output_loading_info=True, **settings)
@@ -117,16 +116,11 @@ def _device_and_dtype(placement: Placement) -> tuple[str, torch.dtype]:
 
 
 def check_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Raise for a tokenizer that has tokens which the model does not know: it is another model's.
-
-    Raises:
-        ModelError: it has.
-    """
+    """Raise ``ModelError`` for a tokenizer that has tokens which the model does not know: it is another model's."""
     known, told = model.get_input_embeddings().weight.shape[0], len(tokenizer)
     if told > known:
-        raise ModelError(
-            f"the tokenizer has {told:,} tokens and the model knows {known:,}: it is the tokenizer of another model"
-        )
+        problem = f"the tokenizer has {told:,} tokens and the model knows {known:,}"
+        raise ModelError(f"{problem}: it is the tokenizer of another model")
 
 
 def _check_weights(name: str, kind: ModelKind, config: PreTrainedConfig, missing: Iterable[str]) -> None:

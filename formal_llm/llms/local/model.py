@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
-from formal_llm.llms.generation import Generated, Messages
+from formal_llm.errors import LLMError
+from formal_llm.llms.generation import Generated, Messages, chat, cut
 from formal_llm.llms.local.causal import CausalScorer, Packing
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import DeviceMap, Placement, check_vocabulary, load
 from formal_llm.llms.local.rendering import Renderer, Style
 from formal_llm.llms.local.scorer import PromptScorer
 from formal_llm.llms.local.seq2seq import Seq2SeqScorer
-from formal_llm.llms.local.text import log_probability, write
 from formal_llm.llms.question import Question
+from formal_llm.llms.usage import TokenUsage
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -50,10 +51,7 @@ class TransformersLLM(LocalLLM):
 
     Args:
         model: a folder, or a name on the hub.
-        device: ``"cpu"``, ``"cuda:0"``; ``"auto"``: a GPU where there is one.
-        dtype: ``"float32"``, ``"bfloat16"``, ``"float16"``; ``"auto"``: bfloat16 on a GPU, float32 on a CPU.
-        device_map: for a model over several devices, as of ``from_pretrained``; needs accelerate.
-        local_files_only: whether only what is on this machine is looked at.
+        device, dtype, device_map, local_files_only: see :class:`~formal_llm.llms.local.loading.Placement`.
         settings: how it is asked: ``style``, ``cue``, ``template_settings``, ``cache_bytes``, ``row_tokens``,
             ``batch_tokens``, ``packing``; see :class:`TextSettings`.
 
@@ -111,19 +109,38 @@ class TransformersLLM(LocalLLM):
     def generate(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        """What comes next in a chat, as free text.
+        """What comes next in a chat, see :class:`~formal_llm.llms.generation.TextLLM`.
 
-        Args:
-            messages: the chat; a text alone is what the user says.
-            max_tokens: the most tokens that are written.
-            stop: texts before which the writing ends.
-            temperature: 0 for the most probable text; above it, drawn from torch's random numbers.
+        Above a temperature of 0 it is drawn from torch's random numbers.
 
         Raises:
             LLMError: the chat is too long for the model.
         """
-        with self._lock:
-            return write(self.scorer.model, self.renderer, messages, max_tokens, stop, temperature)
+        import torch
+
+        model, renderer, tokenizer = self.scorer.model, self.renderer, self.scorer.tokenizer
+        two_parts = renderer.style == "seq2seq"
+        how = {"do_sample": True, "temperature": temperature} if temperature > 0 else {"do_sample": False}
+        if stop:
+            how |= {"stop_strings": list(stop), "tokenizer": tokenizer}
+        padding = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
+        with self._lock, torch.no_grad():
+            ids = renderer.tokens(chat(messages))
+            if renderer.longest is not None and not two_parts:
+                if len(ids) >= renderer.longest:
+                    raise LLMError(f"the chat has {len(ids):,} tokens and the model reads {renderer.longest:,}")
+                max_tokens = min(max_tokens, renderer.longest - len(ids))
+            prompt = torch.tensor([ids], device=model.get_input_embeddings().weight.device)
+            written = model.generate(
+                input_ids=prompt,
+                attention_mask=torch.ones_like(prompt),
+                max_new_tokens=max_tokens,
+                pad_token_id=padding,
+                **how,
+            )
+        new = written[0, 1 if two_parts else len(ids) :]  # without the decoder's start token
+        text = tokenizer.decode(new, skip_special_tokens=True)
+        return Generated(cut(text, stop), TokenUsage(1, len(ids), len(new)))
 
     def score(self, messages: Messages, continuation: str) -> float:
         """The natural logarithm of the probability that exactly ``continuation`` comes next, without what ends it.
@@ -136,8 +153,26 @@ class TransformersLLM(LocalLLM):
             LLMError: both together are too long for the model.
             ValueError: the continuation has no token.
         """
-        with self._lock:
-            return log_probability(self.scorer.model, self.renderer, messages, continuation)
+        import torch
+
+        model, renderer = self.scorer.model, self.renderer
+        with self._lock, torch.no_grad():
+            before, ids = list(renderer.tokens(chat(messages))), renderer.continuation_tokens(continuation)
+            if not ids:
+                raise ValueError("the continuation has no token")
+            if renderer.longest is not None and len(before) + len(ids) > renderer.longest:
+                raise LLMError(f"chat and continuation have {len(before) + len(ids):,} tokens; the model reads fewer")
+            device = model.get_input_embeddings().weight.device
+            if renderer.style == "seq2seq":
+                start = int(model.config.decoder_start_token_id)
+                logits = model(
+                    input_ids=torch.tensor([before], device=device),
+                    decoder_input_ids=torch.tensor([[start, *ids[:-1]]], device=device),
+                ).logits[0]
+            else:
+                logits = model(input_ids=torch.tensor([[*before, *ids]], device=device)).logits[0, len(before) - 1 : -1]
+            logs = torch.log_softmax(logits.float(), dim=-1)
+            return float(logs[torch.arange(len(ids)), torch.tensor(ids)].sum())
 
     def _length(self, question: Question) -> int:
         return len(self.renderer.tokens(question.messages))

@@ -13,7 +13,7 @@ the number after the last descendant of ``a``: that makes the attention mask two
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     Ids = NDArray[np.int64]
 
+NO_IDS: Ids = np.zeros(0, dtype=np.int64)
+
 
 @dataclass(frozen=True, eq=False)
 class PackablePrompt:
@@ -33,14 +35,14 @@ class PackablePrompt:
     Attributes:
         tokens: its tokens.
         tree: its answers.
-        known: how many of its first tokens have their keys and values in a cache.
+        known: how many of its first tokens have their keys and values in a cache; at most all.
         slots: where, for those.
     """
 
     tokens: Ids
     tree: AnswerTree
-    known: int
-    slots: Ids
+    known: int = 0
+    slots: Ids = field(default_factory=lambda: NO_IDS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,9 +108,8 @@ def packed_tokens(prompts: Sequence[PackablePrompt], row_tokens: int) -> int:
     """How many tokens the rows of some prompts have, answers and past ones included."""
     count = 0
     for row in sorted_rows(prompts, row_tokens):
-        before = np.zeros(0, dtype=np.int64)
-        for index in row:
-            prompt = prompts[index]
+        before = NO_IDS
+        for prompt in (prompts[index] for index in row):
             count += len(prompt.tokens) - common(before, prompt.tokens) + len(prompt.tree.tokens)
             before = prompt.tokens
     return count
@@ -121,84 +122,49 @@ def slots_along(prompts: Sequence[PackablePrompt], fresh: Sequence[Ids]) -> Iter
         prompts: of one row, sorted as it is.
         fresh: for each the slots of those of its tokens that it was the first to read (:attr:`PackedRow.own`).
     """
-    path = before = np.zeros(0, dtype=np.int64)
+    path = before = NO_IDS
     for prompt, own in zip(prompts, fresh, strict=True):
         shared = common(before, prompt.tokens)
-        known = max(min(prompt.known, len(prompt.tokens)), shared)
+        known = max(prompt.known, shared)
         path = np.concatenate([path[:shared], prompt.slots[shared:known], own])
         before = prompt.tokens
         yield path
 
 
-class _Writer:
-    """Writes the prefix tree of a row, prompt by prompt."""
-
-    def __init__(self) -> None:
-        self.count = 0  # nodes numbered so far, past ones included
-        self.ids: list[Ids] = []
-        self.positions: list[Ids] = []
-        self.order: list[Ids] = []
-        self.past: list[Ids] = []
-        self.slots: list[Ids] = []
-        self.read = 0
-        self.ends: dict[int, int] = {}
-        self.closed = np.zeros(0, dtype=np.int64)
-
-    def number(self, many: int) -> Ids:
-        """The next depth-first numbers."""
-        numbers = np.arange(self.count, self.count + many)
-        self.count += many
-        return numbers
-
-    def write(self, ids: Ids, positions: Ids, order: Ids) -> Ids:
-        """Append tokens that are read; their places."""
-        self.ids.append(ids)
-        self.positions.append(positions)
-        self.order.append(order)
-        places = np.arange(self.read, self.read + len(ids))
-        self.read += len(ids)
-        return places
-
-
 def write_row(prompts: Sequence[PackablePrompt]) -> PackedRow:
     """The row of some prompts, which come sorted by their tokens."""
-    writer = _Writer()
     ends = np.zeros(sum(len(p.tokens) + len(p.tree.tokens) for p in prompts), dtype=np.int64)
-    path_order = np.zeros(0, dtype=np.int64)  # the depth-first number and the place of each node on the current path
-    path_place = np.zeros(0, dtype=np.int64)
-    before = np.zeros(0, dtype=np.int64)
-    looks, own = [], []
+    ids, positions, orders, past_orders, past_slots, looks, own = [], [], [], [], [], [], []
+    count = read = 0  # nodes numbered so far, past ones included; tokens that are read
+    path_order = path_place = NO_IDS  # the depth-first number and the place of each node on the current path
+    before = NO_IDS
     for prompt in prompts:
-        shared = common(before, prompt.tokens)
-        ends[path_order[shared:]] = writer.count  # nodes that this prompt does not go through are complete
-        length = len(prompt.tokens)
-        order = writer.number(length - shared)
-        past = max(min(prompt.known, length) - shared, 0)
-        writer.past.append(order[:past])
-        writer.slots.append(prompt.slots[shared : shared + past])
-        depth = np.arange(shared + past, length)
-        places = writer.write(prompt.tokens[shared + past :], depth, order[past:])
+        shared, length, tree = common(before, prompt.tokens), len(prompt.tokens), prompt.tree
+        ends[path_order[shared:]] = count  # nodes that this prompt does not go through are complete
+        past = max(prompt.known - shared, 0)
+        new, inner = length - shared - past, len(tree.tokens)
+        order, nodes = np.split(np.arange(count, count + past + new + inner), [past + new])
+        places, answers = np.split(np.arange(read, read + new + inner), [new])
+        ends[nodes] = count + past + new + np.asarray(tree.ends, dtype=np.int64)
+        count, read = count + past + new + inner, read + new + inner
+        past_orders.append(order[:past])
+        past_slots.append(prompt.slots[shared : shared + past])
+        ids += [prompt.tokens[shared + past :], np.asarray(tree.tokens, dtype=np.int64)]
+        positions += [np.arange(shared + past, length), length - 1 + np.asarray(tree.depths, dtype=np.int64)]
+        orders += [order[past:], nodes]
         path_order = np.concatenate([path_order[:shared], order])
         path_place = np.concatenate([path_place[:shared], np.full(past, -1), places])
-        tree = prompt.tree
-        nodes = writer.number(len(tree.tokens))
-        if len(tree.tokens):
-            ends[nodes] = nodes[0] + np.asarray(tree.ends)
-        answers = writer.write(
-            np.asarray(tree.tokens, dtype=np.int64), length - 1 + np.asarray(tree.depths, dtype=np.int64), nodes
-        )
         looks.append(np.concatenate([path_place[-1:], answers]))
         own.append(places)
         before = prompt.tokens
-    ends[path_order] = writer.count
-    order = np.concatenate(writer.order)
-    past_order = np.concatenate(writer.past)
+    ends[path_order] = count
+    order, past_order = np.concatenate(orders), np.concatenate(past_orders)
     return PackedRow(
-        ids=np.concatenate(writer.ids),
-        positions=np.concatenate(writer.positions),
+        ids=np.concatenate(ids),
+        positions=np.concatenate(positions),
         order=order,
         ends=ends[order],
-        past_slots=np.concatenate(writer.slots),
+        past_slots=np.concatenate(past_slots),
         past_order=past_order,
         past_ends=ends[past_order],
         looks=tuple(looks),

@@ -1,27 +1,33 @@
-"""Keys and values of prompts that were read before, for those that begin alike.
+"""Keys and values of what prompts have in common, which is read once.
 
 What a decoder computes for a token depends on the tokens before it alone, so what was computed for a beginning holds
 for every prompt with that beginning (Kwon et al. 2023, arXiv 2309.06180, share it by pages; Zheng et al. 2023, arXiv
 2312.07104, by a radix tree). Here the prompts lie sorted, so the longest known beginning of a new one is shared with
 one of its two neighbours.
+
+With a gradient nothing can be kept from pass to pass: the keys and values belong to one graph. Then what at least two
+prompts share, the trunk, is read first, and each prompt only from where it leaves the trunk. The gradient flows back
+through the keys and values that its tokens attended to.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from formal_llm.llms.local.packing import common, sortable
+from formal_llm.llms.local.packing import NO_IDS, common, sortable
 
 if TYPE_CHECKING:
     import torch
 
     from formal_llm.llms.local.packing import Ids
 
-    #: For each layer keys and values.
+    #: For each layer keys and values ``[rows, heads, tokens, size]``.
     Layers: TypeAlias = Sequence[tuple[torch.Tensor, torch.Tensor]]
 
 _FIRST = 1_024
@@ -67,19 +73,16 @@ class PrefixCache:
 
     def find(self, tokens: Ids) -> Ids:
         """The slots of the longest beginning of ``tokens`` that is kept."""
-        text = sortable(tokens)
-        place = bisect_left(self._texts, text)
-        best, found = 0, None
+        place = bisect_left(self._texts, sortable(tokens))
+        best, found = 0, b""
         for neighbour in self._texts[max(place - 1, 0) : place + 1]:
-            slots = self._slots[neighbour]
             length = common(np.frombuffer(neighbour, dtype=">i8"), tokens)
             if length > best:
                 best, found = length, neighbour
-                kept = slots[:length]
-        if found is None:
-            return np.zeros(0, dtype=np.int64)
+        if not found:
+            return NO_IDS
         self._used[found] = self._time
-        return kept
+        return self._slots[found][:best]
 
     def gather(self, layer: int, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Keys and values ``[rows, heads, tokens, size]`` at slots ``[rows, tokens]``."""
@@ -99,12 +102,7 @@ class PrefixCache:
             self._forget(min(most // 2, most - many))
 
     def take(self, many: int, layers: Layers) -> Ids | None:
-        """Slots for new tokens; None where they do not fit.
-
-        Args:
-            many: how many.
-            layers: keys and values of the shape ``[rows, heads, tokens, size]``, to make tables like.
-        """
+        """Slots for ``many`` new tokens; None where they do not fit. The first tables are made like ``layers``."""
         if not self._tables:
             self._tables = [
                 (k.new_empty(0, k.shape[1], k.shape[3]), v.new_empty(0, v.shape[1], v.shape[3])) for k, v in layers
@@ -115,8 +113,7 @@ class PrefixCache:
         if self._taken + many > size:
             larger = max(min(max(2 * size, _FIRST), self._most), self._taken + many)
             self._tables = [
-                (_enlarged(keys, larger, self._taken), _enlarged(values, larger, self._taken))
-                for keys, values in self._tables
+                (_enlarged(k, larger, self._taken), _enlarged(v, larger, self._taken)) for k, v in self._tables
             ]
         slots = np.arange(self._taken, self._taken + many)
         self._taken += many
@@ -177,3 +174,92 @@ def _enlarged(table: torch.Tensor, size: int, taken: int) -> torch.Tensor:
 def _compacted(table: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
     table[: len(slots)] = table[slots.to(table.device)]
     return table
+
+
+# -- with a gradient ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class SharedBeginnings:
+    """The beginnings that prompts share.
+
+    Attributes:
+        paths: the longest of them, sorted; each other one is the beginning of one of these.
+        of: for each prompt the path that its shared beginning lies on; 0 where it shares nothing.
+        known: for each prompt the length of its shared beginning.
+    """
+
+    paths: tuple[Ids, ...]
+    of: tuple[int, ...]
+    known: tuple[int, ...]
+
+
+def shared_beginnings(prompts: Sequence[Ids]) -> SharedBeginnings:
+    """What each prompt shares with any other one: with a neighbour, when they are sorted.
+
+    A prompt's last token never counts, since the model is looked at there.
+
+    Args:
+        prompts: the tokens of distinct prompts, at least one each.
+    """
+    order = sorted(range(len(prompts)), key=lambda index: sortable(prompts[index]))
+    alike = [0, *(common(prompts[a], prompts[b]) for a, b in pairwise(order)), 0]
+    paths: list[Ids] = []
+    of, known = [0] * len(prompts), [0] * len(prompts)
+    for place, index in enumerate(order):
+        tokens = prompts[index]
+        known[index] = min(max(alike[place], alike[place + 1]), len(tokens) - 1)
+        path = tokens[: known[index]]
+        both = common(paths[-1], path) if paths else 0
+        if paths and both == len(paths[-1]):
+            paths[-1] = path  # goes on from the one before
+        elif both < len(path):
+            paths.append(path)
+        of[index] = max(len(paths) - 1, 0)
+    return SharedBeginnings(tuple(paths), tuple(of), tuple(known))
+
+
+class Trunk:
+    """Keys and values of tokens that were read with a gradient, by slot."""
+
+    def __init__(self) -> None:
+        self._parts: list[list[tuple[torch.Tensor, torch.Tensor]]] = []  # by layer
+        self._tables: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self._taken = 0
+
+    @property
+    def layers(self) -> int:
+        """How many layers there are."""
+        return len(self._parts)
+
+    def add(self, layers: Layers) -> int:
+        """Take what a pass has read, for each layer keys and values ``[rows, heads, tokens, size]``.
+
+        Returns:
+            The first slot; token ``t`` of row ``r`` has the slot ``first + r * tokens + t``.
+        """
+        first = self._taken
+        if not self._parts:
+            self._parts = [[] for _ in layers]
+        for parts, (keys, values) in zip(self._parts, layers, strict=True):
+            parts.append((keys.transpose(1, 2).flatten(0, 1), values.transpose(1, 2).flatten(0, 1)))
+        self._taken += layers[0][0].shape[0] * layers[0][0].shape[2]
+        self._tables = []
+        return first
+
+    def gather(self, layer: int, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Keys and values ``[rows, heads, tokens, size]`` at slots ``[rows, tokens]``."""
+        import torch
+
+        if not self._tables:
+            self._tables = [
+                (torch.cat([keys for keys, _ in parts]), torch.cat([values for _, values in parts]))
+                for parts in self._parts
+            ]
+        keys, values = self._tables[layer]
+        flat = slots.flatten().to(keys.device)
+
+        def at(table: torch.Tensor) -> torch.Tensor:
+            return table.index_select(0, flat).unflatten(0, slots.shape).transpose(1, 2)
+
+        return at(keys), at(values)

@@ -28,12 +28,7 @@ _KEPT = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Prompted:
-    """A question as a model reads it.
-
-    Attributes:
-        tokens: of the prompt.
-        tree: of the answers, in the order of the options.
-    """
+    """A question as a model reads it: the tokens of the prompt, and the tree of the answers in their order."""
 
     tokens: tuple[int, ...]
     tree: AnswerTree
@@ -172,7 +167,9 @@ class Renderer:
     def answer_tokens(self, text: str) -> tuple[int, ...]:
         """The tokens of an answer where the prompt ends, with those that end it."""
         if self.style == "seq2seq":
-            return (*self.continuation_tokens(text), self._ending_token)
+            if self.tokenizer.eos_token_id is None:
+                raise ModelError(f"the tokenizer of {self._name} has no end token")
+            return (*self.continuation_tokens(text), int(self.tokenizer.eos_token_id))
         return self.continuation_tokens(text + self._ending)
 
     def continuation_tokens(self, text: str) -> tuple[int, ...]:
@@ -186,13 +183,6 @@ class Renderer:
             return tuple(whole[len(before) :])
         # The tokenizer joins the end of the prompt with the answer; the model is shown them apart.
         return tuple(self._encode(f"{self._separator}{text}", special=False))
-
-    @property
-    def _ending_token(self) -> int:
-        token = self.tokenizer.eos_token_id
-        if token is None:
-            raise ModelError(f"the tokenizer of {self._name} has no end token")
-        return int(token)
 
     def _surroundings(self) -> tuple[str, str, str]:
         """The end of a prompt as far as it matters for an answer's tokens, a blank before that, and what ends it."""
@@ -227,12 +217,8 @@ def _merged(said: list[dict[str, str]]) -> list[dict[str, str]]:
 
 def _split(text: str, marks: Sequence[str]) -> list[str] | None:
     """A text around its marks; None where one is not there exactly once, or they stand in another order."""
-    if any(text.count(mark) != 1 for mark in marks):
+    places = [text.find(mark) for mark in marks]
+    if any(text.count(mark) != 1 for mark in marks) or places != sorted(places):
         return None
-    pieces = []
-    for mark in marks:
-        before, found, text = text.partition(mark)
-        if not found:
-            return None
-        pieces.append(before)
-    return [*pieces, text]
+    ends = [place + len(mark) for place, mark in zip(places, marks, strict=True)]
+    return [text[start:end] for start, end in zip([0, *ends], [*places, len(text)], strict=True)]

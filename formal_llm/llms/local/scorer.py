@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from formal_llm.errors import LLMError
 from formal_llm.llms.local.answer_tree import AnswerTree
-from formal_llm.llms.local.batching import fitting_tokens
 from formal_llm.llms.local.rendering import Prompted, Renderer
 from formal_llm.llms.question import Question
 
@@ -65,18 +64,14 @@ class Scorer(ABC):
         keys = [self.key(question) for question in questions]
         distinct: dict[Hashable, Question] = dict(zip(keys, questions, strict=True))
         self.stats["questions"] += len(questions)
-        if torch.is_grad_enabled():
-            computed = dict(zip(distinct, self._compute(list(distinct.values())), strict=True))
-            self.stats["computed"] += len(distinct)
-            return torch.nn.utils.rnn.pad_sequence(
-                [computed[key] for key in keys], batch_first=True, padding_value=-torch.inf
-            )
-        new = {key: question for key, question in distinct.items() if key not in self._remembered}
+        with_gradient = torch.is_grad_enabled()
+        known = {} if with_gradient else self._remembered
+        new = {key: question for key, question in distinct.items() if key not in known}
         if new:
-            values = [value.cpu() for value in self._compute(list(new.values()))]
-            self._remembered.update(zip(new, values, strict=True))
+            values = self._compute(list(new.values()))
+            known.update(zip(new, values if with_gradient else [value.cpu() for value in values], strict=True))
             self.stats["computed"] += len(new)
-        rows = [self._remembered[key] for key in keys]
+        rows = [known[key] for key in keys]
         while len(self._remembered) > _REMEMBERED:
             self._remembered.popitem(last=False)
         return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=-torch.inf)
@@ -95,12 +90,7 @@ class Scorer(ABC):
 
 
 class PromptScorer(Scorer):
-    """A model that scores the answers to prompts: their numbers and what ends them.
-
-    Attributes:
-        renderer: puts questions as tokens.
-        batch_tokens: how many tokens are read in one pass.
-    """
+    """A model that scores the answers to prompts, which a renderer makes: their numbers and what ends them."""
 
     def __init__(self, model: PreTrainedModel, renderer: Renderer, batch_tokens: int | None) -> None:
         super().__init__()
@@ -156,3 +146,40 @@ def checkpoints(model: PreTrainedModel) -> bool:
     """Whether a model computes its activations again in the backward pass; then it keeps no keys and values."""
     wanted = getattr(model, "is_activation_checkpointing", None)
     return bool(model.training and (model.is_gradient_checkpointing if wanted is None else wanted))
+
+
+# -- passes ------------------------------------------------------------------------------------------------------------
+
+
+def fitting_tokens(model: PreTrainedModel, on_cpu: int) -> int:
+    """How many tokens are best read in one pass: on a CPU few, so that what a layer makes stays in its caches."""
+    return on_cpu if model.get_input_embeddings().weight.device.type == "cpu" else 8_192
+
+
+def by_length(lengths: Sequence[int]) -> list[int]:
+    """The numbers of some texts, the shortest first: those of like length together need little padding."""
+    return sorted(range(len(lengths)), key=lengths.__getitem__)
+
+
+def batches(
+    order: Iterable[int], lengths: Sequence[int], most: int, rows: Sequence[int] | None = None
+) -> Iterator[list[int]]:
+    """Texts in batches of at most ``most`` tokens, padding included; a single one may have more.
+
+    Args:
+        order: the numbers of the texts, as they come.
+        lengths: how many tokens each has.
+        most: how many tokens a batch may have.
+        rows: how often each is read; once where this is left out.
+    """
+    batch: list[int] = []
+    width = height = 0
+    for index in order:
+        width, more = max(width, lengths[index]), 1 if rows is None else rows[index]
+        if batch and width * (height + more) > most:
+            yield batch
+            batch, width, height = [], lengths[index], 0
+        batch.append(index)
+        height += more
+    if batch:
+        yield batch

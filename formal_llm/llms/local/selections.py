@@ -62,11 +62,8 @@ def one_by_one(question: Question) -> Generator[Question, int, tuple[int, ...]]:
     """The questions of exactly one option that make up a selection.
 
     Yields a question, is sent the number of the chosen option, and returns the numbers of the selection. Offered is
-    only what leads to a selection that the question does not object to; where that is a single option, it is taken
-    without asking. Of a question that objects to every selection nothing is returned.
-
-    Args:
-        question: a question that takes several options.
+    only what leads to a selection that the question does not object to. Of a question that objects to every selection
+    nothing is returned.
     """
     state = Selecting.of(question)
     while state.asked is not None:
@@ -79,8 +76,7 @@ def _next(question: Question, chosen: tuple[int, ...], texts: list[str]) -> Ques
     """The question for one more option."""
 
     def prompt() -> str:
-        texts_of = {option.number: option.text for option in question.options}
-        so_far = ", ".join(texts_of[number] for number in chosen) or "none"
+        so_far = ", ".join(question.options[number - 1].text for number in chosen) or "none"
         lines = "\n".join(f"{number}: {text}" for number, text in enumerate(texts, 1))
         return (
             f"{question.prompt}\n\nThe choices are made one by one, in their order. Chosen so far: {so_far}. Next:\n"

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from formal_llm.errors import ModelError
 from formal_llm.llms.local.answer_tree import ROOT
-from formal_llm.llms.local.batching import batches, by_length
 from formal_llm.llms.local.rendering import Prompted, Renderer
-from formal_llm.llms.local.scorer import PromptScorer, checkpoints, tree_log_probabilities
+from formal_llm.llms.local.scorer import PromptScorer, batches, by_length, checkpoints, tree_log_probabilities
 
 if TYPE_CHECKING:
     import torch
@@ -53,34 +52,24 @@ class Seq2SeqScorer(PromptScorer):
     def _read(self, prompts: Sequence[Prompted]) -> torch.Tensor:
         """The logits where the trees of some prompts are looked at."""
         import torch
+        from torch.nn.utils.rnn import pad_sequence
         from transformers import DynamicCache, EncoderDecoderCache
 
         device = self.model.get_input_embeddings().weight.device
-        width = max(len(prompt.tokens) for prompt in prompts)
-        ids = torch.zeros((len(prompts), width), dtype=torch.long)
-        mask = torch.zeros((len(prompts), width), dtype=torch.long)
-        for row, prompt in enumerate(prompts):
-            ids[row, : len(prompt.tokens)] = torch.tensor(prompt.tokens)
-            mask[row, : len(prompt.tokens)] = 1
-        ids, mask = ids.to(device), mask.to(device)
+        texts = [torch.tensor(prompt.tokens) for prompt in prompts]
+        ids = pad_sequence(texts, batch_first=True).to(device)
+        mask = pad_sequence([torch.ones_like(text) for text in texts], batch_first=True).to(device)
         encoded = self.model.get_encoder()(input_ids=ids, attention_mask=mask)
-        start = self.start
-        starts = torch.full((len(prompts), 1), start, device=device)
+        starts = torch.full((len(prompts), 1), self.start, device=device)
 
         # Rows of the second pass: whose they are, their tokens, and which of their places are looked at.
-        owners: list[int] = []
-        paths: list[tuple[int, ...]] = []
-        for number, prompt in enumerate(prompts):
-            owners += [number] * len(prompt.tree.rows)
-            paths += prompt.tree.rows
+        owners = [number for number, prompt in enumerate(prompts) for _ in prompt.tree.rows]
+        paths = [path for prompt in prompts for path in prompt.tree.rows]
         if not paths:
             return self._decode(starts, encoded[0], mask).logits[:, 0]
-        length = max(map(len, paths))
-        written = [
-            [prompts[number].tree.tokens[node] for node in path] for number, path in zip(owners, paths, strict=True)
-        ]
-        tokens = torch.tensor([row + [start] * (length - len(row)) for row in written])
-        tokens, owner = tokens.to(device), torch.tensor(owners)  # on the CPU, whence it finds rows on any device
+        written = [torch.tensor([p.tree.tokens[node] for node in path]) for p in prompts for path in p.tree.rows]
+        tokens = pad_sequence(written, batch_first=True, padding_value=self.start).to(device)
+        owner = torch.tensor(owners)  # on the CPU, whence it finds rows on any device
         if checkpoints(self.model):  # it keeps no keys and values
             rows = torch.cat([starts[owner], tokens], dim=1)
             logits = self._decode(rows, encoded[0][owner], mask[owner]).logits
@@ -94,7 +83,7 @@ class Seq2SeqScorer(PromptScorer):
         places: list[dict[int, int]] = [{ROOT: number} for number in range(len(prompts))]
         for row, (number, path) in enumerate(zip(owners, paths, strict=True)):
             for column, node in enumerate(path):
-                places[number].setdefault(node, len(prompts) + row * length + column)
+                places[number].setdefault(node, len(prompts) + row * tokens.shape[1] + column)
         looks = [known[node] for known in places for node in sorted(known)]
         return flat[torch.tensor(looks, device=device)]
 

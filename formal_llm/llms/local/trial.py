@@ -38,8 +38,7 @@ def why_not_packed(
     """
     import torch
 
-    reason = _why_not_by_its_looks(model)
-    if reason:
+    if reason := _why_not_by_its_looks(model):
         return reason
     size = int(model.get_input_embeddings().weight.shape[0])
     ids = [token % size for token in (5, 11, 7, 3, 13, 2, 9, 4, 8, 6, 12, 10)]

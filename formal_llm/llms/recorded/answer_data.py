@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, fields
-from typing import Any
+from typing import Any, cast
 
 from formal_llm.llms.question import Answer
 from formal_llm.llms.usage import TokenUsage
@@ -26,21 +26,16 @@ def answer_to_data(answer: Answer) -> dict[str, object]:
 
 
 def answer_from_data(data: object) -> Answer:
-    """The answer in JSON data.
-
-    Raises:
-        ValueError: it is none.
-    """
-    fields = _mapping(data, "an answer")
-    numbers = fields.get("numbers")
+    """The answer in JSON data; ``ValueError`` where it is none."""
+    parts = _mapping(data, "an answer")
+    numbers = parts.get("numbers")
     if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
         raise ValueError("the numbers of the answer are missing")
-    text = fields.get("text", "")
+    text = parts.get("text", "")
     if not isinstance(text, str):
         raise ValueError("the text of the answer is none")
-    return Answer(
-        tuple(numbers), _probabilities(fields.get("probabilities")), text, usage_from_data(fields.get("usage"))
-    )
+    likely, usage = _probabilities(parts.get("probabilities")), usage_from_data(parts.get("usage"))
+    return Answer(tuple(numbers), likely, text, usage)
 
 
 def usage_to_data(usage: TokenUsage | None) -> dict[str, int]:
@@ -49,11 +44,7 @@ def usage_to_data(usage: TokenUsage | None) -> dict[str, int]:
 
 
 def usage_from_data(data: object) -> TokenUsage:
-    """What answers cost, from JSON data; nothing where it does not say.
-
-    Raises:
-        ValueError: it tells no such thing.
-    """
+    """What answers cost, from JSON data; nothing where it does not say; ``ValueError`` where it tells no such thing."""
     counts = _mapping({} if data is None else data, "the usage")
     if not _COSTS.issuperset(counts) or not all(type(count) is int and count >= 0 for count in counts.values()):
         raise ValueError(f"the usage is not made of {', '.join(sorted(_COSTS))}")
@@ -61,14 +52,9 @@ def usage_from_data(data: object) -> TokenUsage:
 
 
 def read_json(text: str | bytes) -> object:
-    """The value of a JSON text.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """The value of a JSON text; ``ValueError`` where it is none."""
     try:
-        value: object = json.loads(text)
-        return value
+        return cast("object", json.loads(text))
     except RecursionError:
         raise ValueError("the JSON text is nested too deeply") from None
 
@@ -77,12 +63,12 @@ def _probabilities(data: object) -> dict[int, float] | None:
     if data is None:
         return None
     likely = _mapping(data, "the probabilities")
-    if not all(isinstance(p, (int, float)) and not isinstance(p, bool) for p in likely.values()):
-        raise ValueError("a probability is no number")
     try:
-        return {int(number): float(p) for number, p in likely.items()}
+        if all(type(p) in (int, float) for p in likely.values()):
+            return {int(number): float(p) for number, p in likely.items()}
     except OverflowError:
-        raise ValueError("a probability is no number") from None
+        pass
+    raise ValueError("a probability is no number")
 
 
 def _mapping(data: object, what: str) -> Mapping[str, Any]:

@@ -46,10 +46,7 @@ _inherited: list[sqlite3.Connection] = []
 
 
 class AnswerStore:
-    """Texts under keys in an SQLite file.
-
-    Args:
-        path: the file; made if it is not there.
+    """Texts under keys in an SQLite file, which is made if it is not there.
 
     Raises:
         AnswerFileError: the file cannot be used: it is no database, or one of something else, or cannot be written to.
@@ -120,12 +117,6 @@ class AnswerStore:
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorname", "").removeprefix("SQLITE_").partition("_")[0]
             raise AnswerFileError(str(self.path), _PROBLEMS.get(code, f"SQLite failed: {error}")) from error
-        except _NotOurs as problem:
-            raise AnswerFileError(str(self.path), str(problem)) from None
-
-
-class _NotOurs(Exception):
-    """A database that is no store of answers; the text says what it is."""
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -135,12 +126,12 @@ def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
     try:
         connection.text_factory = bytes
-        _check_owner(connection)  # before anything is changed
+        _check_owner(connection, path)  # before anything is changed
         _use_log(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
         with connection:
             connection.execute("BEGIN IMMEDIATE")  # of several processes one makes the table; a read-only file is told
-            _check_owner(connection)
+            _check_owner(connection, path)
             connection.execute(_TABLE)
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
             connection.execute(f"PRAGMA user_version = {_VERSION}")
@@ -150,15 +141,16 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _check_owner(connection: sqlite3.Connection) -> None:
+def _check_owner(connection: sqlite3.Connection, path: Path) -> None:
     """Raise for a database of something else, or of a later version of this library."""
     owner = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if owner != _APPLICATION and (owner or version or tables):
-        raise _NotOurs("this database belongs to something else; give the cache another file")
+        raise AnswerFileError(str(path), "this database belongs to something else; give the cache another file")
     if owner == _APPLICATION and version != _VERSION:
-        raise _NotOurs(f"this cache has version {version}, not {_VERSION}; give another file, or delete this one")
+        told = f"this cache has version {version}, not {_VERSION}; give another file, or delete this one"
+        raise AnswerFileError(str(path), told)
 
 
 def _use_log(connection: sqlite3.Connection) -> None:

@@ -16,12 +16,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from formal_llm.errors import InvalidAnswer, LLMError
-from formal_llm.llms.llm import LLMLike
+from formal_llm.llms.llm import LLMLike, WrapperLLM, checked
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.recorded.answer_data import answer_from_data, answer_to_data, read_json
 from formal_llm.llms.recorded.answer_store import AnswerStore
 from formal_llm.llms.usage import TokenUsage
-from formal_llm.llms.wrapper import WrapperLLM, checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +41,8 @@ class CacheStats:
 class CachedLLM(WrapperLLM):
     """An LLM whose answers are kept in an SQLite file.
 
-    It has ``achoose``, ``aclose`` and ``choose_many`` where the LLM behind it has them. Threads, coroutines and
-    processes may share one file. While a question is on its way, the same question from another coroutine, or from
-    another thread, is not sent: it waits for the answer to the first.
+    Threads, coroutines and processes may share one file. While a question is on its way, the same question from another
+    coroutine, or from another thread, is not sent: it waits for the answer to the first.
 
     Only legal answers are kept. An answer from the cache costs nothing, and is checked against the question like any
     other; a damaged entry counts as none and is replaced. A model that answers at random is held to its first answer.
@@ -77,8 +75,7 @@ class CachedLLM(WrapperLLM):
     @property
     def identity(self) -> dict[str, object]:
         """What the LLM behind is told apart from others by, as JSON data; with the name, where one was given."""
-        own = super().identity or {}
-        return {**own} if self._alias is None else {**own, "name": self._alias}
+        return {**(super().identity or {}), **({} if self._alias is None else {"name": self._alias})}
 
     @property
     def stats(self) -> CacheStats:
@@ -137,8 +134,8 @@ class CachedLLM(WrapperLLM):
         keys = [self._key(question) for question in questions]
         found = [self._find(key, question) for key, question in zip(keys, questions, strict=True)]
         first: dict[str, int] = {}  # where a question that must be asked stands for the first time
-        for number, (key, answer) in enumerate(zip(keys, found, strict=True)):
-            if answer is None:
+        for number, key in enumerate(keys):
+            if found[number] is None:
                 first.setdefault(key, number)
         came: dict[str, Answer | LLMError] = {}
         if first:
@@ -147,18 +144,18 @@ class CachedLLM(WrapperLLM):
             said = self._batched.choose_many(asked)
             came = {key: checked(q, outcome) for key, q, outcome in zip(first, asked, said, strict=True)}
             self._keep([(key, answer) for key, answer in came.items() if isinstance(answer, Answer)])
-        answers: list[Answer | LLMError] = []
-        for number, (key, answer) in enumerate(zip(keys, found, strict=True)):
+
+        def outcome(number: int, key: str, answer: Answer | None) -> Answer | LLMError:
             if answer is not None:
-                answers.append(self._hit(answer))
-            elif first[key] == number:
-                answers.append(came[key])
-            else:
-                try:
-                    answers.append(self._shared(questions[number], came[key]))
-                except LLMError as error:
-                    answers.append(error)
-        return answers
+                return self._hit(answer)
+            if first[key] == number:
+                return came[key]
+            try:
+                return self._shared(questions[number], came[key])
+            except LLMError as error:
+                return error
+
+        return [outcome(number, *entry) for number, entry in enumerate(zip(keys, found, strict=True))]
 
     # -- one question, many who ask it --------------------------------------------------------------------------
 
@@ -219,8 +216,8 @@ class CachedLLM(WrapperLLM):
     def _hit(self, answer: Answer) -> Answer:
         """The answer as one that costs nothing."""
         with self._counting:
-            stats = self._stats
-            self._stats = replace(stats, hits=stats.hits + 1, saved=stats.saved + answer.usage)
+            hits, saved = self._stats.hits + 1, self._stats.saved + answer.usage
+            self._stats = replace(self._stats, hits=hits, saved=saved)
         return replace(answer, usage=TokenUsage())
 
     def _missed(self, count: int) -> None:
@@ -228,6 +225,7 @@ class CachedLLM(WrapperLLM):
             self._stats = replace(self._stats, misses=self._stats.misses + count)
 
 
+@dataclass(slots=True, eq=False)
 class _Flight:
     """A question that is on its way to the LLM.
 
@@ -236,8 +234,5 @@ class _Flight:
         outcome: the answer, with what it cost, or what went wrong; None if it was broken off.
     """
 
-    __slots__ = ("landed", "outcome")
-
-    def __init__(self, landed: Any) -> None:
-        self.landed = landed
-        self.outcome: Answer | Exception | None = None
+    landed: Any
+    outcome: Answer | Exception | None = None

@@ -26,17 +26,10 @@ from pathlib import Path
 from typing import Any
 
 from formal_llm.errors import AnswerFileError, InvalidAnswer, LLMError, NotRecorded
-from formal_llm.llms.llm import LLMLike
+from formal_llm.llms.llm import LLMLike, WrapperLLM, checked
 from formal_llm.llms.question import Answer, Question
-from formal_llm.llms.recorded.answer_data import (
-    answer_from_data,
-    answer_to_data,
-    read_json,
-    usage_from_data,
-    usage_to_data,
-)
+from formal_llm.llms.recorded import answer_data
 from formal_llm.llms.usage import TokenUsage
-from formal_llm.llms.wrapper import WrapperLLM, checked
 
 _FORMAT = "formal_llm.transcript/1"
 #: How every line begins, so that what is left of a half-written one can be told from the text of something else.
@@ -46,10 +39,10 @@ _BEGINNING = b'{"format": "formal_llm.transcript/1", '
 class RecordingLLM(WrapperLLM):
     """An LLM whose answers are written to a transcript.
 
-    It has ``achoose``, ``aclose`` and ``choose_many`` where the LLM behind it has them. Threads and coroutines may
-    share it; of processes, one at a time writes to a file. Each line is handed to the operating system at once and
-    whole, so a killed process loses nothing that was answered. A transcript that is there already is continued; should
-    its last line be half-written, that is taken off. Failures of a provider are no answers and are not recorded.
+    Threads and coroutines may share it; of processes, one at a time writes to a file. Each line is handed to the
+    operating system at once and whole, so a killed process loses nothing that was answered. A transcript that is there
+    already is continued; should its last line be half-written, that is taken off. Failures of a provider are no answers
+    and are not recorded.
 
     Args:
         llm: who answers: a provider string, a function or an object.
@@ -240,12 +233,12 @@ def _line(llm: str, question: Question, outcome: Answer | InvalidAnswer) -> byte
         **question.content,
     }
     if isinstance(outcome, Answer):
-        record["answer"] = answer_to_data(outcome)
+        record["answer"] = answer_data.answer_to_data(outcome)
     else:
         texts = [text for _, text in outcome.transcript]
         record["invalid"] = {"problem": outcome.problem, "texts": texts}
         if outcome.usage is not None:
-            record["invalid"]["usage"] = usage_to_data(outcome.usage)
+            record["invalid"]["usage"] = answer_data.usage_to_data(outcome.usage)
     try:
         return json.dumps(record, ensure_ascii=False).encode() + b"\n"
     except UnicodeEncodeError:  # half of a surrogate pair, as a cut-off answer may have it
@@ -253,30 +246,25 @@ def _line(llm: str, question: Question, outcome: Answer | InvalidAnswer) -> byte
 
 
 def _recorded(line: bytes) -> tuple[str, bytes, Answer | _Invalid]:
-    """The walk, the digest of the content and what came back, from a line.
-
-    Raises:
-        ValueError: it is no record.
-    """
-    record = read_json(line)
+    """The walk, the digest of the content and what came back, from a line; ``ValueError`` where it is no record."""
+    record = answer_data.read_json(line)
     if not isinstance(record, dict) or record.get("format") != _FORMAT:
         raise ValueError(f"its format is not {_FORMAT!r}")
-    missing = [key for key in ("messages", "options", "several") if key not in record]
-    if missing:
+    if missing := [key for key in ("messages", "options", "several") if key not in record]:
         raise ValueError(f"it has no {missing[0]!r}")
     walk = record.get("walk", "")
     if not isinstance(walk, str):
         raise ValueError("its walk is no text")
     content = _digest({key: record[key] for key in ("messages", "options", "several")})
     if "answer" in record:
-        return walk, content, answer_from_data(record["answer"])
+        return walk, content, answer_data.answer_from_data(record["answer"])
     invalid = record.get("invalid")
     if not isinstance(invalid, dict) or not isinstance(invalid.get("problem"), str):
         raise ValueError("it has neither an answer nor what was wrong with it")
     texts = invalid.get("texts", [])
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise ValueError("the texts of the bad answer are none")
-    usage = usage_from_data(invalid["usage"]) if "usage" in invalid else None
+    usage = answer_data.usage_from_data(invalid["usage"]) if "usage" in invalid else None
     return walk, content, _Invalid(invalid["problem"], tuple(texts), usage)
 
 
@@ -288,12 +276,7 @@ def _digest(content: dict[str, Any]) -> bytes:
 
 
 def _open_to_append(path: Path) -> Any:
-    """The file, unbuffered, with whole lines in it.
-
-    Raises:
-        AnswerFileError: it is no transcript.
-        OSError: it cannot be written to.
-    """
+    """The file, unbuffered, with whole lines in it; ``AnswerFileError`` where it is no transcript."""
     file = path.open("a+b", buffering=0)
     try:
         file.seek(0)

@@ -1,9 +1,8 @@
 """The tools that the sentence of an OpenAGI task calls for, and the reward of using just these.
 
 The benchmark (Ge et al. 2023) gives no reference plans for its 185 tasks. What is here is our own reading of its
-sentences, authored in ``tasks/openagi/references.toml``: they are composed of words each of which asks for one thing
-that one tool does. So a plan can be judged offline and without executing it: which of these tools does it use, and
-which others.
+sentences, authored in ``tasks/openagi/references.toml``: each of their words asks for what one tool does. So a plan can
+be judged without executing it, by which of these tools it uses, and which others.
 """
 
 from __future__ import annotations
@@ -86,8 +85,7 @@ def tools_called_for(task: Task) -> set[str]:
 def openagi_reward(kind: Literal["f1", "exact"] = "f1") -> ReferenceTools:
     """The offline reward of the OpenAGI tasks: how well a plan's tools agree with those that the sentence calls for.
 
-    Args:
-        kind: ``"f1"`` or ``"exact"``; see :class:`~formal_llm.rltf.reference_tools.ReferenceTools`.
+    For the two kinds see :class:`~formal_llm.rltf.reference_tools.ReferenceTools`.
     """
     pack = read_toml(authored.find("tasks", "openagi") / "pack.toml")
     inputs = [entry["terminal"] for entry in pack["inputs"].values()]

@@ -18,7 +18,7 @@ from formal_llm.automata.models.product import constrained
 from formal_llm.errors import AutomatonError
 from formal_llm.planning.checking.verify import Verifier
 from formal_llm.planning.plans.reading import names_of
-from formal_llm.planning.walks.choices import Choice, ChoiceTable
+from formal_llm.planning.walks.choices import Choice, ChoiceTable, Fork
 from formal_llm.planning.walks.walk import Walk
 
 #: Of a selection with more members the subsets are not looked at one by one.
@@ -65,24 +65,19 @@ class Reasons:
             texts: Sequence[str] = [self._pda.label(choice.reads[0]) for choice in fork.choices]
         else:
             texts = walk.wording.options(fork.choices, self._rules.base.label)
-        offered = self._offered(walk, fork.several)
-        return [
-            LeftOut(text, self._reason(walk.word, here, choice, fork.several))
-            for text, choice in zip(texts, fork.choices, strict=True)
-            if self._key(choice, fork.several, of_base=True) not in offered
-        ]
+        missing = self._missing(walk, fork)
+        return [LeftOut(texts[n], self._reason(walk.word, here, fork.choices[n], fork.several)) for n in missing]
 
     def count(self, walk: Walk) -> int:
         """How many options :meth:`left_out` tells of."""
         here = self._base_of(walk.configuration)
-        if here is None:
-            return 0
-        fork = self._free.at(here, walk.left)
-        offered = self._offered(walk, fork.several)
-        return sum(self._key(choice, fork.several, of_base=True) not in offered for choice in fork.choices)
+        return 0 if here is None else len(self._missing(walk, self._free.at(here, walk.left)))
 
-    def _offered(self, walk: Walk, several: bool) -> set[tuple[object, ...]]:
-        return {self._key(choice, several) for choice in self._table.at(walk.configuration, walk.left).choices}
+    def _missing(self, walk: Walk, fork: Fork) -> list[int]:
+        """The places of the choices that the walk does not offer."""
+        offered = {self._key(choice, fork.several) for choice in self._table.at(walk.configuration, walk.left).choices}
+        keys = [self._key(choice, fork.several, of_base=True) for choice in fork.choices]
+        return [n for n, key in enumerate(keys) if key not in offered]
 
     def _base_of(self, configuration: Any) -> Configuration | None:
         """Where the automaton without rules stands; None where that is not told by where the product stands."""
@@ -136,11 +131,7 @@ class Reasons:
     # -- terminals --------------------------------------------------------------------------------------------------
 
     def about(self, walk: Walk, text: str) -> str:
-        """Why a terminal, or an option that is left out, is not offered; or that it is.
-
-        Args:
-            walk: the walk.
-            text: a name, a label, or the text of an option.
+        """Why a terminal (by name or label), or an option that is left out (by text), is not offered; or that it is.
 
         Raises:
             NotationError: the text may mean several terminals.

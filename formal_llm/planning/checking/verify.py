@@ -155,20 +155,9 @@ class Verifier:
             constraints = rules.called(rule for rule in blamed if not rules.is_limit(rule))
             reason = self._reason(word, position, allowed, may_stop, [rules.shown(rule) for rule in blamed])
         return Verification(
-            word,
-            False,
-            reason,
-            position=position,
-            allowed=allowed,
-            may_stop=may_stop,
-            limits=tuple(limits),
-            constraints=tuple(constraints),
-            decided=decided,
-            nearest=found.word,
-            edits=found.edits,
-            distance=found.distance if found.decided else None,
-            nearest_decided=found.decided,
-        )
+            word, False, reason, position, allowed, may_stop, tuple(limits), tuple(constraints), decided,
+            found.word, found.edits, found.distance if found.decided else None, found.decided,
+        )  # fmt: skip
 
     # -- why ----------------------------------------------------------------------------------------------------
 
@@ -253,15 +242,8 @@ def verify(
 ) -> Verification:
     """Whether a plan is valid, where it goes wrong if not, and a nearest valid one.
 
-    Args:
-        plan: a plan, or a word as a sequence of terminal names.
-        source: a grammar (with its limits), a flowchart, a behaviour, a pushdown automaton, a product, or one of these
-            under limits.
-        limits: more limits.
-        weights: what edits cost, in the search for a nearest valid word.
-        max_states: how many states one query may visit before it answers "not decided".
-
-    To verify many plans against one automaton, keep a :class:`Verifier`.
+    ``plan`` is a plan, or a word as a sequence of terminal names; the other arguments are those of :class:`Verifier`,
+    which is the thing to keep where many plans are verified against one automaton.
 
     Raises:
         AutomatonError: the automaton is no pushdown automaton, or a limit names a terminal that there is not.

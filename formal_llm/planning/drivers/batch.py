@@ -17,7 +17,7 @@ from formal_llm.errors import BudgetExceeded, InvalidAnswer, LLMError
 from formal_llm.llms.llm import LLM, AsyncLLM, BatchLLM
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.usage import TokenUsage
-from formal_llm.planning.drivers.driving import Steps, WalkDriver
+from formal_llm.planning.drivers.driving import Steps, WalkDriver, achosen, chosen, give
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.usage import Usage
 from formal_llm.planning.task import Task
@@ -55,12 +55,7 @@ class Outcome:
 
 
 class SharedBudget:
-    """What many walks may use together, and have used.
-
-    Args:
-        budget: what they may use.
-        meter: counts, with the prices.
-    """
+    """What many walks may use together, and have used."""
 
     def __init__(self, budget: Budget, meter: Meter) -> None:
         self._budget = budget
@@ -84,13 +79,7 @@ class SharedBudget:
 
 
 class TaskRun:
-    """One task on its way to a plan.
-
-    Args:
-        driver: whose rules and search.
-        index: the place of the task among others; also the name of the walk.
-        task: the task.
-        shared: what all runs together may use.
+    """One task on its way to a plan; its index, the place among others, is also the name of its walk.
 
     Attributes:
         question: what is to be answered now; None at the end.
@@ -108,7 +97,7 @@ class TaskRun:
         try:
             self._walk = driver.start(self._task, name=str(index))
             self._steps = driver.steps(self._walk, random.Random(f"{driver.seed}:{index}"))
-            self._advance(lambda steps: next(steps))
+            self._advance(next)
         except Exception as error:  # before the first question: there is no valid plan, for example
             self._end(error)
 
@@ -117,10 +106,7 @@ class TaskRun:
         if self._shared is not None:
             usage = given.usage if isinstance(given, (Answer, InvalidAnswer)) else None
             self._shared.pay(usage or TokenUsage())
-        if isinstance(given, Exception):
-            self._advance(lambda steps: steps.throw(given))
-        else:
-            self._advance(lambda steps: steps.send(given))
+        self._advance(lambda steps: give(steps, given))
 
     def _advance(self, move: Callable[[Steps], Question]) -> None:
         assert self._steps is not None
@@ -150,14 +136,7 @@ class TaskRun:
 
 
 class BatchRun:
-    """The runs of many tasks, begun one by one as places become free, and their outcomes.
-
-    Args:
-        driver: whose rules, search and LLM.
-        tasks: the tasks.
-        budget: what all plans together may use.
-        skip: places among the tasks that are left out.
-        on_outcome: called with each outcome as it comes.
+    """The runs of many tasks, begun one by one as places become free, and their outcomes; see :meth:`Planner.plan_all`.
 
     Raises:
         ValueError: a budget of steps or backtracks, which only single plans have.
@@ -222,7 +201,7 @@ def run(batch: BatchRun, concurrency: int | None = None) -> list[Outcome]:
     else:
         for begun in batch:
             while begun.question is not None:
-                begun.give(_chosen(llm, begun.question))
+                begun.give(chosen(llm.choose, begun.question))
             batch.note(begun)
     return batch.in_order()
 
@@ -239,11 +218,7 @@ async def arun(batch: BatchRun, concurrency: int | None = None) -> list[Outcome]
     async def worker() -> None:
         for begun in runs:  # shared: each worker takes the next one
             while (question := begun.question) is not None:
-                try:
-                    given: Answer | Exception = await llm.achoose(question)
-                except Exception as error:
-                    given = error
-                begun.give(given)
+                begun.give(await achosen(llm, question))
             batch.note(begun)
             await asyncio.sleep(0)  # so that a run whose answers are all at hand can be stopped
 
@@ -266,13 +241,6 @@ def _concurrency(llm: LLM, given: int | None) -> int:
     return given
 
 
-def _chosen(llm: LLM, question: Question) -> Answer | Exception:
-    try:
-        return llm.choose(question)
-    except Exception as error:
-        return error
-
-
 def _threads(batch: BatchRun, llm: LLM, many: int) -> None:
     """Ask from ``many`` threads; the walks themselves advance in this one, since they share what they learn."""
     pool = ThreadPoolExecutor(many, thread_name_prefix="formal-llm")
@@ -281,7 +249,7 @@ def _threads(batch: BatchRun, llm: LLM, many: int) -> None:
 
     def ask(begun: TaskRun) -> None:
         assert begun.question is not None
-        waiting[pool.submit(_chosen, llm, begun.question)] = begun
+        waiting[pool.submit(chosen, llm.choose, begun.question)] = begun
 
     try:
         for begun in islice(runs, many):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from typing import Protocol
 
 from formal_llm.automata import Source
@@ -54,39 +55,42 @@ class WalkDriver(Protocol):
         """As :meth:`drive`, letting others go on meanwhile."""
 
 
+def give(steps: Steps, given: Answer | Exception) -> Question:
+    """The question after an answer was sent in, or what came in its place was thrown in."""
+    return steps.throw(given) if isinstance(given, Exception) else steps.send(given)
+
+
+def chosen(choose: Callable[[Question], Answer], question: Question) -> Answer | Exception:
+    """The answer to a question, or what was raised in its place."""
+    try:
+        return choose(question)
+    except Exception as error:
+        return error
+
+
+async def achosen(llm: LLM, question: Question) -> Answer | Exception:
+    """As :func:`chosen`, letting others go on in the meantime."""
+    try:
+        if isinstance(llm, AsyncLLM):
+            return await llm.achoose(question)
+        import asyncio  # half of what importing this library would take, and most never need it
+
+        return await asyncio.to_thread(llm.choose, question)
+    except Exception as error:
+        return error
+
+
 def drive(steps: Steps, choose: Callable[[Question], Answer]) -> None:
     """Have the questions of ``steps`` answered by ``choose``, one after the other; what it raises is thrown in."""
-    try:
+    with suppress(StopIteration):
         question = next(steps)
         while True:
-            try:
-                answer = choose(question)
-            except Exception as error:
-                question = steps.throw(error)
-            else:
-                question = steps.send(answer)
-    except StopIteration:
-        return
+            question = give(steps, chosen(choose, question))
 
 
 async def adrive(steps: Steps, llm: LLM) -> None:
     """Have the questions of ``steps`` answered by an LLM, letting others go on in the meantime."""
-    try:
+    with suppress(StopIteration):
         question = next(steps)
         while True:
-            try:
-                answer = await _achoose(llm, question)
-            except Exception as error:
-                question = steps.throw(error)
-            else:
-                question = steps.send(answer)
-    except StopIteration:
-        return
-
-
-async def _achoose(llm: LLM, question: Question) -> Answer:
-    if isinstance(llm, AsyncLLM):
-        return await llm.achoose(question)
-    import asyncio  # half of what importing this library would take, and most never need it
-
-    return await asyncio.to_thread(llm.choose, question)
+            question = give(steps, await achosen(llm, question))

@@ -1,10 +1,10 @@
-"""Files of JSON lines that grow while work is under way: one writer, and a line is there whole or not at all."""
+"""Files that are there whole or not at all: JSON lines that one writer appends to, and files that are replaced."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from io import FileIO
 from pathlib import Path
 
@@ -36,14 +36,10 @@ def open_alone(path: Path, *, what: str = "file", busy: str) -> FileIO:
 
 
 def write_line(file: FileIO, path: Path, data: Mapping[str, object], what: str, *, allow_nan: bool = True) -> None:
-    """Append a line; one that does not fit on the disk is taken back.
+    """Append a line to what :func:`open_alone` returned; one that does not fit on the disk is taken back.
 
-    Args:
-        file: what :func:`open_alone` returned.
-        path: its path.
-        data: the line, as JSON data; what JSON does not know is written as text.
-        what: what the line is called in an error.
-        allow_nan: whether numbers may be infinite or none; JSON itself has no such numbers.
+    What JSON does not know is written as text. Numbers may be infinite or none where ``allow_nan`` says so; JSON itself
+    has no such numbers. An error names ``path`` and ``what``.
 
     Raises:
         ValueError: such a number that may not be.
@@ -58,6 +54,21 @@ def write_line(file: FileIO, path: Path, data: Mapping[str, object], what: str, 
     if written != len(line):
         file.truncate(os.fstat(file.fileno()).st_size - written)
         raise ResultsError(f"{path}: {what} could not be written whole: disk full?")
+
+
+def write_whole(path: Path, parts: Iterable[bytes], *, durable: bool = False) -> None:
+    """Put a file in the place of the one that is there; whatever happens in between, it is the old one or the new one.
+
+    What is written meanwhile stands beside it, with ``.new`` after its name; ``durable`` where it shall be on the disk
+    before it takes its place.
+    """
+    beside = path.with_name(path.name + ".new")
+    with beside.open("wb") as file:
+        file.writelines(parts)
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
+    beside.replace(path)
 
 
 try:

@@ -135,25 +135,15 @@ class Planner:
         """The choices of this planner's automaton, under the goal and the limits of a task; shared by its walks."""
         task = Task.of(task)
         key = (task.goal, task.limits)
-        table = self._tables.get(key)
-        if table is None:
-            table = self._tables[key] = ChoiceTable.of(
-                self.source,
-                goal=task.goal,
-                limits=self.limits & task.limits,
-                constraints=self.constraints,
-                lookahead=self.lookahead,
-                max_states=self.max_states,
-                solver=self.solver,
-            )
-        return table
+        if key not in self._tables:
+            self._tables[key] = ChoiceTable.of(
+                self.source, goal=task.goal, limits=self.limits & task.limits, constraints=self.constraints,
+                lookahead=self.lookahead, max_states=self.max_states, solver=self.solver,
+            )  # fmt: skip
+        return self._tables[key]
 
     def start(self, task: str | Task, *, name: str = "") -> Walk:
-        """A walk for ``task``, before its first question.
-
-        Args:
-            task: the task.
-            name: a name for the walk, where several are under way.
+        """A walk for ``task``, before its first question; it has a name where several are under way.
 
         Raises:
             NoValidPlan: nothing follows all the rules; says which symbols, limits or constraints are to blame.
@@ -163,9 +153,7 @@ class Planner:
     def resume(self, snapshot: Mapping[str, JSON] | str, task: str | Task | None = None) -> Walk:
         """The walk of a snapshot (see :meth:`Walk.restore`).
 
-        Args:
-            snapshot: what :meth:`Walk.snapshot` returned.
-            task: the task, where it had a goal, limits or inputs of its own; else its description is in the snapshot.
+        The task is needed where it had a goal, limits or inputs of its own; else its description is in the snapshot.
         """
         table, settings = self.table("" if task is None else task), self._of_walks
         if task is None:
@@ -210,10 +198,7 @@ class Planner:
 
         A generator without input or output of its own, for those who answer questions in their own way: it yields a
         question, and is sent an answer to it, or an ``InvalidAnswer`` is thrown in. Then :attr:`Walk.plan` is there.
-
-        Args:
-            walk: a walk that this planner started.
-            rng: where the draws of ``"sample"`` come from, if not from the planner's own.
+        The draws of ``"sample"`` come from ``rng``, or from the planner's own.
         """
         told = self.on_event
         if told is not None and not walk.usage.questions:

@@ -14,12 +14,11 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from io import FileIO
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan, ResultsError
 from formal_llm.planning.drivers.batch import Outcome
-from formal_llm.planning.drivers.json_lines import open_alone, write_line
+from formal_llm.planning.drivers.json_lines import open_alone, write_line, write_whole
 from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
@@ -99,9 +98,7 @@ class Results:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -135,9 +132,7 @@ class Results:
         failed = self.failed
         if failed:
             kept = [line for index, line in self.done.items() if index not in set(failed)]
-            beside = self.path.with_name(self.path.name + ".new")
-            beside.write_bytes(b"".join(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in kept))
-            beside.replace(self.path)
+            write_whole(self.path, (json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in kept))
             self._file.close()
             self._file = self._open()
             self.done = {line["index"]: line for line in kept}
@@ -170,11 +165,8 @@ class Results:
             raise ResultsError(f"{self.path}:{number}: this is not a line of a results file; mend or remove it")
         if data.get("run") != self._run["run"]:
             other = data.get("llm")
-            why = (
-                f"there the llm is {other}"
-                if other != self._run["llm"]
-                else "rules, search or wording are not the same"
-            )
+            same = other == self._run["llm"]
+            why = "rules, search or wording are not the same" if same else f"there the llm is {other}"
             raise ResultsError(
                 f"{self.path}:{number}: the file belongs to another run ({why}); give another file, "
                 f"or the settings of that run"

@@ -50,10 +50,6 @@ def once(question: Question) -> Asking:
 def greedy(walk: Walk, ask: Ask = once) -> Steps:
     """Take a walk to its end along what is answered.
 
-    Args:
-        walk: the walk.
-        ask: puts one question.
-
     Raises:
         BudgetExceeded, NoValidPlan: as :attr:`Walk.question` does.
     """
@@ -67,11 +63,6 @@ def sample(walk: Walk, rng: random.Random, ask: Ask = once) -> Steps:
     So a plan comes up with its probability as this module defines it, normalised place by place. After a dead end,
     which there is only where the lookahead is off or had to say "unknown", what is left is asked and drawn anew. An
     answer without probabilities, and any answer to a selection, is followed as it is.
-
-    Args:
-        walk: the walk.
-        rng: where the draws come from.
-        ask: puts one question.
 
     Raises:
         BudgetExceeded, NoValidPlan: as :attr:`Walk.question` does.
@@ -284,18 +275,11 @@ class _BestFirst:
         """What the whole search took to find a walk."""
         own, tokens = walk.usage, self._used.token_usage + self._tokens
         asked = self._used.questions + self._asked
-        return replace(
-            own,
-            questions=asked,
-            backtracks=self._used.backtracks + self._dead,
-            wasted=asked - (own.questions - own.wasted),
-            requests=tokens.requests,
-            input_tokens=tokens.input_tokens,
-            output_tokens=tokens.output_tokens,
-            cached_tokens=tokens.cached_tokens,
-            cache_write_tokens=tokens.cache_write_tokens,
-            cost=self._walk.cost(tokens),
-        )
+        return Usage(
+            asked, own.forced, self._used.backtracks + self._dead, asked - (own.questions - own.wasted),
+            tokens.requests, tokens.input_tokens, tokens.output_tokens, own.seconds,
+            tokens.cached_tokens, tokens.cache_write_tokens, self._walk.cost(tokens),
+        )  # fmt: skip
 
     def _plan(self, walk: Walk) -> Plan:
         return walk.partial.with_usage(self._usage(walk))

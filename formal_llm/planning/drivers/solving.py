@@ -60,11 +60,7 @@ class Solving(Generic[R]):
 
     Args:
         driver: who plans.
-        task: the task.
-        inputs: the inputs by terminal.
-        runner: what carries plans out.
-        replans: how many plans may fail; None for no bound.
-        patience: how often a tool may fail before it is planned without.
+        task, inputs, runner, replans, patience: see :meth:`Planner.solve`.
 
     Attributes:
         walk: the walk that makes the next plan.

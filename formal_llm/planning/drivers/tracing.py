@@ -94,11 +94,8 @@ class Spans:
 
     def _ask(self, walk: str, question: Question) -> None:
         plan = self._plans.get(walk)
-        about: dict[str, Any] = {
-            "gen_ai.operation.name": "chat",
-            **self._about,
-            "formal_llm.options": len(question.options),
-        }
+        options = len(question.options)
+        about: dict[str, Any] = {"gen_ai.operation.name": "chat", **self._about, "formal_llm.options": options}
         if self._content:
             about["gen_ai.input.messages"] = _messages([(m.role, m.content) for m in question.messages])
         self._questions[walk] = self._tracer.start_span(

@@ -6,7 +6,6 @@ A plan may be thousands of steps deep, so nothing here recurses.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
@@ -71,11 +70,9 @@ def plan_picture(plan: PlanParts) -> Picture:
 
 
 def _flow(plan: PlanParts) -> tuple[list[Box], list[Arrow]]:
-    boxes: dict[str, Box] = {}
-    arrows: list[Arrow] = []
     leaves = plan.tree.leaves
-    for step in plan.steps:
-        boxes[_key(step)] = _step_box(step, leaves)
+    boxes = {_key(step): _step_box(step, leaves) for step in plan.steps}
+    arrows: list[Arrow] = []
     # A backward plan's steps are numbered against the order in which the tree is walked.
     steps = reversed(plan.steps)
     result = Box("result", _wrap(_root_label(plan.tree)), "result")
@@ -199,10 +196,7 @@ def plan_graph(plan: PlanParts) -> networkx.DiGraph:
 def plan_rich(plan: PlanParts, *, deepest: int = 24, most: int = 200) -> RenderableType:
     """A plan for the terminal: its steps, its nested calls, its derivation tree, and what it took.
 
-    Args:
-        plan: the plan.
-        deepest: how many levels of the tree are shown.
-        most: how many nodes of the tree are shown.
+    Of the tree the first ``deepest`` levels are shown, and ``most`` nodes.
     """
     from rich.console import Group
     from rich.panel import Panel
@@ -274,19 +268,10 @@ def _rich_tree(root: Node, deepest: int, most: int) -> Tree:
 
 
 def _usage_line(usage: Usage) -> str:
-    return ", ".join(_usage_parts(usage))
-
-
-def _usage_parts(usage: Usage) -> Iterator[str]:
-    for count, one in (
-        (usage.questions, "question"),
-        (usage.forced, "forced choice"),
-        (usage.backtracks, "backtrack"),
-        (usage.wasted, "wasted answer"),
-        (usage.requests, "request"),
-        (usage.input_tokens, "input token"),
-        (usage.output_tokens, "output token"),
-    ):
-        if count or one == "question":
-            yield f"{count:,} {one}" + ("" if count == 1 else "s")
-    yield f"{usage.seconds:.1f} s"
+    counts = {
+        "question": usage.questions, "forced choice": usage.forced, "backtrack": usage.backtracks,
+        "wasted answer": usage.wasted, "request": usage.requests, "input token": usage.input_tokens,
+        "output token": usage.output_tokens,
+    }  # fmt: skip
+    told = [f"{n:,} {one}{'s' * (n != 1)}" for one, n in counts.items() if n or one == "question"]
+    return ", ".join([*told, f"{usage.seconds:.1f} s"])

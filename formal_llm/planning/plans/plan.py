@@ -108,13 +108,9 @@ class Plan(Drawable):
     def with_usage(self, usage: Usage) -> Plan:
         """The same plan, made at another cost."""
         return Plan(
-            self.task,
-            self._tree,
-            order=self.order,
-            usage=usage,
-            complete=self.complete,
+            self.task, self._tree, order=self.order, usage=usage, complete=self.complete,
             log_probability=self.log_probability,
-        )
+        )  # fmt: skip
 
     # -- other forms --------------------------------------------------------------------------------------------
 

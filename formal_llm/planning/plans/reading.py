@@ -10,20 +10,21 @@ Understood are, besides the JSON of a plan or a JSON list of names:
 
 Where the transitions of an automaton have texts of their own, as the steps of a flowchart do, these are understood like
 labels. A decision of a flowchart is its question with the answer; where the lines leave decisions out, as a printed
-plan does, they are filled in.
+plan does, they are filled in: the steps are a finite automaton, a chain that reads them one after the other and any
+decisions between them; what it has in common with the flowchart are the words that the steps may stand for.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from formal_llm.automata import CFG, PDA, Source, Transition, Word
+from formal_llm.automata import CFG, PDA, Lookahead, Source, Transition, Word
 from formal_llm.automata.lookahead.limited import as_automaton
-from formal_llm.errors import FormalLLMError, NotationError, unknown
-from formal_llm.planning.plans.filling import fill_decisions
+from formal_llm.automata.models.product import product
+from formal_llm.errors import FormalLLMError, NotationError, Undecided, unknown
 from formal_llm.planning.plans.lines import STOPS, Line, folded, own_terminals, read_back, tells
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.steps import Order
@@ -144,11 +145,10 @@ class _PlanReader:
             return None
         told = []
         for index, (place, line) in enumerate(lines, 1):
-            prefix = _NUMBER.match(line)
-            assert prefix is not None  # it matches nothing at all, too
-            texts = [folded(line[prefix.end() :]), folded(line)]
+            number, bare = _unnumbered(line, index)
+            texts = [folded(bare), folded(line)]
             forms = tuple(dict.fromkeys(form for text in texts for form in (text, text.rstrip(STOPS))))
-            told.append(Line(int(prefix[1] or prefix[2] or index), place, line, forms))
+            told.append(Line(number, place, line, forms))
         return (self._telling, told) if tells(self._telling, told) else None
 
     def _from_json(self, text: str) -> Word:
@@ -204,10 +204,7 @@ class _PlanReader:
             for at, name in enumerate(names):
                 yield _Step(number + at, self._known(name, place, line), (), place)
             return
-        prefix = _NUMBER.match(line)
-        assert prefix is not None  # it matches nothing at all, too
-        number = int(prefix[1] or prefix[2] or number)
-        text = line[prefix.end() :]
+        number, text = _unnumbered(line, number)
         if self._find(text) is None:
             for split in re.finditer(r"\s+on\s+", text):
                 head, inputs = self._find(text[: split.start()]), self._inputs(text[split.end() :])
@@ -261,8 +258,72 @@ class _PlanReader:
         return words[last.number]
 
 
+def _unnumbered(line: str, number: int) -> tuple[int, str]:
+    """The number of a line, ``number`` where it tells none, and what comes after it."""
+    prefix = _NUMBER.match(line)
+    assert prefix is not None  # it matches nothing at all, too
+    return int(prefix[1] or prefix[2] or number), line[prefix.end() :]
+
+
 def _texts(transition: Transition) -> list[str]:
     """The texts that name a transition: its own; that of an answer, also with its question before it."""
     text, question = transition.text, transition.question
     bare = question.rstrip("?: ")
     return [f"{question} {text}", f"{bare}: {text}", f"{bare} {text}", text] if transition.decision else [text]
+
+
+# -- decisions that were left out ------------------------------------------------------------------------------------
+
+
+def fill_decisions(steps: Sequence[tuple[str, ...]], pda: PDA) -> Word:
+    """A shortest word of an automaton that has these steps, and between them decisions.
+
+    Where there is none, a word that has decisions filled in as far as some word begins with the steps; the other steps
+    follow as they are. A step may be one of several terminals; the transitions say which terminals are decisions.
+    """
+    found = _shortest(pda, steps, ends=True)
+    if found is not None:
+        return found
+    low, high = 0, len(steps) + 1
+    begun: Word = ()
+    # Each beginning of the steps that can be gone on with has only beginnings with which that is so: halving.
+    while high - low > 1:
+        middle = (low + high) // 2
+        word = _shortest(pda, steps[:middle], ends=False)
+        if word is None:
+            high = middle
+        else:
+            low, begun = middle, _up_to(word, steps[:middle])
+    return (*begun, *(names[0] for names in steps[low:]))
+
+
+def _shortest(pda: PDA, steps: Sequence[tuple[str, ...]], *, ends: bool) -> Word | None:
+    """A shortest word that has the steps; it may go on after them unless it ``ends`` there. None for no such word."""
+    both = product(pda, _chain(steps, _decisions(pda), () if ends else pda.terminals))
+    try:
+        return Lookahead(both).shortest_word()
+    except Undecided:
+        return None
+
+
+def _decisions(pda: PDA) -> dict[str, None]:
+    return dict.fromkeys(t.read for t in pda.transitions if t.decision and t.read is not None)
+
+
+def _chain(steps: Sequence[tuple[str, ...]], decisions: Iterable[str], after: Iterable[str]) -> PDA:
+    """The finite automaton that reads the steps, decisions between them, and after them anything of ``after``."""
+    end = len(steps)
+    moves = [Transition(at, name, None, at + 1) for at, names in enumerate(steps) for name in names]
+    moves += [Transition(at, name, None, at) for at in range(end + 1) for name in decisions]
+    moves += [Transition(end, name, None, end) for name in after]
+    return PDA(moves, start=0, accepting=[end], check=False)
+
+
+def _up_to(word: Word, steps: Sequence[tuple[str, ...]]) -> Word:
+    """The beginning of a word that ends with the last of the steps."""
+    at = 0
+    for place, name in enumerate(word):
+        if at == len(steps):
+            return word[:place]
+        at += name in steps[at]
+    return word

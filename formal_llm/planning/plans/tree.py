@@ -111,13 +111,7 @@ class Node:
 
 
 def build_tree(moves: Iterable[Move], label: Callable[[str], str], start: str | None) -> Node:
-    """The tree of a run.
-
-    Args:
-        moves: the transitions taken.
-        label: the text for a symbol.
-        start: the start symbol of the grammar; None for an automaton that comes from none.
-    """
+    """The tree of a run from the start symbol of a grammar; None for an automaton that comes from none."""
     if start is None:
         root = Node("plan", "plan")
         for move in moves:
@@ -189,10 +183,7 @@ class Call:
             if item.arguments:
                 pieces.append("(")
                 todo.append(")")
-                for place, argument in enumerate(reversed(item.arguments)):
-                    if place:
-                        todo.append(", ")
-                    todo.append(argument)
+                todo += [piece for argument in reversed(item.arguments) for piece in (argument, ", ")][:-1]
         return "".join(pieces)
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -37,11 +37,8 @@ class Usage:
     def __add__(self, other: Usage) -> Usage:
         """Both together; the cost is that of those that have one."""
         costs = [usage.cost for usage in (self, other) if usage.cost is not None]
-        summed = {
-            field.name: getattr(self, field.name) + getattr(other, field.name)
-            for field in fields(self)
-            if field.name != "cost"
-        }
+        names = [field.name for field in fields(self) if field.name != "cost"]
+        summed = {name: getattr(self, name) + getattr(other, name) for name in names}
         return Usage(**summed, cost=sum(costs) if costs else None)
 
     @property

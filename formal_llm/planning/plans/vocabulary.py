@@ -71,8 +71,7 @@ class Vocabulary:
         self.terminals: Iterable[str] = ()
         self._labels: Labelling | None = None
         if isinstance(inner, PDA):
-            self.grammar, self.symbols, self.terminals, self._labels = inner.cfg, inner.symbols, inner.terminals, inner
-            return
+            self.grammar, self.symbols = inner.cfg, inner.symbols
         if isinstance(inner, Alphabetical):
             self.terminals = inner.terminals
         if isinstance(inner, Labelling):

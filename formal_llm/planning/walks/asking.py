@@ -1,29 +1,28 @@
-"""Making the question of a choice: its options, its prompt, its outlook."""
+"""Making the question of a choice: its options, its prompt, its outlook, and what it objects to.
+
+A question may be pickled and answered elsewhere, and has to refuse there what it refuses here. So its objections are
+values that carry what they decide by, the automaton with the walk's configuration; what the lookahead has worked out
+stays behind.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from formal_llm.automata import Transition
+from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import Move
 from formal_llm.llms.question import Message, Option, Outlook, Prospect, Question, Term
 from formal_llm.planning.plans.tree import Node, build_tree
 from formal_llm.planning.plans.vocabulary import Vocabulary
 from formal_llm.planning.walks.choices import Choice, ChoiceTable, Fork
-from formal_llm.planning.walks.journal import JournalEntry
-from formal_llm.planning.walks.together import SomeTogether, Together
+from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry
 from formal_llm.planning.walks.wording import Wording
 
 
 class Asker:
-    """Makes the questions of a walk.
-
-    Args:
-        table: the choices of the automaton.
-        wording: how questions are put.
-        task: the description of the task.
-        walk: the name of the walk.
-    """
+    """Makes the questions of a walk, which has a task and a name."""
 
     def __init__(self, table: ChoiceTable, wording: Wording, task: str, walk: str = "") -> None:
         self._table = table
@@ -37,14 +36,7 @@ class Asker:
         return build_tree(moves, self._vocabulary.label, self._vocabulary.start)
 
     def ask(self, entry: JournalEntry, moves: Sequence[Move], journal: Sequence[JournalEntry], left: float) -> Question:
-        """The question of a choice.
-
-        Args:
-            entry: the choice.
-            moves: the moves of the plan so far.
-            journal: the earlier choices.
-            left: how many more moves may be made.
-        """
+        """The question of a choice, after moves and earlier choices, when ``left`` more moves may be made."""
         wording = self.wording
         options = self._options(entry)
         earlier = [e for e in journal if e.asked and e.question is not None] if wording.conversation else []
@@ -53,14 +45,8 @@ class Asker:
         def prompt() -> str:
             texts = [option.text for option in options]
             shown = self.tree(before[: earlier[-1].moves]) if earlier else None
-            return wording.ask(
-                self._task,
-                self.tree(before),
-                texts,
-                several=entry.fork.several,
-                shown=shown,
-                question=_asked(entry.offered),
-            )
+            several, question = entry.fork.several, _asked(entry.offered)
+            return wording.ask(self._task, self.tree(before), texts, several=several, shown=shown, question=question)
 
         def messages() -> tuple[Message, ...]:
             talk = ((e.question.prompt, e.said) for e in earlier if e.question is not None)
@@ -133,3 +119,82 @@ def _asked(choices: Sequence[Choice]) -> str:
 
 def _numbered(texts: Sequence[str]) -> tuple[Option, ...]:
     return tuple(Option(number, text) for number, text in enumerate(texts, 1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Together:
+    """What is wrong with choosing some options of a selection together.
+
+    Attributes:
+        table: the choices of the automaton.
+        configuration: where the walk stands.
+        members: what the options read, in their order.
+        excluded: the sets of members that are ruled out.
+        left: how many more moves may be made.
+    """
+
+    table: ChoiceTable
+    configuration: object
+    members: tuple[str, ...]
+    excluded: frozenset[ChoiceKey]
+    left: float
+
+    @classmethod
+    def at(cls, table: ChoiceTable, entry: JournalEntry, left: float) -> Together:
+        """That of a selection in the journal."""
+        members = tuple(choice.reads[0] for choice in entry.fork.choices)
+        return cls(table, entry.configuration, members, entry.excluded, left)
+
+    def __call__(self, numbers: tuple[int, ...]) -> str:
+        """Why the options of these numbers cannot be chosen together; empty where they can."""
+        names = frozenset(self.members[number - 1] for number in numbers)
+        if names in self.excluded:
+            return "this selection is ruled out"
+        possible = self.table.subset(self.configuration, names, self.left) is not None
+        return "" if possible else "these cannot be chosen together under the rules"
+
+    def __deepcopy__(self, memo: object) -> Together:
+        return self  # nothing of it changes
+
+    def __reduce__(self) -> tuple[Callable[..., Together], tuple[object, ...]]:
+        table = self.table
+        return _rebuild, (table.lookahead, table.look, self.configuration, self.members, self.excluded, self.left)
+
+    def _key(self) -> tuple[object, ...]:
+        automaton = self.table.automaton.fingerprint
+        return automaton, self.table.look, self.configuration, self.members, self.excluded, self.left
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Together) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+@dataclass(frozen=True, slots=True)
+class SomeTogether:
+    """Whether options can be chosen together with some of those after them.
+
+    Attributes:
+        rule: what is wrong with sets; none is ruled out by itself, since that says nothing of the sets around it.
+    """
+
+    rule: Together
+
+    def __call__(self, numbers: tuple[int, ...]) -> bool:
+        """Whether the options of these numbers can be chosen, with higher ones or alone."""
+        rule = self.rule
+        must = frozenset(rule.members[number - 1] for number in numbers)
+        may = must | frozenset(rule.members[max(numbers) :])
+        return rule.table.some_subset(rule.configuration, must, may, rule.left)
+
+
+def _rebuild(
+    lookahead: Lookahead,
+    look: bool,
+    configuration: object,
+    members: tuple[str, ...],
+    excluded: frozenset[ChoiceKey],
+    left: float,
+) -> Together:
+    return Together(ChoiceTable(lookahead, look=look), configuration, members, excluded, left)

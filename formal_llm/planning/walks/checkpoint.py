@@ -70,13 +70,7 @@ class Checkpoint:
 
     @classmethod
     def of(cls, trail: Trail, task: str, usage: Usage) -> Checkpoint:
-        """The checkpoint of a walk.
-
-        Args:
-            trail: where it stands, and how it came there.
-            task: the description of its task.
-            usage: what it took.
-        """
+        """The checkpoint of a walk, from its trail, the description of its task and what it took."""
         table, asked = trail.table, [trail.state] if isinstance(trail.state, JournalEntry) else []
         rows = tuple(JournalRow.of(entry) for entry in (*trail.journal, *asked))
         return cls(fingerprint_of(table.automaton), table.look, task, rows, trail.state is Stage.DEAD, usage)
@@ -95,11 +89,7 @@ class Checkpoint:
 
     @classmethod
     def from_data(cls, data: Mapping[str, JSON] | str) -> Checkpoint:
-        """The checkpoint in JSON data, or in JSON text.
-
-        Raises:
-            SnapshotError: it is damaged.
-        """
+        """The checkpoint in JSON data or JSON text; SnapshotError where it is damaged."""
         try:
             read: Any = json.loads(data) if isinstance(data, str) else data
             if read["format"] != _FORMAT:
@@ -131,11 +121,6 @@ class Checkpoint:
 
     def replay(self, trail: Trail, budget: Budget, partial: Callable[[], Plan]) -> None:
         """Make the choices of the journal again, on a trail that stands at its beginning; nobody is told of them.
-
-        Args:
-            trail: over the automaton that the checkpoint belongs to.
-            budget: how many moves and dead ends there may be.
-            partial: the plan so far, for an error.
 
         Raises:
             SnapshotError: the journal has a choice that the automaton does not offer.

@@ -25,9 +25,7 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question goes to the LLM."""
-
+class _OfQuestion:
     question: Question
 
     @property
@@ -37,16 +35,15 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class Asked(_OfQuestion):
+    """A question goes to the LLM."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered(_OfQuestion):
     """A legal answer came."""
 
-    question: Question
     answer: Answer
-
-    @property
-    def walk(self) -> str:
-        """The name of the walk."""
-        return self.question.walk
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,13 +74,7 @@ class JournalEntry:
         return copy(self)
 
     def find(self, key: ChoiceKey, table: ChoiceTable, left: float) -> Choice | None:
-        """The choice that ``key`` stands for (see :attr:`key`), members noted; None where there is none.
-
-        Args:
-            key: the index of a choice, or of a selection a set of members.
-            table: the choices of the automaton.
-            left: how many more moves may be made.
-        """
+        """The choice that ``key`` stands for, members noted, with ``left`` more moves; None where there is none."""
         if not self.fork.several:
             return next((choice for choice in self.fork.choices if choice.index == key), None)
         if not isinstance(key, frozenset):

@@ -42,13 +42,11 @@ _DONE: Final = Stage.DONE
 class Trail:
     """The moves and choices made so far.
 
-    Args:
+    Attributes:
         table: the choices of the automaton.
         asker: knows how choices are called.
         meter: counts dead ends, and choices that were forced.
         on_event: called with what happens.
-
-    Attributes:
         journal: the choices made, the first one first.
         moves: all moves made.
         configuration: where they lead.
@@ -111,12 +109,8 @@ class Trail:
     def settle(self, budget: Budget, partial: Callable[[], Plan]) -> None:
         """Go on to the next choice or to the end: take what leaves no choice, go back from dead ends.
 
-        Args:
-            budget: how many moves and dead ends there may be.
-            partial: the plan so far, for the error.
-
         Raises:
-            BudgetExceeded: steps or backtracks are used up.
+            BudgetExceeded: steps or backtracks are used up; with the partial plan.
             NoValidPlan: every branch was tried or ruled out.
         """
         table = self.table

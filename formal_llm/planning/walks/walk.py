@@ -91,7 +91,7 @@ class Walk:
     def _settle(self) -> None:
         """Go on to the next question or to the end."""
         trail = self._trail
-        trail.settle(self.budget, self._unfinished)
+        trail.settle(self.budget, lambda: self.partial)
         if trail.state is Stage.DONE and trail.on_event is not None:
             trail.on_event(Finished(self.plan, self.name))
 
@@ -139,11 +139,8 @@ class Walk:
         if entry.question is None:
             if self.budget.metered:
                 self.afford()
-            entry.question = self._ask(entry)
+            entry.question = self._asker.ask(entry, self._trail.moves, self._trail.journal, self.left)
         return entry.question
-
-    def _ask(self, entry: JournalEntry) -> Question:
-        return self._asker.ask(entry, self._trail.moves, self._trail.journal, self.left)
 
     @property
     def questions(self) -> tuple[Question, ...]:
@@ -174,23 +171,16 @@ class Walk:
         """
         if not self.done:
             raise WalkError("the plan is not finished: answer walk.question, or look at walk.partial")
-        return self._unfinished()
+        return self.partial
 
     @property
     def partial(self) -> Plan:
         """The plan as far as it is made."""
-        return self._unfinished()
-
-    def _unfinished(self) -> Plan:
         asker, moves = self._asker, tuple(self._trail.moves)
         return Plan(
-            self.task.description,
-            lambda: asker.tree(moves),
-            order=self.wording.order,
-            usage=self.usage,
-            complete=self._trail.state is Stage.DONE,
-            log_probability=self.log_probability,
-        )
+            self.task.description, lambda: asker.tree(moves), order=self.wording.order, usage=self.usage,
+            complete=self._trail.state is Stage.DONE, log_probability=self.log_probability,
+        )  # fmt: skip
 
     # -- what it takes ------------------------------------------------------------------------------------------
 
@@ -289,10 +279,8 @@ class Walk:
     def fork(self, *, on_event: EventCallback | None = None) -> Walk:
         """A second walk that stands where this one does; what is done to either does not touch the other.
 
-        It costs two short lists: configurations, journal entries and the choice table are shared.
-
-        Args:
-            on_event: called with what happens on the new walk; the callback of this one is not.
+        It costs two short lists: configurations, journal entries and the choice table are shared. The callback of this
+        one is not: ``on_event`` is called with what happens on the new walk.
         """
         twin = object.__new__(type(self))
         twin.name, twin.task, twin.wording, twin.budget = self.name, self.task, self.wording, self.budget
@@ -301,11 +289,9 @@ class Walk:
         return twin
 
     def follow(self, fork: Walk, usage: Usage | None = None) -> None:
-        """Go to where a fork of this walk stands; the budget and the event callback stay this walk's.
+        """Go to where a fork of this walk, or of its forks, stands; budget and event callback stay this walk's.
 
-        Args:
-            fork: a walk that came from :meth:`fork`, of this walk or of its forks.
-            usage: what it took to get there, where it was more than the fork knows (other forks, tried in vain).
+        ``usage`` is what it took to get there, where it was more than the fork knows (other forks, tried in vain).
 
         Raises:
             WalkError: it is a walk over other choices.
@@ -346,5 +332,5 @@ class Walk:
         settings.setdefault("task", checkpoint.task)
         walk = cls(source, **settings)
         checkpoint.check(fingerprint_of(walk.table.automaton), walk.table.look)
-        checkpoint.replay(walk._trail, walk.budget, walk._unfinished)
+        checkpoint.replay(walk._trail, walk.budget, lambda: walk.partial)
         return walk

@@ -119,8 +119,7 @@ class Wording:
     def default(cls, source: Source | ChoiceTable) -> Wording:
         """The wording for rules that have none of their own.
 
-        A prefix grammar is written from its last step to its first; an automaton that comes from no grammar from the
-        first to the last.
+        A grammar is written from its last step to its first; an automaton that comes from none from the first on.
         """
         rules = source.lookahead.source if isinstance(source, ChoiceTable) else source
         of_grammar = isinstance(rules, CFG) or Vocabulary(rules).grammar is not None
@@ -163,16 +162,10 @@ class Wording:
         shown: Node | None = None,
         question: str = "",
     ) -> str:
-        """The text of a question.
+        """The text of a question, at the tree of the plan so far.
 
-        Args:
-            task: the description of the task.
-            tree: the tree of the plan so far.
-            options: the texts of the options.
-            several: whether several may be chosen.
-            shown: in a conversation the tree at the question before, whose steps were shown there; None when the
-                question stands alone.
-            question: the question that the automaton itself asks here; empty for none.
+        In a conversation ``shown`` is the tree at the question before, whose steps were shown there; ``question`` is
+        the one that the automaton itself asks here, if any.
         """
         instruction = self.instruction_several if several else self.instruction
         values = {
@@ -189,10 +182,7 @@ class Wording:
     ) -> tuple[Message, ...]:
         """The messages before a question: system, examples, and in a conversation the earlier questions and answers.
 
-        Args:
-            earlier: the earlier questions of a conversation, each with its answer.
-            task: the description of the task.
-            rules: makes the text of the rules; called where the system message shows them.
+        ``rules`` makes the text of the rules, and is called where the system message shows them.
         """
         system = self.system
         if "{" in system:

@@ -164,9 +164,10 @@ def test_a_reply_of_the_schema_is_read_back(count: int, data: st.DataObject) -> 
     size = 1 if not several else data.draw(st.integers(1, count))
     numbers = data.draw(st.lists(st.integers(1, count), min_size=size, max_size=size, unique=True))
     text = json.dumps({"choices": numbers} if several else {"choice": numbers[0]})
-    answer = read_reply(question, Reply(text, TokenUsage(1, 2, 3)), lambda _: dict.fromkeys(range(1, count + 1), 0.5))
+    token = {"token": text, "logprob": 0.0, "top_logprobs": []}
+    answer = read_reply(question, Reply(text, TokenUsage(1, 2, 3), logprobs=[token]))
     assert (answer.numbers, answer.text, answer.usage) == (tuple(numbers), text, TokenUsage(1, 2, 3))
-    assert (answer.probabilities is None) is several
+    assert answer.probabilities == (None if several else {n: float(n == numbers[0]) for n in range(1, count + 1)})
 
 
 def test_what_kept_the_model_from_its_answer_comes_first() -> None:

@@ -1,4 +1,4 @@
-"""Models that write, as answerers: choices, identity and settings."""
+"""Models that write, as answerers: choices, identity and settings; free text, and how probable a text is."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 import torch
 
+from formal_llm.errors import LLMError
 from formal_llm.llms.generation import TextLLM
 from formal_llm.llms.llm import LLM, BatchLLM
 from formal_llm.llms.local.model import TransformersLLM
+from formal_llm.llms.question import Message
 from formal_llm.llms.recorded.cache import CachedLLM
+from tests import tiny_models
 from tests.llms.local import token_by_token
 
 
@@ -53,3 +56,94 @@ def test_identity(llama: Any, spoken: Callable[..., Any], tmp_path: Path) -> Non
 def test_unknown_settings_are_told_before_anything_is_loaded() -> None:
     with pytest.raises(TypeError, match="unknown settings: cach_bytes"):
         TransformersLLM("/there/is/no/such/folder", cach_bytes=0)  # type: ignore[call-arg]
+
+
+@pytest.fixture(params=["llama", "gpt2", "mamba", "chat", "t5"])
+def writer(request: pytest.FixtureRequest, network: Callable[..., Any], spoken: Callable[..., Any]) -> TransformersLLM:
+    kind = request.param
+    tokenizer = spoken(chat=kind == "chat", end_after=kind == "t5")
+    packing = "off" if kind == "mamba" else "auto"
+    return TransformersLLM.of(network("llama" if kind == "chat" else kind), tokenizer, name=kind, packing=packing)
+
+
+def test_text_without_temperature_is_the_same_each_time(writer: TransformersLLM) -> None:
+    chat = [Message("system", "Be short."), Message("user", "restore the image")]
+    written = writer.generate(chat, max_tokens=9)
+    assert writer.generate(chat, max_tokens=9) == written
+    assert (written.usage.requests, written.usage.input_tokens) == (1, len(writer.renderer.tokens(chat)))
+    assert 0 < written.usage.output_tokens <= 9
+    assert writer.generate("restore the image", max_tokens=3).usage.output_tokens <= 3
+
+
+def test_text_is_the_likeliest_at_each_step(llama: Any, llm: TransformersLLM, spoken: Callable[..., Any]) -> None:
+    ids = list(llm.renderer.tokens([Message("user", "restore the image")]))
+    begin = len(ids)
+    with torch.no_grad():
+        for _ in range(8):
+            ids.append(int(llama(input_ids=torch.tensor([ids])).logits[0, -1].argmax()))
+            if ids[-1] == spoken().eos_token_id:
+                break
+    expected = spoken().decode(ids[begin:], skip_special_tokens=True)
+    assert llm.generate("restore the image", max_tokens=8).text == expected
+
+
+def test_text_with_temperature_is_drawn_from_torchs_numbers(writer: TransformersLLM) -> None:
+    written = []
+    for seed in (1, 1, 2, 3):
+        torch.manual_seed(seed)
+        written.append(writer.generate("restore", max_tokens=8, temperature=2.0).text)
+    assert written[0] == written[1]
+    assert len(set(written)) > 1
+
+
+def test_text_ends_before_a_stop(writer: TransformersLLM) -> None:
+    prompts = [f"restore the {thing}" for thing in ("image", "text", "picture", "caption", "film", "song", "1", "2")]
+    texts = {prompt: writer.generate(prompt, max_tokens=12).text for prompt in prompts}
+    prompt = max(prompts, key=lambda prompt: len(texts[prompt]))
+    whole = texts[prompt]
+    middle = len(whole) // 2
+    stop = whole[middle : middle + 2]
+    assert len(stop) == 2
+    cut = writer.generate(prompt, max_tokens=12, stop=[stop, "never written"]).text
+    assert cut == whole[: whole.find(stop)]
+
+
+def test_text_ends_where_the_model_ends(spoken: Callable[..., Any]) -> None:
+    llm = TransformersLLM.of(tiny_models.causal("gpt2"), spoken())
+    room = 2_048 - len(llm.renderer.tokens([Message("user", "image " * 1_000)]))
+    longer = "image " * (1_000 + room - 60)
+    while 2_048 - len(llm.renderer.tokens([Message("user", longer)])) > 5:
+        longer += "image "
+    assert llm.generate(longer, max_tokens=50).usage.output_tokens <= 5
+    with pytest.raises(LLMError, match="2,048"):
+        llm.generate("image " * 3_000)
+
+
+def test_the_score_of_a_text_is_the_sum_over_its_tokens(
+    llm: TransformersLLM, llama: Any, network: Callable[..., Any], spoken: Callable[..., Any]
+) -> None:
+    before = spoken()("restore the image\nAnswer:")["input_ids"]
+    ids = spoken()("restore the image\nAnswer: Colorization, then 12")["input_ids"]
+    with torch.no_grad():
+        logs = torch.log_softmax(llama(input_ids=torch.tensor([ids])).logits[0].double(), -1)
+    wanted = sum(float(logs[place - 1, ids[place]]) for place in range(len(before), len(ids)))
+    assert llm.score("restore the image", "Colorization, then 12") == pytest.approx(wanted, abs=1e-4)
+
+    t5 = TransformersLLM.of(network("t5"), spoken(end_after=True))
+    with torch.no_grad():
+        own = token_by_token.seq2seq_sum(network("t5"), spoken(end_after=True), "restore", "then 12", ends=False)
+    assert t5.score("restore", "then 12") == pytest.approx(float(own), abs=1e-4)
+
+
+def test_scores_and_choices_agree(llm: TransformersLLM) -> None:
+    """Of answers of one digit, whose ends are scored too, the distribution follows from the scores."""
+    asked = token_by_token.question(9)
+    sums = torch.tensor([llm.score(asked.messages, f"{number}\n") for number in range(1, 10)])
+    assert list(llm.choose(asked).probabilities.values()) == pytest.approx(torch.softmax(sums, 0).tolist(), abs=1e-4)
+
+
+def test_texts_that_cannot_be_scored(llm: TransformersLLM, llama: Any, spoken: Callable[..., Any]) -> None:
+    with pytest.raises(ValueError, match="no token"):
+        TransformersLLM.of(llama, spoken(chat=True)).score("restore", "")
+    with pytest.raises(LLMError, match="the model reads fewer"):
+        llm.score("image " * 3_000, "yes")

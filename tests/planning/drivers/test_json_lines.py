@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
 
 import pytest
 
 from formal_llm.errors import ResultsError
-from formal_llm.planning.drivers.json_lines import open_alone, write_line
+from formal_llm.planning.drivers.json_lines import open_alone, write_line, write_whole
 
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
@@ -52,3 +53,24 @@ def test_numbers_that_json_has_not(tmp_path: Path) -> None:
     with open_alone(path, busy="taken") as file, pytest.raises(ValueError, match="not JSON compliant"):
         write_line(file, path, {"a": float("nan")}, "a line", allow_nan=False)
     assert path.read_bytes() == b""
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_a_file_takes_the_place_of_the_one_before(tmp_path: Path, durable: bool) -> None:
+    path = tmp_path / "a.txt"
+    write_whole(path, [b"one"], durable=durable)
+    write_whole(path, [b"two", b"three"], durable=durable)
+    assert path.read_bytes() == b"twothree"
+    assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_what_fails_on_the_way_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    def parts() -> Iterator[bytes]:
+        yield b"half"
+        raise KeyError("the rest")
+
+    path = tmp_path / "a.txt"
+    write_whole(path, [b"one"])
+    with pytest.raises(KeyError):
+        write_whole(path, parts())
+    assert path.read_bytes() == b"one"

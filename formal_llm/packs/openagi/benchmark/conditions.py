@@ -1,11 +1,15 @@
-"""What all methods of the benchmark share: the tasks, the tools, the prompts."""
+"""What a method of the benchmark is asked to do, under conditions that all methods share, and what it makes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
+from formal_llm.llms.llm import LLM, AsyncLLM
+from formal_llm.llms.usage import TokenUsage
 from formal_llm.packs.openagi.benchmark.reading import Matcher, ToolText, chain_word
 from formal_llm.planning import Task, TaskPack
 
@@ -19,6 +23,7 @@ FEW = "{examples}Problem: {task}.\nSolution:"
 TOOLS = "The tools are: {tools}.\n\n"
 CHOICE = "Problem: {task}\n\nSteps so far:\n{steps}\n\nWhat is the next step?\n\n{options}\n\nAnswer with one number."
 STOP = "Stop: the plan is finished"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class Conditions:
         tools: the tools that are there; of these the constrained method offers names.
         every: all tools of the grammar; of these a step in free text may mean any.
         matcher: tells which tool a step means.
-        examples: worked examples: the number of a task, and the tools in the order in which they are carried out.
+        examples: worked examples: by the number of the task, the tools in the order in which they are carried out.
         temperature, max_tokens: for free text.
         tries: how often one question is asked until its answer is legal.
         max_chain: where a chain of forced names ends.
@@ -55,10 +60,7 @@ class Conditions:
             "matcher": self.matcher.identity,
             "examples": {str(number): list(tools) for number, tools in self.examples.items()},
             "prompts": [ZERO, FEW, TOOLS, CHOICE, STOP],
-            "temperature": self.temperature,
-            "max_tokens": self.max_tokens,
-            "tries": self.tries,
-            "max_chain": self.max_chain,
+            **{name: getattr(self, name) for name in ("temperature", "max_tokens", "tries", "max_chain")},
         }
 
     def word(self, chain: Sequence[str]) -> tuple[str, ...]:
@@ -79,3 +81,82 @@ class Conditions:
     def _example(self, number: int, tools: Sequence[str]) -> str:
         steps = "\n".join(f"Step {place}: Use {self.pack.cfg.label(name)};" for place, name in enumerate(tools, 1))
         return f"Problem: {self.pack.tasks[number].description.rstrip('.')}.\nSolution:\n{steps}\n\n"
+
+
+class PlanKey(NamedTuple):
+    """Which plan it is: whose, by which method, for the task of which number, and which of the repeats, from 0."""
+
+    llm: str
+    method: Method
+    task: int
+    repeat: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A plan as a method made it, valid or not.
+
+    Attributes:
+        word: its word; empty where there is none.
+        steps: its steps in the order in which they are carried out, as they were written.
+        questions: how many questions were answered for it.
+        usage: what they cost.
+        text: what the model wrote, of free text.
+        error: why there is no word, where the method itself failed.
+    """
+
+    word: tuple[str, ...]
+    steps: tuple[str, ...] = ()
+    questions: int = 0
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    text: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What a method has to do.
+
+    Attributes:
+        llm: who answers.
+        jobs: the plans to be made; all of this LLM and one method.
+        conditions: what all methods share.
+        note: called in this thread with what became of each job, as it comes: an attempt, or what went wrong and may
+            pass (the provider could not be reached); what it raises ends the run.
+        concurrency: how many jobs are under way at most; as suits the LLM where left out.
+    """
+
+    llm: LLM
+    jobs: Sequence[PlanKey]
+    conditions: Conditions
+    note: Callable[[PlanKey, Attempt | Exception], None]
+    concurrency: int | None = None
+
+    def each(self, work: Callable[[PlanKey], T]) -> Iterator[tuple[PlanKey, T | Exception]]:
+        """What the work gives for each job, or what it raises, as it comes.
+
+        Several jobs are under way at once, in threads, for an LLM that waits for others; one for any other.
+        """
+
+        def done(key: PlanKey) -> T | Exception:
+            try:
+                return work(key)
+            except Exception as error:  # handed on, and raised at the end of the run
+                return error
+
+        many = self.concurrency or (8 if isinstance(getattr(self.llm, "llm", self.llm), AsyncLLM) else 1)
+        if many <= 1:
+            for key in self.jobs:
+                yield key, done(key)
+            return
+        pool = ThreadPoolExecutor(many, thread_name_prefix="formal-llm-bench")
+        waiting = iter(self.jobs)
+        try:
+            under_way: dict[Future[T | Exception], PlanKey] = {}
+            while under_way := under_way | {
+                pool.submit(done, key): key for key in islice(waiting, many - len(under_way))
+            }:
+                for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                    yield under_way.pop(future), future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)

@@ -1,8 +1,8 @@
 """The ways of planning that the benchmark compares.
 
 - ``zero``, ``few``: the paper's prompts. The model writes steps in free text, which are read into a chain of tools.
-- ``constrained``: tool names forced one by one, each question offering all tools and to stop. So the text is always a
-  list of tools, and nothing sees to it that they fit together: the paper's baseline of forced names without automaton.
+- ``constrained``: tool names forced one by one, each question offering all tools and to stop. So what comes out is
+  always a list of tools, and nothing sees to it that they fit together: the paper's baseline without automaton.
 - ``formal``: the planner, which asks only for what can still become a valid plan.
 
 A method makes an attempt for each plan that is asked for; whether it is valid is verified afterwards, alike for all.
@@ -11,26 +11,24 @@ A method makes an attempt for each plan that is asked for; whether it is valid i
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from itertools import islice
 from typing import Any, Literal
 
 from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.generation import Generated, Messages, TextLLM
-from formal_llm.llms.llm import LLM
-from formal_llm.llms.question import Question
-from formal_llm.packs.openagi.benchmark.attempts import Assignment, Attempt, PlanKey
-from formal_llm.packs.openagi.benchmark.conditions import Method
-from formal_llm.packs.openagi.benchmark.forced import force
+from formal_llm.llms.llm import LLM, BatchLLM, attempts
+from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.usage import TokenUsage
+from formal_llm.packs.openagi.benchmark.conditions import CHOICE, STOP, Assignment, Attempt, Conditions, Method, PlanKey
 from formal_llm.packs.openagi.benchmark.reading import ToolText, read_steps
 from formal_llm.planning.drivers.batch import Outcome
 
 
 def why_not(method: Method, llm: LLM) -> str:
     """Why a method does not apply to an LLM; empty where it does."""
-    if method in ("zero", "few") and writer(llm, ()) is None:
-        return "it writes no free text"
-    return ""
+    return "it writes no free text" if method in ("zero", "few") and writer(llm, ()) is None else ""
 
 
 def make(method: Method, assigned: Assignment) -> None:
@@ -38,7 +36,7 @@ def make(method: Method, assigned: Assignment) -> None:
     if method == "formal":
         _formal(assigned)
     elif method == "constrained":
-        force(assigned)
+        _force(assigned)
     else:
         _written(method, assigned)
 
@@ -46,21 +44,12 @@ def make(method: Method, assigned: Assignment) -> None:
 # -- free text ---------------------------------------------------------------------------------------------------------
 
 
-#: The most steps that chance writes.
-_MOST = 5
-
-
 class ChanceWriter:
-    """Writes a random list of different tools in random order: what chance alone would plan in free text.
-
-    Args:
-        llm: draws.
-        tools: the tools.
-    """
+    """Writes a random list of at most five different tools: what chance alone would plan in free text."""
 
     def __init__(self, llm: RandomLLM, tools: Sequence[ToolText]) -> None:
         self._llm = llm
-        self._tools = tuple(tools)
+        self._labels = [tool.label for tool in tools]
         self._lock = threading.Lock()
 
     def generate(
@@ -72,9 +61,9 @@ class ChanceWriter:
         temperature: float = 0.0,  # noqa: ARG002
     ) -> Generated:
         """A random list of tools, as steps."""
-        left = [tool.label for tool in self._tools]
+        left = list(self._labels)
         with self._lock:
-            chosen = [left.pop(self._drawn(left) - 1) for _ in range(self._drawn(left[:_MOST]))]
+            chosen = [left.pop(self._drawn(left) - 1) for _ in range(self._drawn(left[:5]))]
         return Generated("\n".join(f"Step {place}: Use {label}" for place, label in enumerate(chosen, 1)))
 
     def _drawn(self, options: Sequence[str]) -> int:
@@ -113,6 +102,99 @@ def _written(method: Literal["zero", "few"], assigned: Assignment) -> None:
         assigned.note(key, Attempt(conditions.word(chain), tuple(steps), 1, written.usage, written.text))
 
 
+# -- names forced one by one -------------------------------------------------------------------------------------------
+
+
+class _Chain:
+    """A chain of tools on its way: a question at a time."""
+
+    def __init__(self, key: PlanKey, conditions: Conditions) -> None:
+        self.key = key
+        self.outcome: Attempt | Exception | None = None
+        self.question: Question | None = None
+        self._conditions = conditions
+        self._steps = self._walk()
+        self.give(None)
+
+    def give(self, given: Answer | Exception | None) -> None:
+        """Take the answer to the question, or what was raised instead of one; None to begin."""
+        try:
+            self.question = self._steps.throw(given) if isinstance(given, Exception) else self._steps.send(given)
+        except StopIteration as end:
+            self.question, self.outcome = None, end.value
+        except Exception as error:
+            self.question, self.outcome = None, error
+
+    def _walk(self) -> Generator[Question, Any, Attempt]:
+        conditions = self._conditions
+        chain: list[ToolText] = []
+        usage, questions = TokenUsage(), 0
+        while len(chain) < conditions.max_chain:
+            try:
+                answer = yield from attempts(self._asked(chain), conditions.tries)
+            except InvalidAnswer as error:
+                usage += error.usage or TokenUsage()
+                return Attempt((), _labels(chain), questions, usage, error=f"no legal answer: {error.problem}")
+            usage, questions = usage + answer.usage, questions + 1
+            if answer.number > len(conditions.tools):
+                break
+            chain.append(conditions.tools[answer.number - 1])
+        return Attempt(conditions.word([tool.name for tool in chain]), _labels(chain), questions, usage)
+
+    def _asked(self, chain: Sequence[ToolText]) -> Question:
+        conditions = self._conditions
+        task = conditions.pack.tasks[self.key.task].description
+        texts = [*(tool.label for tool in conditions.tools), STOP]
+        steps = "\n".join(f"Step {place}: {label}" for place, label in enumerate(_labels(chain), 1)) or "none"
+        options = "\n".join(f"{number}: {text}" for number, text in enumerate(texts, 1))
+        prompt = CHOICE.format(task=task, steps=steps, options=options)
+        return Question(prompt, texts, task=task, walk=f"{self.key.task}:{self.key.repeat}")
+
+
+def _labels(chain: Sequence[ToolText]) -> tuple[str, ...]:
+    return tuple(f"Use {tool.label}" for tool in chain)
+
+
+def _force(assigned: Assignment) -> None:
+    llm = assigned.llm
+    if isinstance(llm, BatchLLM):
+        _together(llm, assigned)
+        return
+
+    def finish(key: PlanKey) -> Attempt:
+        chain = _Chain(key, assigned.conditions)
+        while chain.question is not None:
+            try:
+                given: Answer | Exception = llm.choose(chain.question)
+            except Exception as error:  # the chain asks again, or ends with it
+                given = error
+            chain.give(given)
+        if isinstance(chain.outcome, Exception):
+            raise chain.outcome
+        assert chain.outcome is not None
+        return chain.outcome
+
+    for key, outcome in assigned.each(finish):
+        assigned.note(key, outcome)
+
+
+def _together(llm: BatchLLM, assigned: Assignment) -> None:
+    """Ask the questions of many chains together, round after round."""
+    waiting, many = iter(assigned.jobs), assigned.concurrency or 64
+    under_way: list[_Chain] = []
+    while under_way := under_way + [_Chain(key, assigned.conditions) for key in islice(waiting, many - len(under_way))]:
+        answers: Sequence[Answer | Exception]
+        try:
+            answers = llm.choose_many([chain.question for chain in under_way if chain.question is not None])
+        except Exception as error:  # each chain asks again, or ends with it
+            answers = [error] * len(under_way)
+        for chain, answer in zip(under_way, answers, strict=True):
+            chain.give(answer)
+            if chain.outcome is not None:
+                assigned.note(chain.key, chain.outcome)
+        under_way = [chain for chain in under_way if chain.outcome is None]
+
+
 # -- ours --------------------------------------------------------------------------------------------------------------
 
 
@@ -123,7 +205,7 @@ def _formal(assigned: Assignment) -> None:
     def on_outcome(outcome: Outcome) -> None:
         used = outcome.usage
         if outcome.plan is not None:
-            steps = tuple(str(step) for step in outcome.plan.steps)
+            steps = tuple(map(str, outcome.plan.steps))
             made: Attempt | Exception = Attempt(outcome.plan.word, steps, used.questions, used.token_usage)
         elif isinstance(outcome.error, (NoValidPlan, InvalidAnswer, BudgetExceeded)):
             made = Attempt((), (), used.questions, used.token_usage, error=str(outcome.error))

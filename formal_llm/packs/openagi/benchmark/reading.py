@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from formal_llm.automata import CFG
 from formal_llm.llms.builtin import stems
 from formal_llm.llms.local.minilm import find_minilm
-from formal_llm.packs.openagi.scores.encoder import Encoder
+from formal_llm.packs.openagi.scores.text import Encoder
 from formal_llm.planning import TaskPack
 
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ def read_steps(text: str) -> list[str]:
     for mark in (_STEP, _ITEM):
         _, *parts = mark.split(text)
         if parts:
-            return [step for part in parts[:_MOST_STEPS] if (step := _first_line(part))]
-    return [line.strip() for line in text.splitlines() if line.strip()][:_MOST_STEPS]
+            return [line for part in parts[:_MOST_STEPS] for line in _lines(part)[:1]]
+    return _lines(text)[:_MOST_STEPS]
 
 
-def _first_line(part: str) -> str:
-    return next((line.strip() for line in part.splitlines() if line.strip()), "")
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 # -- which tool a step means -------------------------------------------------------------------------------------------
@@ -48,15 +48,7 @@ def _first_line(part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ToolText:
-    """A tool as a step may mention it.
-
-    Attributes:
-        name: the terminal.
-        label: its label.
-        description: what it does.
-        kinds: the kinds of what it takes.
-        gives: the kind of what it gives.
-    """
+    """A tool as a step may mention it: its terminal and texts, the kinds of what it takes, and of what it gives."""
 
     name: str
     label: str
@@ -128,15 +120,11 @@ class SentenceMatcher:
 
     @property
     def identity(self) -> dict[str, object]:
-        """What its answers depend on, as JSON data."""
+        """As :attr:`Matcher.identity`."""
         return {"matcher": "sentences", "threshold": self._threshold, "encoder": self._encoder.folder or "MiniLM"}
 
     def match(self, steps: Sequence[str]) -> list[str | None]:
-        """For each step the name of the tool that it means; None where it means none.
-
-        Raises:
-            MissingDependency: the encoder cannot be loaded.
-        """
+        """As :meth:`Matcher.match`; raises MissingDependency where the encoder cannot be loaded."""
         found = [_labelled(step, self._tools) for step in steps]
         open_ = [place for place, name in enumerate(found) if name is None and steps[place].strip()]
         if open_:
@@ -169,7 +157,7 @@ class LexicalMatcher:
 
     @property
     def identity(self) -> dict[str, object]:
-        """What its answers depend on, as JSON data."""
+        """As :attr:`Matcher.identity`."""
         return {"matcher": "words", "threshold": self._threshold}
 
     def match(self, steps: Sequence[str]) -> list[str | None]:

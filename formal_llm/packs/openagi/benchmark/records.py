@@ -19,12 +19,10 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from io import FileIO
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple, TypedDict, TypeVar
 
 from formal_llm.errors import ResultsError
-from formal_llm.packs.openagi.benchmark.attempts import PlanKey
-from formal_llm.packs.openagi.benchmark.conditions import Method
+from formal_llm.packs.openagi.benchmark.conditions import Method, PlanKey
 from formal_llm.packs.openagi.scores.judging import Judgement
 from formal_llm.planning.drivers.json_lines import open_alone, write_line
 from formal_llm.tools import Result
@@ -106,9 +104,7 @@ class Records(AbstractContextManager["Records"]):
             self.scores: dict[ScoreKey, ScoreRecord] = _read(self._scores, self.folder / _SCORES, _score_key)
             self._opened = opened.pop_all()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -122,17 +118,14 @@ class Records(AbstractContextManager["Records"]):
 
     def add_score(self, key: ScoreKey, judged: Judgement) -> None:
         """Write the line of a score, and the values of the plan's steps that are not there yet."""
+        samples: list[dict[str, object]] = [
+            {"value": value, "error": error, "steps": self._steps(result)}
+            for value, error, result in zip(judged.scores, judged.errors, judged.results, strict=False)
+        ]
         made: ScoreRecord = {
-            "task": key.task,
-            "word": list(key.word),
-            "value": judged.value,
-            "score": judged.score,
-            "reason": judged.reason,
-            "samples": [
-                {"value": value, "error": error, "steps": self._steps(result)}
-                for value, error, result in zip(judged.scores, judged.errors, judged.results, strict=False)
-            ],
-        }
+            "task": key.task, "word": list(key.word), "value": judged.value, "score": judged.score,
+            "reason": judged.reason, "samples": samples,
+        }  # fmt: skip
         write_line(self._scores, self.folder / _SCORES, made, "a line")
         self.scores[key] = made
 
@@ -167,13 +160,12 @@ class Records(AbstractContextManager["Records"]):
             there = json.loads(file.read_text(encoding="utf-8"))
         except ValueError:
             raise ResultsError(f"{file}: this is no JSON; give another folder") from None
-        if there == setting:
-            return
-        other = [key for key in {**setting, **there} if setting.get(key) != there.get(key)]
-        raise ResultsError(
-            f"{self.folder}: it holds a benchmark with another setting ({', '.join(other)}; see {file.name}); "
-            "give another folder, or the setting of that one"
-        )
+        if there != setting:
+            other = [key for key in {**setting, **there} if setting.get(key) != there.get(key)]
+            raise ResultsError(
+                f"{self.folder}: it holds a benchmark with another setting ({', '.join(other)}; see {file.name}); "
+                "give another folder, or the setting of that one"
+            )
 
 
 def _plan_key(plan: PlanRecord) -> PlanKey:

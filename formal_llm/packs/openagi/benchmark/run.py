@@ -11,18 +11,18 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import groupby, product
 
 from formal_llm import authored
 from formal_llm.errors import NoValidPlan, ResourceNotFound
 from formal_llm.llms.llm import LLM
-from formal_llm.packs.openagi.benchmark.attempts import Assignment, Attempt, PlanKey
-from formal_llm.packs.openagi.benchmark.conditions import Conditions, Method
+from formal_llm.packs.openagi.benchmark.conditions import Assignment, Attempt, Conditions, Method, PlanKey
 from formal_llm.packs.openagi.benchmark.methods import make, why_not
 from formal_llm.packs.openagi.benchmark.reading import Matcher, matcher_for, tool_texts
 from formal_llm.packs.openagi.benchmark.records import Records, ScoreKey
 from formal_llm.packs.openagi.data.samples import data_identity
 from formal_llm.packs.openagi.scores.judging import PlanJudge
-from formal_llm.planning import TaskPack
+from formal_llm.planning import Task, TaskPack
 from formal_llm.planning.walks.wording import read_toml
 
 #: After so many failures in a row that no plan is to blame for, a run ends: the provider cannot be reached.
@@ -31,13 +31,7 @@ _IN_A_ROW = 5
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """What a run has just done, for whoever shows its progress.
-
-    Attributes:
-        phase: ``"planning"`` or ``"executing"``.
-        done, total: how far the phase is.
-        said: which plan it was.
-    """
+    """What a run has just done: in its phase ``"planning"`` or ``"executing"``, how far, and with which plan."""
 
     phase: str
     done: int
@@ -61,13 +55,13 @@ class Benchmark:
         judge: carries plans out and scores them; its toolkit says which tools can be planned with.
         numbers: the numbers of the tasks.
         repeats: how many plans each method makes for each task.
-        matcher: reads steps in free text; by sentence similarity where MiniLM is installed, else by words.
+        matcher: reads steps in free text; that of :func:`matcher_for` where left out.
         temperature, max_tokens: for free text.
         tries: how often one question is asked until its answer is legal.
 
     Attributes:
-        left_out: tasks that no plan with these tools can solve, each with the reason: no method is asked for them.
-        unscored: tasks whose outputs no score can judge: their plans count as valid or not, and for no score.
+        left_out: tasks that no plan with these tools solves, each with the reason; no method is asked for them.
+        unscored: tasks whose outputs no score can judge.
 
     Raises:
         ValueError: no task, or less than one repeat.
@@ -94,14 +88,15 @@ class Benchmark:
         tasks = {number: judge.task(number) for number in dict.fromkeys(numbers)}
         if missing := [number for number in tasks if number not in judge.data]:
             raise ResourceNotFound("data for the task", str(missing[0]), map(str, judge.data))
+        self.tasks: dict[int, Task] = {}
         self.left_out: dict[int, str] = {}
         planner = self.pack.planner()
         for number, task in tasks.items():
             try:
                 planner.start(task)
+                self.tasks[number] = task
             except NoValidPlan as error:
                 self.left_out[number] = str(error)
-        self.tasks = {number: task for number, task in tasks.items() if number not in self.left_out}
         if not self.tasks:
             tools_there = ", ".join(judge.executor.toolkit.tools) or "none"
             raise NoValidPlan(f"none of the {len(tasks)} tasks has a plan with these tools: {tools_there}")
@@ -127,24 +122,23 @@ class Benchmark:
     @property
     def score_names(self) -> dict[str, str]:
         """For each group of tasks the names of the scores that judge it."""
-        names: dict[str, dict[str, None]] = {}
+        names: dict[str, list[str]] = {}
         for number, task in self.tasks.items():
-            score = self.judge.score_for(number)
-            if score is not None:
-                names.setdefault(task.group, {})[score.name] = None
-        return {group: ", ".join(known) for group, known in names.items()}
+            if (score := self.judge.score_for(number)) is not None:
+                names.setdefault(task.group, []).append(score.name)
+        return {group: ", ".join(dict.fromkeys(known)) for group, known in names.items()}
 
     @property
     def samples(self) -> tuple[int, int]:
         """On how many samples the plans of a task are carried out: the fewest and the most."""
-        counts = [len(self.judge.data[number]) for number in self.tasks]
-        most = self.judge.samples
-        return (min(counts), max(counts)) if most is None else (min(*counts, most), min(max(counts), most))
+        there = [len(self.judge.data[number]) for number in self.tasks]
+        counts = [min(count, self.judge.samples or count) for count in there]
+        return min(counts), max(counts)
 
     def skipped(self, llms: Mapping[str, LLM], methods: Sequence[Method]) -> list[Skipped]:
         """The methods that do not apply to some LLM."""
-        asked = [(name, method, why_not(method, llm)) for name, llm in llms.items() for method in methods]
-        return [Skipped(name, method, why) for name, method, why in asked if why]
+        pairs = product(llms.items(), methods)
+        return [Skipped(name, method, why) for (name, llm), method in pairs if (why := why_not(method, llm))]
 
     def run(
         self,
@@ -161,7 +155,7 @@ class Benchmark:
         Args:
             llms: the LLMs by the names under which their plans are on record.
             methods: the methods; what does not apply to an LLM is passed over.
-            records: where the plans and scores are written.
+            records: what is on record.
             concurrency: how many plans are under way at most; as suits each LLM where left out.
             on_step: called after each plan.
             cancel: when it is set, the execution of plans ends.
@@ -194,11 +188,9 @@ class Benchmark:
             if on_step is not None:
                 on_step(RunProgress("planning", done, len(keys), f"{key.llm} {key.method}: task {key.task}"))
 
-        for name, llm in llms.items():
-            for method in methods:
-                jobs = [key for key in keys if (key.llm, key.method) == (name, method) and key not in records.plans]
-                if jobs:
-                    make(method, Assignment(llm, jobs, self.conditions, note, concurrency))
+        missing = [key for key in keys if key not in records.plans]
+        for (name, method), jobs in groupby(missing, lambda key: key[:2]):
+            make(method, Assignment(llms[name], list(jobs), self.conditions, note, concurrency))
         self._execute(records, keys, on_step, cancel)
         if lost is not None:
             raise lost
@@ -208,20 +200,12 @@ class Benchmark:
         valid = verified.valid and not made.error
         records.add_plan(
             {
-                "llm": key.llm,
-                "method": key.method,
-                "task": key.task,
-                "repeat": key.repeat,
-                "group": self.tasks[key.task].group,
-                "word": list(made.word),
-                "steps": list(made.steps),
-                "valid": valid,
-                "reason": made.error or ("" if valid else verified.reason),
-                "text": made.text,
-                "questions": made.questions,
-                "usage": asdict(made.usage),
+                "llm": key.llm, "method": key.method, "task": key.task, "repeat": key.repeat,
+                "group": self.tasks[key.task].group, "word": list(made.word), "steps": list(made.steps),
+                "valid": valid, "reason": made.error or ("" if valid else verified.reason), "text": made.text,
+                "questions": made.questions, "usage": asdict(made.usage),
             }
-        )
+        )  # fmt: skip
 
     def _execute(
         self,
@@ -230,13 +214,13 @@ class Benchmark:
         on_step: Callable[[RunProgress], None] | None,
         cancel: threading.Event | None,
     ) -> None:
-        wanted: dict[ScoreKey, None] = {}
-        for key in keys:
-            plan = records.plans.get(key)
-            if plan is not None and plan["valid"] and key.task not in self.unscored:
-                wanted[ScoreKey(key.task, tuple(plan["word"]))] = None
+        wanted = {
+            ScoreKey(key.task, tuple(plan["word"]))
+            for key in keys
+            if (plan := records.plans.get(key)) and plan["valid"] and key.task not in self.unscored
+        }
         # By task, so that the samples of one are in memory at a time.
-        todo = sorted(wanted.keys() - records.scores.keys())
+        todo = sorted(wanted - records.scores.keys())
         for place, scored in enumerate(todo, 1):
             records.add_score(scored, self.judge.judge(scored.task, scored.word, keep=True, cancel=cancel))
             if on_step is not None:

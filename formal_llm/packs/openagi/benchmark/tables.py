@@ -54,13 +54,7 @@ class MethodColumn:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Figures of others.
-
-    Attributes:
-        source: where they are published.
-        scores: which score each group has there.
-        columns: the figures.
-    """
+    """Figures of others: where they are published, which score each group has there, and the columns."""
 
     source: str
     scores: Mapping[str, str]
@@ -87,17 +81,13 @@ def _column(llm: str, method: str, rows: Sequence[ScoredPlan], passed_over: set[
     scored = [row for row in rows if row["task"] not in passed_over]
     averages = _means(scored, "repeat")
     tokens = [row["usage"]["input_tokens"] + row["usage"]["output_tokens"] for row in rows]
+    by_group = {group: _mean_over_tasks([row for row in scored if row["group"] == group]) for group in GROUPS}
     return MethodColumn(
-        llm,
-        method,
-        len(rows),
-        statistics.fmean(row["valid"] for row in rows),
-        {group: _mean_over_tasks([row for row in scored if row["group"] == group]) for group in GROUPS},
-        _mean_over_tasks(scored),
-        statistics.stdev(averages) if len(averages) > 1 else None,
-        statistics.fmean(row["questions"] for row in rows),
-        statistics.fmean(tokens) if any(tokens) else None,
-    )
+        llm, method, len(rows), statistics.fmean(row["valid"] for row in rows), by_group, _mean_over_tasks(scored),
+        deviation=statistics.stdev(averages) if len(averages) > 1 else None,
+        questions=statistics.fmean(row["questions"] for row in rows),
+        tokens=statistics.fmean(tokens) if any(tokens) else None,
+    )  # fmt: skip
 
 
 def _mean_over_tasks(rows: Sequence[ScoredPlan]) -> float | None:
@@ -140,12 +130,7 @@ def read_published() -> Published:
 
 
 def lines_of(columns: Sequence[MethodColumn], scores: Mapping[str, str]) -> list[list[str]]:
-    """The rows of a table as texts: what it is, then a figure for each column.
-
-    Args:
-        columns: the columns.
-        scores: for each group the name of its score.
-    """
+    """The rows of a table as texts: what it is, by the group's name for its score, then a figure for each column."""
     lines = [["valid plans", *(f"{column.valid:.1%}" for column in columns)]]
     for group in GROUPS:
         shown = [_figure(column.scores[group]) for column in columns]
@@ -170,27 +155,22 @@ def rich_tables(columns: Sequence[MethodColumn], scores: Mapping[str, str], widt
     Args:
         columns: the columns.
         scores: for each group the name of its score.
-        width: how many characters fit on a line.
+        width: in characters.
     """
     by_llm = [[column for column in columns if column.llm == llm] for llm in dict.fromkeys(c.llm for c in columns)]
     room = width - max(len(line[0]) for line in lines_of(columns, scores)) - 4
     shown: list[list[MethodColumn]] = []
-    fitting = (part for group in by_llm for part in _parts(group, room))
-    for group in fitting:
-        if shown and sum(map(_width, shown[-1])) + sum(map(_width, group)) <= room:
-            shown[-1] += group
-        else:
-            shown.append(list(group))
+    for group in by_llm:
+        for part in [group] if _width(group) <= room else [[column] for column in group]:
+            if shown and _width(shown[-1] + part) <= room:
+                shown[-1] += part
+            else:
+                shown.append(list(part))
     return [_rich(part, scores) for part in shown]
 
 
-def _parts(group: Sequence[MethodColumn], room: int) -> list[Sequence[MethodColumn]]:
-    """The columns of an LLM together if they fit, else one by one."""
-    return [group] if sum(map(_width, group)) <= room else [[column] for column in group]
-
-
-def _width(column: MethodColumn) -> int:
-    return max(len(column.llm), len(column.method), 6) + 3
+def _width(columns: Sequence[MethodColumn]) -> int:
+    return sum(max(len(column.llm), len(column.method), 6) + 3 for column in columns)
 
 
 def _rich(columns: Sequence[MethodColumn], scores: Mapping[str, str]) -> Table:

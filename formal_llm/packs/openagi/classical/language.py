@@ -10,7 +10,7 @@ import re
 import warnings
 from collections import Counter
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -47,14 +47,11 @@ def summarization(text: str) -> str:
 
     A sentence tells much whose words occur often in the text (Luhn 1958); common words do not count, the first sentence
     counts somewhat more, and words that are already told count a quarter.
-
-    Args:
-        text: the text; a text of one sentence is its own summary.
     """
     found = sentences(text)
     stemmed = [stems(sentence) for sentence in found]
-    bags = [set(told) for told in stemmed]
-    counts = Counter(stem for told in stemmed for stem in told)
+    bags = list(map(set, stemmed))
+    counts = Counter(chain.from_iterable(stemmed))
     told: set[str] = set()
     chosen: list[int] = []
     for _ in range(min(max(round(len(found) / 3), 1), 3, len(found))):
@@ -74,13 +71,9 @@ def question_answering(document: str, question: str) -> str:
 
     The sentence that shares the rarest words with the question; of it only a number where the question asks how many, a
     year or date where it asks when, names where it asks who, if there is one that the question does not already say.
-
-    Args:
-        document: the document.
-        question: the question. The two may stand in either order: what ends with a question mark is the question.
+    Document and question may stand in either order.
     """
-    if document.rstrip().endswith("?") and not question.rstrip().endswith("?"):
-        document, question = question, document
+    document, question = document_first(document, question)
     found = sentences(document)
     if not found:
         return ""
@@ -89,11 +82,16 @@ def question_answering(document: str, question: str) -> str:
     frequency = Counter(stem for bag in bags for stem in bag)
 
     def weight(place: int) -> float:
-        shared = asked & bags[place]
-        return sum(math.log(1 + len(found) / frequency[stem]) for stem in sorted(shared))
+        return sum(math.log(1 + len(found) / frequency[stem]) for stem in sorted(asked & bags[place]))
 
     best = found[max(range(len(found)), key=weight)]
     return _part(best, question) or best
+
+
+def document_first(document: str, question: str) -> tuple[str, str]:
+    """A document and a question in this order, in whichever they were given: what ends with a question mark asks."""
+    turned = document.rstrip().endswith("?") and not question.rstrip().endswith("?")
+    return (question, document) if turned else (document, question)
 
 
 def sentences(text: str) -> list[str]:
@@ -118,17 +116,19 @@ _MONTHS = "January|February|March|April|May|June|July|August|September|October|N
 _DATE = re.compile(rf"\b(?:(?:\d{{1,2}} )?(?:{_MONTHS})(?: \d{{1,2}},?)?(?: \d{{4}})?|1\d{{3}}|20\d\d)\b")
 _NAME = re.compile(r"\b[A-Z][\w'’-]+(?: (?:(?:of|de|van|von) )?[A-Z][\w'’-]+)*")
 
+#: What a question asks for, and what such a part of a sentence looks like.
+_PARTS = (
+    (r"\bhow (?:many|much|old|long|tall|high|far)\b", _NUMBER),
+    (r"\b(?:when|what year|which year)\b", _DATE),
+    (r"\bwho(?:m|se)?\b", _NAME),
+)
+
 
 def _part(sentence: str, question: str) -> str:
     """The part of a sentence that the kind of question asks for; empty where none is found."""
     asks = " ".join(words(question))
-    if re.search(r"\bhow (?:many|much|old|long|tall|high|far)\b", asks):
-        pattern = _NUMBER
-    elif re.search(r"\b(?:when|what year|which year)\b", asks):
-        pattern = _DATE
-    elif re.search(r"\bwho(?:m|se)?\b", asks):
-        pattern = _NAME
-    else:
+    pattern = next((part for asked, part in _PARTS if re.search(asked, asks)), None)
+    if pattern is None:
         return ""
     known = set(words(question)) | _COMMON
     new = [match for match in pattern.finditer(sentence) if not set(words(match[0])) <= known]

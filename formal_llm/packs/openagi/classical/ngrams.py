@@ -26,11 +26,7 @@ _WEIGHTS = (0.6, 0.3, 0.1)
 
 
 class NGrams:
-    """Counts of runs of one, two and three tokens: words in small letters, and marks.
-
-    Args:
-        texts: what is counted.
-    """
+    """Counts of runs of one, two and three tokens of some texts: words in small letters, and marks."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.counts: tuple[Counter[tuple[str, ...]], ...] = (Counter(), Counter(), Counter())
@@ -147,14 +143,11 @@ def _written(run: Sequence[str], begins: bool) -> str:
     """Tokens as a person writes them."""
     text = ""
     for token in run:
-        if token not in _MARKS:
-            text += " "
-            if begins or token.split("'")[0] == "i" or token in _names():
-                text += token.capitalize()
-            else:
-                text += token
-        else:
+        if token in _MARKS:
             text += token
+        else:
+            large = begins or token.split("'")[0] == "i" or token in _names()
+            text += " " + (token.capitalize() if large else token)
         begins = token in _ENDS
     return text.strip()
 

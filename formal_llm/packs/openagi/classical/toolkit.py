@@ -17,21 +17,16 @@ from formal_llm.packs.openagi.classical.language import question_answering, sent
 from formal_llm.packs.openagi.classical.ngrams import fill_mask, text_generation
 from formal_llm.packs.openagi.classical.restoration import deblurring, denoising, super_resolution
 
-#: The tools by the terminals of grammars/openagi.cfg.
+#: The tools by the terminals of grammars/openagi.cfg. Their source text is their version in the keys of caches.
 CLASSICAL: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
-        "colorization": colorization,
-        "super_resolution": super_resolution,
-        "denoising": denoising,
-        "deblurring": deblurring,
-        "detection": detection,
-        "summarization": summarization,
-        "text_generation": text_generation,
-        "fill_mask": fill_mask,
-        "sentiment": sentiment,
-        "question_answering": question_answering,
+        function.__name__: function
+        for function in (
+            colorization, super_resolution, denoising, deblurring, detection,
+            summarization, text_generation, fill_mask, sentiment, question_answering,
+        )
     }
-)
+)  # fmt: skip
 #: What each tool does, in the words of its documentation.
 DESCRIPTIONS: Mapping[str, str] = MappingProxyType(
     {name: (function.__doc__ or "").strip().split("\n", 1)[0].replace("``", "") for name, function in CLASSICAL.items()}

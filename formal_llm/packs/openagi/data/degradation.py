@@ -40,12 +40,7 @@ class Degradation:
 
     @classmethod
     def drawn(cls, names: Iterable[str], rng: random.Random) -> Degradation:
-        """One of the named kinds, of a strength drawn at random.
-
-        Args:
-            names: some of ``DEGRADATIONS``.
-            rng: where chance comes from.
-        """
+        """A degradation of some kinds, named as in ``DEGRADATIONS``, of a strength drawn at random."""
         named = frozenset(names)
         # Both are always drawn, so that a picture is as blurry in one task as in another.
         blur, noise = round(rng.uniform(1.0, 2.0), 2), round(rng.uniform(0.05, 0.1), 3)
@@ -57,12 +52,7 @@ class Degradation:
         )
 
     def apply(self, image: Image.Image, rng: np.random.Generator) -> Image.Image:
-        """The worse picture.
-
-        Args:
-            image: a gray picture or one with colours.
-            rng: where the noise comes from.
-        """
+        """The worse picture of one that is gray or has colours; the noise comes from ``rng``."""
         if self.grayscale:
             image = image.convert("L")
         if self.blur:
@@ -77,12 +67,7 @@ class Degradation:
 
 
 def cloze(text: str, rng: random.Random) -> str:
-    """The text with one word replaced by ``[MASK]``, as in the benchmark; the marks around the word stay.
-
-    Args:
-        text: the text; one without a word stays as it is.
-        rng: where chance comes from.
-    """
+    """The text with one word replaced by ``[MASK]``, as in the benchmark; a text without a word stays as it is."""
     found = list(re.finditer(r"[^\W_]+(?:['’-][^\W_]+)*", text))
     if not found:
         return text

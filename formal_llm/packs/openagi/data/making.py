@@ -70,7 +70,7 @@ def make_data(
         side: the longer side of the pictures in pixels, before their resolution is lowered.
 
     Returns:
-        The index, as it is written to ``index.json``: what was done to which picture, and where it is from.
+        The index, as it is written to ``index.json``.
 
     Raises:
         FileExistsError: the folder holds task data already, which were not left behind by a run that was stopped.
@@ -98,10 +98,7 @@ def make_data(
     sentences = "".join(f"{task.description}\n" for task in pack.tasks)
     (folder / "task_description.txt").write_text(sentences, encoding="utf-8")
     index: DataIndex = {
-        "format": _FORMAT,
-        "seed": seed,
-        "samples": samples,
-        "side": side,
+        "format": _FORMAT, "seed": seed, "samples": samples, "side": side,
         "sources": [
             {"name": picture.name, "file": f"skimage/data/{picture.file}", "licence": picture.licence,
              "source": picture.source}
@@ -202,36 +199,31 @@ def _from_picture(wanted: _Wanted, task: Task, place: int, seed: int, side: int,
 
 def _from_text(wanted: _Wanted, task: Task, place: int, rng: random.Random) -> _Made:
     """A text to make something of, or a document and a question about it."""
-    if "document" in wanted.given:
-        passage = passages()[place % len(passages())]
-        context = wanted.gap(passage.text, "document", rng)
-        question = wanted.gap(passage.question, "query", rng)
-        answer = passage.answer[wanted.language]
-        facts = {"text": place % len(passages())}
-        return _Made({"context": context, "questions": question}, {"answers": answer}, facts)
     if task.goal == "image_plan":
         # What the benchmark judges is how well picture and caption go together, so the whole caption is kept.
         picture = pictures()[place % len(pictures())]
         caption = picture.caption["English"]
         return _Made({"captions": wanted.gap(caption, "text", rng)}, {"captions": caption}, {"picture": picture.name})
-    if "summarization" in wanted.wanted:
-        passage = passages()[place % len(passages())]
-        text, label = passage.text, passage.summary[wanted.language]
-        return _Made({"text": wanted.gap(text, "text", rng)}, {"labels": label}, {"text": place % len(passages())})
-    opinion = opinions()[place % len(opinions())]
+    if "document" in wanted.given or "summarization" in wanted.wanted:
+        number = place % len(passages())
+        passage = passages()[number]
+        if "document" not in wanted.given:
+            inputs = {"text": wanted.gap(passage.text, "text", rng)}
+            return _Made(inputs, {"labels": passage.summary[wanted.language]}, {"text": number})
+        context = wanted.gap(passage.text, "document", rng)
+        inputs = {"context": context, "questions": wanted.gap(passage.question, "query", rng)}
+        return _Made(inputs, {"answers": passage.answer[wanted.language]}, {"text": number})
+    number = place % len(opinions())
+    opinion = opinions()[number]
     said = opinion.text if "translate" in wanted.wanted else opinion.sentiment
     text = wanted.gap(opinion.text["English"], "text", rng)
-    return _Made({"text": text}, {"labels": said[wanted.language]}, {"text": place % len(opinions())})
+    return _Made({"text": text}, {"labels": said[wanted.language]}, {"text": number})
 
 
 def _view(place: int, seed: int, side: int, *, colours: bool) -> tuple[Photograph, Image.Image, list[int]]:
-    """The picture of a sample, scaled: each picture whole at first, then parts of four fifths of it and more.
+    """The picture of a sample, scaled to its longer side: each whole at first, then parts of four fifths and more.
 
-    Args:
-        place: the number of the sample.
-        seed: of the data.
-        side: the longer side in pixels.
-        colours: whether only pictures with colours will do, since gray ones lose nothing by being made gray.
+    With ``colours`` only pictures that have any will do, since gray ones lose nothing by being made gray.
     """
     known = [picture for picture in pictures() if picture.colours or not colours]
     picture = known[place % len(known)]
@@ -242,6 +234,6 @@ def _view(place: int, seed: int, side: int, *, colours: bool) -> tuple[Photograp
     left, top = rng.randint(0, image.width - width), rng.randint(0, image.height - height)
     factor = side / max(width, height)
     # Even sides, so that half the picture is half of it.
-    size = tuple(max(round(length * factor / 2) * 2, 2) for length in (width, height))
+    wide, high = (max(round(length * factor / 2) * 2, 2) for length in (width, height))
     box = (left, top, left + width, top + height)
-    return picture, image.resize((size[0], size[1]), Image.Resampling.LANCZOS, box=box), list(box)
+    return picture, image.resize((wide, high), Image.Resampling.LANCZOS, box=box), list(box)

@@ -60,11 +60,7 @@ class Pixels:
         return self.values @ np.array([0.299, 0.587, 0.114], dtype=np.float32)
 
     def image(self, values: NDArray[np.floating]) -> Image.Image:
-        """The picture of new values; the transparency follows their size.
-
-        Args:
-            values: as in ``Pixels.values``; what lies outside 0 to 1 is cut off.
-        """
+        """The picture of new values, whose size the transparency follows; what lies outside 0 to 1 is cut off."""
         picture = picture_of(values)
         if self.alpha is not None:
             picture.putalpha(self.alpha.resize(picture.size, Image.Resampling.BILINEAR))
@@ -88,9 +84,8 @@ def check_size(width: int, height: int) -> None:
     if width < 1 or height < 1:
         raise ValueError(f"the picture has no pixels: {width} x {height}")
     if width * height > MOST_PIXELS:
-        raise ValueError(
-            f"a picture of {width} x {height} pixels is too large to work on: at most {MOST_PIXELS:,} pixels"
-        )
+        size = f"{width} x {height}"
+        raise ValueError(f"a picture of {size} pixels is too large to work on: at most {MOST_PIXELS:,} pixels")
 
 
 def noise_level(values: Floats) -> float:

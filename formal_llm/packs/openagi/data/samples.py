@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -36,12 +36,9 @@ _MOST_BYTES = 50_000_000
 
 @dataclass(frozen=True)
 class Sample:
-    """One input of a task and what should come out.
+    """One input of a task and what should come out, by the name of the file or folder: ``images``, ``questions`` ...
 
-    Attributes:
-        inputs: what is given, by the name of its file or folder: ``images``, ``context``, ``questions`` ...; pictures
-            first, a document before its question.
-        outputs: what is expected, in the same way; empty where the benchmark has no reference.
+    Pictures come first, a document before its question; outputs are empty where the benchmark has no reference.
     """
 
     inputs: Mapping[str, ImageOrText]
@@ -92,20 +89,14 @@ class TaskData(Sequence[Sample]):
     def _read(self, side: str) -> Iterator[tuple[str, list[Callable[[], ImageOrText]]]]:
         place = self.folder / side
         entries = sorted(place.iterdir(), key=_rank) if place.is_dir() else []
+        _check_inside(self.folder, entries)
         for entry in entries:
-            self._check_inside(entry)
             if entry.is_dir():
                 files = _pictures_in(entry)
-                for file in files:
-                    self._check_inside(file)
+                _check_inside(self.folder, files)
                 yield entry.name, [partial(read_picture, file) for file in files]
             elif entry.suffix == ".txt":
                 yield entry.stem, [partial(str, line) for line in _lines(entry)]
-
-    def _check_inside(self, path: Path) -> None:
-        """Raise for a link that leads out of the folder."""
-        if not path.resolve().is_relative_to(self.folder.resolve()):
-            raise InputError(f"{path}: it leads out of the folder {self.folder}")
 
 
 def read_data(folder: str | Path) -> dict[int, TaskData]:
@@ -118,14 +109,12 @@ def read_data(folder: str | Path) -> dict[int, TaskData]:
         ResourceNotFound: it holds none.
         InputError: some of it cannot be used; says which.
     """
-    root = Path(folder).resolve()
-    numbers = tasks_in(root)
-    if not numbers:
+    root = Path(folder)
+    tasks = [root / number for number in tasks_in(root)]
+    if not tasks:
         raise ResourceNotFound("folder of task data (formal-llm data openagi --out FOLDER makes some)", str(folder), [])
-    for number in numbers:
-        if not (root / number).resolve().is_relative_to(root):
-            raise InputError(f"{Path(folder) / number}: it leads out of the folder {folder}")
-    return {int(number): TaskData(Path(folder) / number) for number in numbers}
+    _check_inside(root, tasks)
+    return {int(task.name): TaskData(task) for task in tasks}
 
 
 def data_identity(data: Mapping[int, TaskData]) -> str:
@@ -147,8 +136,7 @@ def read_picture(file: str | Path) -> Image.Image:
     """
     path = Path(file)
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise ValueError(f"the file has more than {_MOST_BYTES:,} bytes")
+        _check_bytes(path)
         with warnings.catch_warnings():
             # The size is looked at here before a pixel is decoded.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
@@ -158,6 +146,13 @@ def read_picture(file: str | Path) -> Image.Image:
                 return image.copy()
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def _check_inside(folder: Path, paths: Iterable[Path]) -> None:
+    """Raise for a link that leads out of the folder."""
+    for path in paths:
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise InputError(f"{path}: it leads out of the folder {folder}")
 
 
 def _rank(path: Path) -> tuple[int, str]:
@@ -188,9 +183,13 @@ def _pictures_in(folder: Path) -> list[Path]:
 def _lines(path: Path) -> list[str]:
     """The lines of a file; an empty one is an empty text."""
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise ValueError(f"the file has more than {_MOST_BYTES:,} bytes")
+        _check_bytes(path)
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: {error}") from None
     return text.removesuffix("\n").split("\n") if text else []
+
+
+def _check_bytes(path: Path) -> None:
+    if path.stat().st_size > _MOST_BYTES:
+        raise ValueError(f"the file has more than {_MOST_BYTES:,} bytes")

@@ -61,13 +61,7 @@ class Photograph:
 
 @dataclass(frozen=True)
 class Passage:
-    """A text written for the project, and what is right to answer about it.
-
-    Attributes:
-        text: the text, some sentences.
-        summary, answer: what a person answers, by language ("English", "German").
-        question: the question that ``answer`` answers.
-    """
+    """A text written for the project, its summary, and the answer to a question, both by language as above."""
 
     text: str
     summary: Mapping[str, str]
@@ -77,12 +71,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Opinion:
-    """A sentence that feels something, in two languages.
-
-    Attributes:
-        text: what is said, by language.
-        sentiment: ``"positive"`` or ``"negative"``, by language.
-    """
+    """A sentence that feels something, and its sentiment, ``"positive"`` or ``"negative"``; both by language."""
 
     text: Mapping[str, str]
     sentiment: Mapping[str, str]
@@ -109,13 +98,12 @@ def opinions() -> tuple[Opinion, ...]:
 @cache
 def prose() -> str:
     """Prose in the public domain, from which the n-gram model is counted; without the lines that say what it is."""
-    lines = (_folder() / "prose.txt").read_text(encoding="utf-8").splitlines()
-    return "\n".join(line for line in lines if not line.startswith("#"))
-
-
-def _folder() -> Path:
-    return authored.find("tasks", "openagi")
+    return "\n".join(line for line in _text("prose.txt").splitlines() if not line.startswith("#"))
 
 
 def _read(name: str) -> Mapping[str, list[dict[str, Any]]]:
-    return tomllib.loads((_folder() / name).read_text(encoding="utf-8"))
+    return tomllib.loads(_text(name))
+
+
+def _text(name: str) -> str:
+    return (authored.find("tasks", "openagi") / name).read_text(encoding="utf-8")

@@ -7,9 +7,9 @@ among others.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from PIL import Image
 
@@ -25,41 +25,43 @@ if TYPE_CHECKING:
 _MULTIPLE = 8
 
 
-class TextToImage(Expert):
+class Drawing(Expert):
+    """Draws with a pipeline of diffusers, which brings the safety checker that the checkpoint has."""
+
+    output = "image"
+    #: The class of the pipeline.
+    pipeline: ClassVar[str]
+
+    def load(self) -> LoadedModel:
+        """The pipeline."""
+        return LoadedModel(self.source.pipeline(self.pipeline))
+
+
+class TextToImage(Drawing):
     """Draws what a text says (Stable Diffusion, Rombach et al. 2022).
 
     Settings:
-        steps: how many steps the noise is taken away in.
+        steps: in how many the noise is taken away.
         guidance: how closely the text is followed.
         width, height: the size in pixels; 0 for that of the checkpoint.
         seed: another one gives other pictures.
     """
 
-    inputs = ("text",)
-    output = "image"
-    defaults: ClassVar[Mapping[str, Any]] = MappingProxyType(
-        {"steps": 50, "guidance": 7.5, "width": 0, "height": 0, "seed": 0}
-    )
-
-    def load(self) -> LoadedModel:
-        """The pipeline, with the safety checker that the checkpoint has."""
-        return LoadedModel(self.source.pipeline("StableDiffusionPipeline"))
+    pipeline = "StableDiffusionPipeline"
+    defaults = MappingProxyType({"steps": 50, "guidance": 7.5, "width": 0, "height": 0, "seed": 0})
 
     def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[Image.Image]:
         """A picture for each text; of a long text the beginning counts (77 tokens)."""
-        texts = list(columns[0])
+        texts, said = list(columns[0]), self.settings
         drawn = loaded.model(
-            texts,
-            num_inference_steps=self.settings["steps"],
-            guidance_scale=self.settings["guidance"],
-            width=self.settings["width"] or None,
-            height=self.settings["height"] or None,
-            generator=[noise(text.encode(), self.settings["seed"]) for text in texts],
-        )
+            texts, num_inference_steps=said["steps"], guidance_scale=said["guidance"],
+            width=said["width"] or None, height=said["height"] or None,
+            generator=[noise(text.encode(), said["seed"]) for text in texts],
+        )  # fmt: skip
         return allowed(drawn)
 
 
-class PictureEditing(Expert):
+class PictureEditing(Drawing):
     """Changes a picture as an instruction says (InstructPix2Pix, Brooks et al. 2023).
 
     Settings:
@@ -74,22 +76,11 @@ class PictureEditing(Expert):
     """
 
     inputs = ("image",)
-    output = "image"
-    defaults: ClassVar[Mapping[str, Any]] = MappingProxyType(
-        {
-            "instruction": "",
-            "steps": 20,
-            "guidance": 7.5,
-            "image_guidance": 1.5,
-            "side": 512,
-            "keep_luminance": False,
-            "seed": 0,
-        }
-    )
-
-    def load(self) -> LoadedModel:
-        """The pipeline, with the safety checker that the checkpoint has."""
-        return LoadedModel(self.source.pipeline("StableDiffusionInstructPix2PixPipeline"))
+    pipeline = "StableDiffusionInstructPix2PixPipeline"
+    defaults = MappingProxyType(
+        {"instruction": "", "steps": 20, "guidance": 7.5, "image_guidance": 1.5,
+         "side": 512, "keep_luminance": False, "seed": 0}
+    )  # fmt: skip
 
     def run(self, loaded: LoadedModel, *columns: Sequence[Image.Image]) -> list[Image.Image]:
         """Each picture, changed; of the size that it had."""
@@ -143,5 +134,4 @@ def allowed(drawn: StableDiffusionPipelineOutput) -> list[Image.Image]:
     """
     if any(getattr(drawn, "nsfw_content_detected", None) or ()):
         raise ValueError("the safety checker of the checkpoint refused what was drawn")
-    pictures: list[Image.Image] = list(drawn.images)
-    return pictures
+    return list(drawn.images)

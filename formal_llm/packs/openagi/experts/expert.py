@@ -23,10 +23,7 @@ Made = TypeVar("Made")
 
 
 class Expert(ABC):
-    """One way to use one kind of model.
-
-    The model itself is not kept here but in a pool, which loads it when it is needed: experts with equal sources share
-    it.
+    """One way to use one kind of model, which a pool loads when it is needed: experts with equal sources share it.
 
     Args:
         source: the checkpoint.
@@ -38,8 +35,8 @@ class Expert(ABC):
     #: The settings, and their values where the TOML file does not say.
     defaults: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     #: The kinds of the inputs and of the output.
-    inputs: ClassVar[tuple[str, ...]]
-    output: ClassVar[str]
+    inputs: ClassVar[tuple[str, ...]] = ("text",)
+    output: ClassVar[str] = "text"
     #: Whether it is a model that writes, so that ``generation`` means something.
     writes: ClassVar[bool] = False
     #: The class of transformers that reads the model.
@@ -59,17 +56,16 @@ class Expert(ABC):
         self.generation: dict[str, Any] = dict(generation or {})
 
     def load(self) -> LoadedModel:
-        """The model on the CPU, with the tokenizer and the image processor that its inputs and output need.
-
-        It depends on the source alone, not on the settings.
+        """The model on the CPU, with the tokenizer and image processor that it needs; the settings change nothing.
 
         Raises:
             CheckpointError, MissingDependency: it cannot be had.
         """
-        model = self.source.model(self.auto)
-        images = self.source.image_processor() if "image" in self.inputs else None
-        tokenizer = self.source.tokenizer() if self.writes or "text" in self.inputs else None
-        return LoadedModel(model, tokenizer, images)
+        return LoadedModel(
+            self.source.model(self.auto),
+            self.source.tokenizer() if self.writes or "text" in self.inputs else None,
+            self.source.image_processor() if "image" in self.inputs else None,
+        )
 
     @abstractmethod
     def run(self, loaded: LoadedModel, *columns: Sequence[Any]) -> Sequence[Image.Image | str]:
@@ -85,10 +81,9 @@ def seen(image: Image.Image) -> Image.Image:
     """The picture as a model sees it: red, green and blue, upright, what is transparent on white."""
     pixels = Pixels.of(image)
     picture = picture_of(pixels.values).convert("RGB")
-    if pixels.alpha is not None:
-        white = Image.new("RGB", picture.size, "white")
-        picture = Image.composite(picture, white, pixels.alpha)
-    return picture
+    if pixels.alpha is None:
+        return picture
+    return Image.composite(picture, Image.new("RGB", picture.size, "white"), pixels.alpha)
 
 
 def batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
@@ -107,12 +102,9 @@ def each_alike(kinds: Sequence[Hashable], batch: int, work: Callable[[Sequence[i
         batch: the most inputs of one batch.
         work: what is made of the inputs at some places.
     """
-    groups: dict[Hashable, list[int]] = {}
-    for place, kind in enumerate(kinds):
-        groups.setdefault(kind, []).append(place)
     results: dict[int, Made] = {}
-    for places in groups.values():
-        for some in batches(places, batch):
+    for kind in dict.fromkeys(kinds):
+        for some in batches([place for place, other in enumerate(kinds) if other == kind], batch):
             results.update(zip(some, work(some), strict=True))
     return [results[place] for place in range(len(kinds))]
 
@@ -120,13 +112,10 @@ def each_alike(kinds: Sequence[Hashable], batch: int, work: Callable[[Sequence[i
 def each_row(
     loaded: LoadedModel, rows: Sequence[Tensors], batch: int, work: Callable[[Tensors], Sequence[Made]]
 ) -> list[Made]:
-    """The results of work on rows of tensors, those of the same shapes together.
+    """The results of work on rows of tensors, at most ``batch`` of the same shapes together, one below the other.
 
-    Args:
-        loaded: the model: what is worked on is where it is, numbers with a point in the type that it has them in.
-        rows: for each input its tensors by name, the first dimension of each being 1.
-        batch: the most rows of one batch.
-        work: what is made of the tensors of some rows, one below the other.
+    A row has the tensors of one input by name, the first dimension of each being 1. They are brought to where the model
+    is, numbers with a point to the type that it has them in.
     """
     import torch
 

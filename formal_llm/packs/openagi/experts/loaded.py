@@ -1,7 +1,10 @@
-"""A model that was loaded, and the device that it is on."""
+"""A model that was loaded, the device that it is on, and when it may work."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -64,3 +67,51 @@ def pick_device(device: str | None) -> str:
     except ImportError as error:
         raise MissingDependency("experts need torch: pip install 'formal-llm[experts]'") from error
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+class Gate:
+    """Lets models work side by side, and a model be loaded only while none works.
+
+    transformers and torch keep in the whole process what belongs to one loading: which type numbers have, whether
+    weights are drawn. Two loadings at once leave weights out, and a model at work meanwhile may get numbers of another
+    type.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._working, self._waiting, self._loading = 0, 0, False
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Wait until nothing is loaded or waits to be."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._loading and not self._waiting)
+            self._working += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._working -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def loading(self) -> Iterator[None]:
+        """Wait until nothing works and nothing else is loaded."""
+        with self._changed:
+            self._waiting += 1
+            try:
+                self._changed.wait_for(lambda: not self._loading and not self._working)
+                self._loading = True
+            finally:
+                self._waiting -= 1
+                self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._loading = False
+                self._changed.notify_all()
+
+
+#: One for the whole process.
+GATE = Gate()

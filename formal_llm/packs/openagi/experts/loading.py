@@ -65,7 +65,7 @@ class ModelSource:
             return path
         # A name on the hub is owner/name, or, of the oldest ones, a name.
         if self.checkpoint.startswith((".", "~", "/")) or "\\" in self.checkpoint or self.checkpoint.count("/") > 1:
-            raise CheckpointError(self.tool, self.checkpoint, "is no folder", _INSTEAD)
+            raise self._error("is no folder")
         return None
 
     @property
@@ -79,9 +79,8 @@ class ModelSource:
         Of a folder the names, sizes and times of its files count; of a repository its name and revision.
         """
         digest = hashlib.sha256(self.key.encode())
-        folder = self.folder
-        for file in sorted(folder.rglob("*")) if folder is not None else ():
-            if folder is not None and file.is_file():
+        if (folder := self.folder) is not None:
+            for file in sorted(path for path in folder.rglob("*") if path.is_file()):
                 stat = file.stat()
                 digest.update(f"\0{file.relative_to(folder)} {stat.st_size} {stat.st_mtime_ns}".encode())
         return digest.hexdigest()[:12]
@@ -90,7 +89,7 @@ class ModelSource:
         """Whether the checkpoint is on this machine: a folder, or a repository whose weights are in the hub's cache.
 
         Raises:
-            CheckpointError: it is written as a folder, and there is none.
+            CheckpointError: as for :attr:`folder`.
             MissingDependency: huggingface_hub is not installed.
         """
         if self.folder is not None:
@@ -113,10 +112,7 @@ class ModelSource:
     # -- reading ------------------------------------------------------------------------------------------------
 
     def model(self, auto: str) -> PreTrainedModel:
-        """A model of transformers, on the CPU, ready to be used.
-
-        Args:
-            auto: the name of one of the ``Auto...`` classes of transformers, or of a model class.
+        """A model of transformers, by the name of an ``Auto...`` or model class, on the CPU, ready to be used.
 
         Raises:
             CheckpointError: it cannot be had, is of another architecture, or lacks weights.
@@ -129,8 +125,8 @@ class ModelSource:
             model, told = getattr(transformers, auto).from_pretrained(
                 self._place,
                 dtype=getattr(torch, self.dtype),
-                use_safetensors=True if self.weights == "safetensors" else None,
                 output_loading_info=True,
+                **self._only,
                 **self._where,
             )
         # What is missing would be drawn at random, and the tool would talk nonsense without a word of warning.
@@ -138,9 +134,7 @@ class ModelSource:
         missing = sorted(name for name in told["missing_keys"] if not any(part in name for part in known))
         if missing:
             some = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
-            raise CheckpointError(
-                self.tool, self.checkpoint, f"has no weights for {some}: it was made for something else", _INSTEAD
-            )
+            raise self._error(f"has no weights for {some}: it was made for something else")
         return model.eval()
 
     def tokenizer(self) -> PreTrainedTokenizerBase:
@@ -166,10 +160,7 @@ class ModelSource:
             return AutoImageProcessor.from_pretrained(self._place, **self._where, backend="pil")
 
     def pipeline(self, name: str) -> DiffusionPipeline:
-        """A pipeline of diffusers, on the CPU, without progress bars.
-
-        Args:
-            name: its class.
+        """A pipeline of diffusers, by the name of its class, on the CPU, without progress bars.
 
         Raises:
             CheckpointError, MissingDependency: as :meth:`model`.
@@ -178,11 +169,7 @@ class ModelSource:
             import diffusers
             import torch
 
-            found = getattr(diffusers, name).from_pretrained(
-                self._place,
-                use_safetensors=True if self.weights == "safetensors" else None,
-                **self._where,
-            )
+            found = getattr(diffusers, name).from_pretrained(self._place, **self._only, **self._where)
             if self.dtype != "float32":
                 found.to(getattr(torch, self.dtype))  # what from_pretrained calls the type depends on its version
         found.set_progress_bar_config(disable=True)
@@ -209,15 +196,17 @@ class ModelSource:
     def _place(self) -> str:
         """What ``from_pretrained`` is told: the folder, or the name on the hub.
 
-        Offline it is the folder in the hub's cache: told a name, the libraries ask the hub for this and that even where
-        they are told not to.
+        Offline it is the folder in the hub's cache, since the libraries ask the hub about a name even if told not to.
         """
-        folder = self.folder
+        folder = self.folder or (self._cached() if self.offline else None)
         if folder is None and self.offline:
-            folder = self._cached()
-            if folder is None:
-                raise FileNotFoundError("it is not in the cache, and the hub is not to be asked")
-        return self.checkpoint if folder is None else str(folder)
+            raise FileNotFoundError("it is not in the cache, and the hub is not to be asked")
+        return str(folder or self.checkpoint)
+
+    @property
+    def _only(self) -> dict[str, bool | None]:
+        """What ``from_pretrained`` is told of the files with weights."""
+        return {"use_safetensors": True if self.weights == "safetensors" else None}
 
     @property
     def _where(self) -> dict[str, str | bool]:
@@ -230,28 +219,26 @@ class ModelSource:
         """Turn what the libraries raise into errors that help."""
         try:
             yield
-        except CheckpointError:
+        except (CheckpointError, MemoryError):
             raise
         except ImportError as error:
             if error.name in _OURS:
                 raise MissingDependency(f"the tool {self.tool} needs {error.name}: {_HOW}") from error
             problem = f"needs a library that is not installed ({_line(error)})"
-            raise CheckpointError(self.tool, self.checkpoint, problem, f"install it, {_INSTEAD}") from error
-        except MemoryError:
-            raise
+            raise self._error(problem, f"install it, {_INSTEAD}") from error
         except OSError as error:  # not found, no network, no permission, no safetensors among the files
             if "safetensors" in str(error):
-                problem = f"has no weights as safetensors ({_line(error)})"
                 remedy = 'name a revision that has, or say weights = "any" in the TOML file if you trust it'
-            elif self.folder is None:
-                problem = f"cannot be had from the hub or its cache ({_line(error)})"
-                remedy = f"download it once with a network ({download(self)}), {_INSTEAD}"
-            else:
-                problem, remedy = f"is not complete ({_line(error)})", _INSTEAD
-            raise CheckpointError(self.tool, self.checkpoint, problem, remedy) from error
+                raise self._error(f"has no weights as safetensors ({_line(error)})", remedy) from error
+            if self.folder is not None:
+                raise self._error(f"is not complete ({_line(error)})") from error
+            remedy = f"download it once with a network ({download(self)}), {_INSTEAD}"
+            raise self._error(f"cannot be had from the hub or its cache ({_line(error)})", remedy) from error
         except Exception as error:  # another architecture, a damaged file: each library has its own exceptions
-            problem = f"cannot be read as {what} ({_line(error)})"
-            raise CheckpointError(self.tool, self.checkpoint, problem, _INSTEAD) from error
+            raise self._error(f"cannot be read as {what} ({_line(error)})") from error
+
+    def _error(self, problem: str, remedy: str = _INSTEAD) -> CheckpointError:
+        return CheckpointError(self.tool, self.checkpoint, problem, remedy)
 
 
 def download(source: ModelSource) -> str:
@@ -260,12 +247,7 @@ def download(source: ModelSource) -> str:
 
 
 def hub_answers(seconds: float = 5.0) -> bool:
-    """Whether the hub can be reached from here, whatever it says.
-
-    The hub's own client tries for a minute for each file before it gives up.
-
-    Args:
-        seconds: how long to wait for it.
+    """Whether the hub answers within some seconds, whatever it says; its own client tries for a minute for each file.
 
     Raises:
         MissingDependency: huggingface_hub is not installed.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
+from formal_llm.packs.openagi.classical.language import document_first
 from formal_llm.packs.openagi.classical.ngrams import GAP
 from formal_llm.packs.openagi.experts.expert import Expert, Tensors, batches
 from formal_llm.packs.openagi.experts.loaded import LoadedModel
@@ -27,8 +28,6 @@ class FillMask(Expert):
     of a long text only so much counts as the model reads.
     """
 
-    inputs = ("text",)
-    output = "text"
     auto = "AutoModelForMaskedLM"
 
     def load(self) -> LoadedModel:
@@ -39,10 +38,9 @@ class FillMask(Expert):
         tokens = loaded.tokenizer.convert_ids_to_tokens(list(range(len(loaded.tokenizer))))
         special = set(loaded.tokenizer.all_special_tokens)
         # A continuation of a word (## of WordPiece) or a mark is no word.
-        words = [
-            token not in special and not token.startswith("##") and any(map(str.isalnum, token)) for token in tokens
-        ]
-        loaded.more["words"] = torch.tensor(words)
+        loaded.more["words"] = torch.tensor(
+            [token not in special and not token.startswith("##") and any(map(str.isalnum, token)) for token in tokens]
+        )
         return loaded
 
     def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
@@ -100,10 +98,8 @@ def _filled(match: re.Match[str], word: str) -> str:
 class _Window:
     """A part of a document that the model can read at once, behind its question.
 
-    Attributes:
-        pair: the place of the document among the documents.
-        ids: the tokens.
-        spans: for each token the characters of the document that it stands for; None for what is not of the document.
+    It has the place of the document among the documents, the tokens, and for each token the characters of the document
+    that it stands for, None for what is not of the document.
     """
 
     pair: int
@@ -123,16 +119,15 @@ class ExtractiveAnswer(Expert):
     """
 
     inputs = ("text", "text")
-    output = "text"
     auto = "AutoModelForQuestionAnswering"
-    defaults: ClassVar[Mapping[str, Any]] = MappingProxyType({"overlap": 128, "longest_answer": 30})
+    defaults = MappingProxyType({"overlap": 128, "longest_answer": 30})
 
     def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
         """The answer to each question; nothing where there is no document.
 
         The two may stand in either order: what ends with a question mark is the question.
         """
-        pairs = [_ordered(*pair) for pair in zip(*columns, strict=True)]
+        pairs = [document_first(*pair) for pair in zip(*columns, strict=True)]
         windows = [
             window
             for place, (document, question) in enumerate(pairs)
@@ -148,10 +143,8 @@ class ExtractiveAnswer(Expert):
                 answer = self._best(window, starts, ends)
                 if answer is not None and (window.pair not in best or answer[0] > best[window.pair][0]):
                     best[window.pair] = answer
-        return [
-            pairs[place][0][best[place][1] : best[place][2]].strip() if place in best else ""
-            for place in range(len(pairs))
-        ]
+        found_in = [best.get(place, (0.0, 0, 0)) for place in range(len(pairs))]
+        return [document[begin:end].strip() for (document, _), (_, begin, end) in zip(pairs, found_in, strict=True)]
 
     def _windows(self, loaded: LoadedModel, place: int, document: str, question: str) -> list[_Window]:
         tokenizer, most = loaded.tokenizer, longest(loaded)
@@ -161,25 +154,15 @@ class ExtractiveAnswer(Expert):
         question = question[: asked["offset_mapping"][-1][1]] if asked["offset_mapping"] else ""
         room = most - len(asked["input_ids"]) - tokenizer.num_special_tokens_to_add(pair=True)
         found = tokenizer(
-            question,
-            document,
-            truncation="only_second",
-            max_length=most,
+            question, document, truncation="only_second", max_length=most,
             stride=max(min(self.settings["overlap"], room // 2), 0),
-            return_overflowing_tokens=True,
-            return_offsets_mapping=True,
-        )
-        return [
-            _Window(
-                place,
-                ids,
-                [
-                    (span[0], span[1]) if part == 1 else None
-                    for span, part in zip(found["offset_mapping"][number], found.sequence_ids(number), strict=True)
-                ],
-            )
-            for number, ids in enumerate(found["input_ids"])
-        ]
+            return_overflowing_tokens=True, return_offsets_mapping=True,
+        )  # fmt: skip
+        windows = []
+        for number, ids in enumerate(found["input_ids"]):
+            parts = zip(found["offset_mapping"][number], found.sequence_ids(number), strict=True)
+            windows.append(_Window(place, ids, [(span[0], span[1]) if part == 1 else None for span, part in parts]))
+        return windows
 
     def _best(self, window: _Window, starts: torch.Tensor, ends: torch.Tensor) -> tuple[float, int, int] | None:
         """The score of the best passage in a window, and its characters in the document."""
@@ -195,12 +178,6 @@ class ExtractiveAnswer(Expert):
         start, end = divmod(int(scores.masked_fill(~within, lowest).argmax()), len(window.ids))
         first, last = window.spans[start], window.spans[end]
         return None if first is None or last is None else (float(scores[start, end]), first[0], last[1])
-
-
-def _ordered(document: str, question: str) -> tuple[str, str]:
-    if document.rstrip().endswith("?") and not question.rstrip().endswith("?"):
-        return question, document
-    return document, question
 
 
 def padded(loaded: LoadedModel, rows: Sequence[list[int]]) -> Tensors:

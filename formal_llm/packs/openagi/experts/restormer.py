@@ -6,9 +6,8 @@ A U of four levels: at each level the picture is half as wide and has twice the 
 whose attention is between features instead of between pixels (section 3.1 of the paper), so that the cost grows with
 the number of pixels and not with its square, and whose feed-forward part has gates (section 3.2).
 
-No library has it, and its authors publish weights as files of PyTorch. :func:`convert_restormer` makes safetensors of
-such a file once. The names of the weights are the authors', so that their files fit; what size the network has is told
-from the weights.
+No library has it, and its authors publish weights as files of PyTorch, of which :func:`convert_restormer` makes
+safetensors. The names of the weights are the authors'; what size the network has is told from the weights.
 """
 
 from __future__ import annotations
@@ -70,11 +69,7 @@ class Shape:
 
 
 class Restormer(nn.Module):  # type: ignore[misc]  # torch is typed in part
-    """The network.
-
-    Args:
-        shape: its sizes.
-    """
+    """The network of a shape."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()

@@ -12,67 +12,43 @@ from typing import Any
 
 from formal_llm import authored
 from formal_llm.errors import ResourceNotFound, ToolkitError, did_you_mean
-from formal_llm.packs.openagi.experts.diffusion import PictureEditing, TextToImage
+from formal_llm.packs.openagi.experts import diffusion, reading, restoration, text, vision
 from formal_llm.packs.openagi.experts.expert import Expert
 from formal_llm.packs.openagi.experts.loading import DTYPES
-from formal_llm.packs.openagi.experts.reading import ExtractiveAnswer, FillMask
-from formal_llm.packs.openagi.experts.restoration import RestormerRestoration, Swin2SR
-from formal_llm.packs.openagi.experts.text import Continuation, SequenceToSequence, TextClassification
-from formal_llm.packs.openagi.experts.vision import (
-    AnswerByClass,
-    AnswerInWords,
-    ImageCaptioning,
-    ImageClassification,
-    ObjectDetection,
-)
 
 #: The environment variable that names a file of the user's own.
 VARIABLE = "FORMAL_LLM_EXPERTS"
 #: The kinds of experts by the names that they have in TOML.
 LOADERS: Mapping[str, type[Expert]] = MappingProxyType(
     {
-        "swin2sr": Swin2SR,
-        "restormer": RestormerRestoration,
-        "instruct_pix2pix": PictureEditing,
-        "text_to_image": TextToImage,
-        "image_classification": ImageClassification,
-        "object_detection": ObjectDetection,
-        "image_captioning": ImageCaptioning,
-        "vqa_by_class": AnswerByClass,
-        "vqa_in_words": AnswerInWords,
-        "text_classification": TextClassification,
-        "seq2seq": SequenceToSequence,
-        "causal_lm": Continuation,
-        "fill_mask": FillMask,
-        "extractive_qa": ExtractiveAnswer,
+        "swin2sr": restoration.Swin2SR,
+        "restormer": restoration.RestormerRestoration,
+        "instruct_pix2pix": diffusion.PictureEditing,
+        "text_to_image": diffusion.TextToImage,
+        "image_classification": vision.ImageClassification,
+        "object_detection": vision.ObjectDetection,
+        "image_captioning": vision.ImageCaptioning,
+        "vqa_by_class": vision.AnswerByClass,
+        "vqa_in_words": vision.AnswerInWords,
+        "text_classification": text.TextClassification,
+        "seq2seq": text.SequenceToSequence,
+        "causal_lm": text.Continuation,
+        "fill_mask": reading.FillMask,
+        "extractive_qa": reading.ExtractiveAnswer,
     }
 )
 #: The settings that every expert has, and their values where nothing is said.
 COMMON: Mapping[str, Any] = MappingProxyType(
-    {
-        "checkpoint": "",
-        "loader": "",
-        "revision": "",
-        "weights": "safetensors",
-        "dtype": "float32",
-        "batch": 1,
-        "working_memory": 0,
-        "may_lack": [],
-        "generation": {},
-    }
-)
+    {"checkpoint": "", "loader": "", "revision": "", "weights": "safetensors", "dtype": "float32", "batch": 1,
+     "working_memory": 0, "may_lack": [], "generation": {}}
+)  # fmt: skip
 _MACHINE: Mapping[str, Any] = MappingProxyType({"device": "", "memory_gb": 0.0, "offline": False})
 _CHOICES = {"weights": ("safetensors", "any"), "dtype": DTYPES}
 
 
 @dataclass(frozen=True)
 class ExpertSettings:
-    """What the tables say.
-
-    Attributes:
-        tools: for each tool its table, with every setting that its loader has.
-        machine: the table ``machine``, with every setting.
-    """
+    """What the tables say, each with every setting: that of each tool, and the table ``machine``."""
 
     tools: Mapping[str, Mapping[str, Any]]
     machine: Mapping[str, Any] = field(default_factory=lambda: dict(_MACHINE))
@@ -90,8 +66,7 @@ def read_settings(
     Args:
         own: a TOML file with tables of the same form, which change the shipped ones; where left out, the file that the
             environment variable ``FORMAL_LLM_EXPERTS`` names, if it does.
-        checkpoints: other checkpoints by tool. The revision that a table names is that of its own checkpoint, and falls
-            with it.
+        checkpoints: other checkpoints by tool; the revision that a table names falls with its own checkpoint.
 
     Raises:
         ResourceNotFound: there is no such file.
@@ -102,9 +77,8 @@ def read_settings(
     machine = {**_MACHINE, **shipped.get("machine", {})}
     place = own or os.environ.get(VARIABLE) or None
     if place is not None:
-        changes, where = _read(Path(place)), f"{os.fspath(place)}: "
-        problems = list(_objections(changes, tools, where))
-        if problems:
+        changes = _read(Path(place))
+        if problems := list(_objections(changes, tools, f"{os.fspath(place)}: ")):
             raise ToolkitError(problems)
         machine.update(changes.get("machine", {}))
         for name, table in changes.get("tools", {}).items():
@@ -122,8 +96,8 @@ def _changed(table: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
     """A table of the user over another: one with another loader replaces it."""
     if changes.get("loader", table.get("loader")) != table.get("loader"):
         return dict(changes)
-    fallen = {"revision"} if "checkpoint" in changes else set()
-    return {**{name: value for name, value in table.items() if name not in fallen}, **changes}
+    kept = {name: value for name, value in table.items() if name != "revision" or "checkpoint" not in changes}
+    return {**kept, **changes}
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -187,8 +161,7 @@ def _wrong_values(table: Mapping[str, Any], known: Mapping[str, Any], where: str
             yield unknown("setting", setting, known, where)
             continue
         usual = known[setting]
-        fits = type(value) is type(usual) or (isinstance(usual, float) and type(value) is int)
-        if not fits:
+        if type(value) is not type(usual) and not (isinstance(usual, float) and type(value) is int):
             yield f"{where}{setting} is a {_NAMES[type(usual)]}, not {value!r}"
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar
 
 from formal_llm.packs.openagi.classical.language import sentences
 from formal_llm.packs.openagi.experts.expert import Expert, Tensors, batches, likeliest
@@ -17,8 +16,6 @@ _USUAL = 512
 class TextClassification(Expert):
     """Names the class of a text, as its sentiment (any ``AutoModelForSequenceClassification``)."""
 
-    inputs = ("text",)
-    output = "text"
     auto = "AutoModelForSequenceClassification"
 
     def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
@@ -34,11 +31,9 @@ class SequenceToSequence(Expert):
         by_sentence: whether each sentence goes through the model by itself; for models that were trained on sentences.
     """
 
-    inputs = ("text",)
-    output = "text"
     auto = "AutoModelForSeq2SeqLM"
     writes = True
-    defaults: ClassVar[Mapping[str, Any]] = MappingProxyType({"prefix": "", "by_sentence": False})
+    defaults = MappingProxyType({"prefix": "", "by_sentence": False})
 
     def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
         """What the model writes for each text; of a text that is too long for the beginning. Nothing for nothing."""
@@ -57,8 +52,6 @@ class SequenceToSequence(Expert):
 class Continuation(Expert):
     """Goes on with a text (GPT-2, Radford et al. 2019; any ``AutoModelForCausalLM``)."""
 
-    inputs = ("text",)
-    output = "text"
     auto = "AutoModelForCausalLM"
     writes = True
 
@@ -91,15 +84,9 @@ def longest(loaded: LoadedModel) -> int:
 
 
 def read(loaded: LoadedModel, texts: Sequence[str], *, less: int = 0) -> Tensors:
-    """Texts as tokens where the model is, cut to what it can read.
+    """Texts as tokens where the model is, cut to what it can read, less the tokens that it is to write.
 
-    Args:
-        loaded: the model and its tokenizer.
-        texts: the texts.
-        less: so many tokens less, which the model is to write.
-
-    Returns:
-        ``input_ids`` and ``attention_mask`` and nothing else: many models have no use for ``token_type_ids``.
+    ``input_ids`` and ``attention_mask`` and nothing else: many models have no use for ``token_type_ids``.
     """
     most = max(longest(loaded) - less, 1)
     found = loaded.tokenizer(list(texts), padding=True, truncation=True, max_length=most, return_tensors="pt")

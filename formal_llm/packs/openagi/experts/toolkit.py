@@ -11,14 +11,14 @@ import json
 import os
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from formal_llm.errors import CheckpointError, ToolkitError
 from formal_llm.packs.openagi.experts.expert import Expert, batches
-from formal_llm.packs.openagi.experts.gate import GATE
-from formal_llm.packs.openagi.experts.loaded import LoadedModel, pick_device
+from formal_llm.packs.openagi.experts.loaded import GATE, LoadedModel, pick_device
 from formal_llm.packs.openagi.experts.loading import ModelSource, download, offline_by_environment
 from formal_llm.packs.openagi.experts.settings import VARIABLE, ExpertSettings, read_settings, unknown
 from formal_llm.tools import ModelPool, Tool, Toolkit
@@ -47,26 +47,25 @@ class ExpertToolkit(Toolkit):
         users: dict[str, _SharedModel] = {}
         made = []
         for name, expert in experts.items():
-            key = _model_key(expert)
-            users.setdefault(key, _SharedModel(self.pool, key)).tools.append(name)
-            run = _Run(expert, users[key])
+            shared = users.setdefault(key := _model_key(expert), _SharedModel(self.pool, key))
+            shared.tools.append(name)
             made.append(
                 Tool(
                     name,
                     tuple(map(kind_named, expert.inputs)),
                     kind_named(expert.output),
-                    run.one,
-                    batch=run.many,
+                    partial(shared.run_one, expert),
+                    batch=partial(shared.run_many, expert),
                     description=f"{_said(expert)} ({expert.source.checkpoint})",
                     version=_fingerprint(expert),
-                    parameters=_parameters(expert),
+                    parameters=("document", "question") if expert.inputs == ("text", "text") else expert.inputs,
                 )
             )
-        for key, model in users.items():
-            self._add(key, model, settings)
+        for model in users.values():
+            self._add(model, settings)
         super().__init__(made)
 
-    def _add(self, key: str, model: _SharedModel, settings: ExpertSettings) -> None:
+    def _add(self, model: _SharedModel, settings: ExpertSettings) -> None:
         """Tell the pool of a model."""
         first = self.experts[model.tools[0]]
         first.source = replace(first.source, tool=", ".join(model.tools))
@@ -80,40 +79,32 @@ class ExpertToolkit(Toolkit):
             with GATE.loading():
                 return first.load()
 
-        self.pool.add(key, load, size=lambda loaded: loaded.bytes + working, **moves)
+        self.pool.add(model.key, load, size=lambda loaded: loaded.bytes + working, **moves)
 
 
+@dataclass(eq=False)
 class _SharedModel:
     """A model in the pool, which the tools that share it use one after the other."""
 
-    def __init__(self, pool: ModelPool[LoadedModel], key: str) -> None:
-        self.pool = pool
-        self.key = key
-        self.tools: list[str] = []
-        self.lock = threading.Lock()
+    pool: ModelPool[LoadedModel]
+    key: str
+    tools: list[str] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
+    def run_one(self, expert: Expert, *values: Any) -> Any:
+        """The result of an expert for one value of each input."""
+        return self.run_many(expert, *([value] for value in values))[0]
 
-class _Run:
-    """What a tool calls."""
-
-    def __init__(self, expert: Expert, model: _SharedModel) -> None:
-        self._expert = expert
-        self._model = model
-
-    def one(self, *values: Any) -> Any:
-        """The result for one value of each input."""
-        return self.many(*([value] for value in values))[0]
-
-    def many(self, *columns: Sequence[Any]) -> list[Any]:
-        """The results for many values of each input, some at a time."""
+    def run_many(self, expert: Expert, *columns: Sequence[Any]) -> list[Any]:
+        """The results of an expert for many values of each input, some at a time."""
         results: list[Any] = []
         # Pipelines keep what they are doing in themselves, and two batches at once would take twice the memory.
-        with self._model.lock, self._model.pool.use(self._model.key) as loaded:
+        with self.lock, self.pool.use(self.key) as loaded:
             import torch
 
             with GATE.working(), torch.inference_mode():
-                for some in batches(range(len(columns[0])), self._expert.batch):
-                    results += self._expert.run(loaded, *([column[place] for place in some] for column in columns))
+                for some in batches(range(len(columns[0])), expert.batch):
+                    results += expert.run(loaded, *([column[place] for place in some] for column in columns))
         return results
 
 
@@ -138,9 +129,6 @@ def experts(
         offline: whether only what is on this machine is read; tools whose checkpoint is not are left out. Where left
             out, as the settings say, or the environment variable ``HF_HUB_OFFLINE``.
 
-    Returns:
-        The toolkit; ``left_out`` says which tools it lacks for want of a checkpoint.
-
     Raises:
         ToolkitError: a setting or a tool that there is not.
         ResourceNotFound: there is no such file.
@@ -157,10 +145,8 @@ def experts(
     local = offline if offline is not None else machine["offline"] or offline_by_environment()
     found: dict[str, Expert] = {}
     left_out: dict[str, str] = {}
-    for name, table in told.tools.items():
-        if only is not None and name not in only:
-            continue
-        expert = _expert(name, table, told, place, local)
+    for name in [name for name in told.tools if only is None or name in only]:
+        expert = _expert(name, told, place, local)
         if local and not expert.source.here():
             problem = "is not on this machine"
             remedy = f"download it with a network ({download(expert.source)}), or name a folder ({VARIABLE})"
@@ -174,18 +160,13 @@ def experts(
     return toolkit
 
 
-def _expert(name: str, table: Mapping[str, Any], told: ExpertSettings, device: str, offline: bool) -> Expert:
-    loader = told.loader(name)
+def _expert(name: str, told: ExpertSettings, device: str, offline: bool) -> Expert:
+    table, loader = told.tools[name], told.loader(name)
     dtype = table["dtype"]
+    if dtype == "float16" and device == "cpu":
+        dtype = "float32"  # half precision is for GPUs: CPUs are slow with it, and lack some of its operations
     source = ModelSource(
-        name,
-        table["checkpoint"],
-        table["revision"] or None,
-        table["weights"],
-        # Half precision is for GPUs: CPUs are slow with it, and lack some of its operations.
-        "float32" if dtype == "float16" and device == "cpu" else dtype,
-        offline,
-        tuple(table["may_lack"]),
+        name, table["checkpoint"], table["revision"] or None, table["weights"], dtype, offline, tuple(table["may_lack"])
     )
     _ = source.folder  # a folder that is not there is told before anything runs
     own = {setting: table[setting] for setting in loader.defaults}
@@ -202,10 +183,6 @@ def _fingerprint(expert: Expert) -> str:
     told = json.dumps([expert.settings, expert.generation], sort_keys=True, default=str)
     text = f"{VERSION} {type(expert).__name__} {expert.source.fingerprint()} {told}"
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def _parameters(expert: Expert) -> tuple[str, ...]:
-    return ("document", "question") if expert.inputs == ("text", "text") else expert.inputs
 
 
 def _said(expert: Expert) -> str:

@@ -7,7 +7,7 @@ together where they have come out at the same size. So a picture's result does n
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,47 +16,52 @@ from formal_llm.packs.openagi.experts.loaded import LoadedModel
 
 if TYPE_CHECKING:
     import torch
-    from PIL import Image
 
 
-class ImageClassification(Expert):
+class PictureExpert(Expert):
+    """Says something about a picture."""
+
+    inputs: ClassVar[tuple[str, ...]] = ("image",)
+
+    def run(self, loaded: LoadedModel, *columns: Sequence[Any]) -> list[str]:
+        """What is said of each picture."""
+        return each_row(loaded, self.rows(loaded, *columns), self.batch, lambda tensors: self.said(loaded, tensors))
+
+    def rows(self, loaded: LoadedModel, *columns: Sequence[Any]) -> list[Tensors]:
+        """Each picture as the model's image processor gives it: tensors with a first dimension of 1."""
+        return [dict(loaded.images(images=seen(image), return_tensors="pt")) for image in columns[0]]
+
+    @abstractmethod
+    def said(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
+        """What is said of some inputs together, given their tensors where the model is."""
+
+
+class ImageClassification(PictureExpert):
     """Names the class of a picture (ViT, Dosovitskiy et al. 2021; any ``AutoModelForImageClassification``)."""
 
-    inputs = ("image",)
-    output = "text"
     auto = "AutoModelForImageClassification"
 
-    def run(self, loaded: LoadedModel, *columns: Sequence[Image.Image]) -> list[str]:
+    def said(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
         """The name of the most probable class of each picture, as the checkpoint writes it."""
-
-        def work(tensors: Tensors) -> list[str]:
-            return likeliest(loaded, loaded.model(**tensors).logits)
-
-        return each_row(loaded, prepared(loaded, columns[0]), self.batch, work)
+        return likeliest(loaded, loaded.model(**tensors).logits)
 
 
-class ObjectDetection(Expert):
+class ObjectDetection(PictureExpert):
     """Names the objects in a picture (DETR, Carion et al. 2020; any ``AutoModelForObjectDetection``).
 
     Settings:
         threshold: how probable an object must be.
     """
 
-    inputs = ("image",)
-    output = "text"
     auto = "AutoModelForObjectDetection"
-    defaults: ClassVar[Mapping[str, Any]] = MappingProxyType({"threshold": 0.9})
+    defaults = MappingProxyType({"threshold": 0.9})
 
-    def run(self, loaded: LoadedModel, *columns: Sequence[Image.Image]) -> list[str]:
+    def said(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
         """The names of the objects in each picture, each once, the most probable first: ``"cat, remote"``."""
-
-        def work(tensors: Tensors) -> list[str]:
-            made = loaded.model(**tensors)
-            # Kinds of detectors differ in what their scores mean, which their image processors know.
-            found = loaded.images.post_process_object_detection(made, threshold=self.settings["threshold"])
-            return [self._named(loaded, each["scores"].tolist(), each["labels"].tolist()) for each in found]
-
-        return each_row(loaded, prepared(loaded, columns[0]), self.batch, work)
+        made = loaded.model(**tensors)
+        # Kinds of detectors differ in what their scores mean, which their image processors know.
+        found = loaded.images.post_process_object_detection(made, threshold=self.settings["threshold"])
+        return [self._named(loaded, each["scores"].tolist(), each["labels"].tolist()) for each in found]
 
     def _named(self, loaded: LoadedModel, scores: list[float], classes: list[int]) -> str:
         found = sorted(zip(scores, classes, strict=True), reverse=True)
@@ -64,46 +69,30 @@ class ObjectDetection(Expert):
         return ", ".join(dict.fromkeys(names)) or "no objects"
 
 
-class ImageCaptioning(Expert):
+class ImageCaptioning(PictureExpert):
     """Describes a picture in a sentence (ViT-GPT2, BLIP, GIT; any ``AutoModelForImageTextToText`` without a prompt)."""
 
-    inputs = ("image",)
-    output = "text"
     auto = "AutoModelForImageTextToText"
     writes = True
 
-    def run(self, loaded: LoadedModel, *columns: Sequence[Image.Image]) -> list[str]:
+    def said(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
         """The caption of each picture."""
-
-        def work(tensors: Tensors) -> list[str]:
-            ids = loaded.model.generate(pixel_values=tensors["pixel_values"], **self.generation)
-            return written(loaded, ids)
-
-        return each_row(loaded, prepared(loaded, columns[0]), self.batch, work)
+        return written(loaded, loaded.model.generate(pixel_values=tensors["pixel_values"], **self.generation))
 
 
-class PictureQuestion(Expert):
-    """Answers a question about a picture."""
+class PictureQuestion(PictureExpert):
+    """Answers a question about a picture; what a question that is too long loses, the kind of model says."""
 
     inputs = ("image", "text")
-    output = "text"
 
-    def run(self, loaded: LoadedModel, *columns: Sequence[Any]) -> list[str]:
-        """The answer to each question; what a question that is too long loses, the kind of model says."""
-        pictures, questions = columns
-        rows = [
-            {**picture, **self.asked(loaded, question)}
-            for picture, question in zip(prepared(loaded, pictures), questions, strict=True)
-        ]
-        return each_row(loaded, rows, self.batch, lambda tensors: self.answers(loaded, tensors))
+    def rows(self, loaded: LoadedModel, *columns: Sequence[Any]) -> list[Tensors]:
+        """The tensors of each picture and its question."""
+        pictures = super().rows(loaded, columns[0])
+        return [{**one, **self.asked(loaded, question)} for one, question in zip(pictures, columns[1], strict=True)]
 
     @abstractmethod
     def asked(self, loaded: LoadedModel, question: str) -> Tensors:
         """The tensors of a question."""
-
-    @abstractmethod
-    def answers(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
-        """The answers to pictures and questions together, given their tensors where the model is."""
 
 
 class AnswerByClass(PictureQuestion):
@@ -116,7 +105,7 @@ class AnswerByClass(PictureQuestion):
         most = loaded.model.config.max_position_embeddings
         return dict(loaded.tokenizer(question, truncation=True, max_length=most, return_tensors="pt"))
 
-    def answers(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
+    def said(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
         """The most probable answers."""
         import torch
 
@@ -145,7 +134,7 @@ class AnswerInWords(PictureQuestion):
         ids = begin + tokenizer(question, add_special_tokens=False, verbose=False)["input_ids"][-max(room, 1) :]
         return {"input_ids": torch.tensor([ids])}
 
-    def answers(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
+    def said(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
         """What the model writes after the questions."""
         import torch
 
@@ -155,12 +144,6 @@ class AnswerInWords(PictureQuestion):
         return written(loaded, made[:, ids.shape[1] :])
 
 
-def prepared(loaded: LoadedModel, images: Sequence[Image.Image]) -> list[Tensors]:
-    """Each picture as the model's image processor gives it: a dictionary of tensors with a first dimension of 1."""
-    return [dict(loaded.images(images=seen(image), return_tensors="pt")) for image in images]
-
-
 def written(loaded: LoadedModel, ids: torch.Tensor) -> list[str]:
     """Tokens as texts, without those that mean no text."""
-    texts: list[str] = loaded.tokenizer.batch_decode(ids, skip_special_tokens=True)
-    return [text.strip() for text in texts]
+    return [text.strip() for text in loaded.tokenizer.batch_decode(ids, skip_special_tokens=True)]

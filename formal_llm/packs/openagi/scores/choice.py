@@ -47,8 +47,5 @@ class Scores:
     @property
     def identity(self) -> dict[str, object]:
         """What the values depend on, as JSON data."""
-        return {
-            "texts": self.texts.identity,
-            "images": self.images.identity,
-            "image_text": None if self.image_text is None else self.image_text.identity,
-        }
+        scores = {"texts": self.texts, "images": self.images, "image_text": self.image_text}
+        return {kinds: None if score is None else score.identity for kinds, score in scores.items()}

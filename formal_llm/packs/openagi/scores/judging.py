@@ -10,10 +10,13 @@ from 0 to 1, always the same for the same task and plan, and quick where the pla
 
 from __future__ import annotations
 
+import hashlib
+import json
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
@@ -22,12 +25,13 @@ from PIL import Image
 from formal_llm.automata import CFG, Limits
 from formal_llm.automata.languages.derivations import derivations
 from formal_llm.errors import Cancelled, CheckpointError, ExecutionError, ResourceNotFound, ToolError
-from formal_llm.packs.openagi.data.samples import ImageOrText, Sample, TaskData, read_data
+from formal_llm.packs.openagi.data.samples import ImageOrText, Sample, TaskData, data_identity, read_data
 from formal_llm.packs.openagi.scores.choice import Scores
 from formal_llm.packs.openagi.scores.score import Score
 from formal_llm.planning import Plan, Planner, Task, TaskPack
 from formal_llm.planning.checking.verify import Verification, Verifier
 from formal_llm.planning.plans.tree import Node
+from formal_llm.rltf.rewards import Judged, Reward
 from formal_llm.tools import Executor, Result, Toolkit
 
 #: The inputs of a sample by terminal; several of one terminal as a tuple.
@@ -74,8 +78,7 @@ class PlanJudge:
         samples: how many samples of each task count, from the first; all where left out.
         pack: the pack whose tasks these are.
 
-    Threads may share it. Plans that were judged are remembered. As a reward with a name and reasons:
-    :func:`~formal_llm.packs.openagi.data_reward.data_reward`.
+    Threads may share it. Plans that were judged are remembered. :func:`data_reward` makes a reward with a name of it.
 
     Raises:
         ValueError: a number of samples below 1.
@@ -111,10 +114,9 @@ class PlanJudge:
     def judge(
         self, task: AnyTask, plan: AnyPlan, *, keep: bool = False, cancel: threading.Event | None = None
     ) -> Judgement:
-        """What a plan is worth for a task.
+        """What a plan is worth for a task, from 0 to 1.
 
-        A negative score (SSIM has some) counts as 0, and one of another scale is divided by its best value, so what
-        comes out lies between 0 and 1.
+        A negative score (SSIM has some) counts as 0, and one of another scale is divided by its best value.
 
         Args:
             task: the task, or its number.
@@ -134,21 +136,17 @@ class PlanJudge:
         if not keep and key in self._known:
             return self._known[key]
         verified = self.verify(number, word)
-        if not verified.valid:
-            made = Judgement(0.0, valid=False, reason=verified.reason)
-        else:
+        if verified.valid:
             made = self._executed(number, word, keep, cancel)
+        else:
+            made = Judgement(0.0, valid=False, reason=verified.reason)
         if not made.passing:
             with self._lock:
                 self._known[key] = replace(made, results=())
         return made
 
     def verify(self, task: AnyTask, word: Sequence[str]) -> Verification:
-        """Whether a word is a plan for a task with these tools: the task's rules, and no tool that is not there.
-
-        Raises:
-            ResourceNotFound: the pack has no such task.
-        """
+        """Whether a word is a plan for a task (as :meth:`task`): the task's rules, and no tool that is not there."""
         wanted = self.task(task)
         with self._lock:
             key = (wanted.goal, wanted.limits)
@@ -171,11 +169,7 @@ class PlanJudge:
         return self.scores.of(self.pack.data["kinds"][goal], _kind(expected))
 
     def task(self, task: AnyTask) -> Task:
-        """The task, with limits of 0 for the tools that are not there, so that planning goes around them.
-
-        Raises:
-            ResourceNotFound: the pack has no such task.
-        """
+        """The task (as :meth:`number`), with limits of 0 for the tools that are not there, which planning avoids."""
         found = self.pack.task(self.number(task))
         return replace(found, limits=found.limits & self.executor.limits(self.pack.cfg))
 
@@ -197,8 +191,6 @@ class PlanJudge:
         """What the values depend on besides the data, as JSON data."""
         tools = sorted((tool.name, tool.version) for tool in self.executor.toolkit)
         return {"judge": "openagi", "samples": self.samples, "scores": self.scores.identity, "tools": tools}
-
-    # -- inside -------------------------------------------------------------------------------------------------
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -231,21 +223,23 @@ class PlanJudge:
                 errors[place] = str(result.error)
                 continue
             output, expected = result.output, expected_of(sample)
-            score = None if expected is None else self.scores.of(_kind(output), _kind(expected))
+            against = "nothing" if expected is None else _kind(expected)
+            score = self.scores.of(_kind(output), against)
             if expected is None or score is None:
-                compared = "nothing" if expected is None else _kind(expected)
-                errors[place] = f"there is no score for an {_kind(output)} against {compared}"
+                errors[place] = f"there is no score for an {_kind(output)} against {against}"
             else:
                 waiting.setdefault(score, []).append((place, output, expected))
         for score, rows in waiting.items():
             for (place, *_), value in zip(rows, score.many(row[1:] for row in rows), strict=True):
                 scores[place] = max(value, 0.0) / score.most
-        names = ", ".join(sorted(score.name for score in waiting))
-        reason = "" if waiting else errors[0]
-        mean = sum(scores) / len(scores)
-        passing = any(isinstance(r.error, ToolError) and r.error.reason in ("timeout", "memory") for r in results)
         return Judgement(
-            mean, tuple(scores), names, True, reason, tuple(errors), tuple(results) if keep else (), passing
+            sum(scores) / len(scores),
+            tuple(scores),
+            ", ".join(sorted(score.name for score in waiting)),
+            reason="" if waiting else errors[0],
+            errors=tuple(errors),
+            results=tuple(results) if keep else (),
+            passing=any(isinstance(r.error, ToolError) and r.error.reason in ("timeout", "memory") for r in results),
         )
 
     def _prepared(self, number: int) -> tuple[list[Sample], list[SampleInputs]]:
@@ -254,13 +248,27 @@ class PlanJudge:
             if number not in self._rows:
                 if number not in self.data:
                     raise ResourceNotFound("data for the task", str(number), map(str, self.data))
-                found = self.data[number]
-                count = len(found) if self.samples is None else min(self.samples, len(found))
-                samples = [found[place] for place in range(count)]
+                samples = list(islice(self.data[number], self.samples))
                 if len(self._rows) >= _KEPT:
                     del self._rows[next(iter(self._rows))]
                 self._rows[number] = samples, [inputs_of(sample, self.pack) for sample in samples]
             return self._rows[number]
+
+
+def data_reward(judge: PlanJudge) -> Reward:
+    """A judge as the reward of training, whose name changes whenever its rewards would: with tools, scores, or data.
+
+    A plan that is not valid, or that fails on every sample, gets 0, and the reason is on record.
+    """
+    said = json.dumps([judge.identity, data_identity(judge.data)], sort_keys=True, default=str)
+    name = f"openagi data, {hashlib.sha256(said.encode()).hexdigest()[:16]}"
+
+    def worth(task: Task, plan: Plan) -> Judged:
+        judged = judge.judge(task, plan)
+        failed = judged.reason or (judged.errors[0] if judged.errors and all(judged.errors) else "")
+        return Judged(judged.value, failed, judged.passing)
+
+    return Reward(worth, name=name)
 
 
 #: The samples of so many tasks are kept in memory.
@@ -283,12 +291,7 @@ def expected_of(sample: Sample) -> ImageOrText | None:
 
 
 def plan_of(cfg: CFG, word: Sequence[str], task: str = "") -> Plan:
-    """The plan of a word.
-
-    Args:
-        cfg: the grammar.
-        word: the word.
-        task: the description of the task.
+    """The plan of a word of a grammar, for a task of some description.
 
     Raises:
         ValueError: it is no word of the grammar.

@@ -30,11 +30,9 @@ class NeuralScore(Score):
 
     Args:
         checkpoint: a folder, or a name on the hub; the usual one where left out.
-        device: where the model runs, as torch names it.
+        device: where the model runs, as torch names it. It is loaded when the first values are compared.
         batch_size: how many values the model is given together.
         local_files_only: whether nothing may be downloaded; of a folder nothing ever is.
-
-    The model is loaded when the first values are compared.
 
     Raises:
         ValueError: a batch size below 1.
@@ -138,10 +136,9 @@ class CLIPScore(NeuralScore):
     usual = CLIP_CHECKPOINT
 
     def _made(self, transformers: Any, where: dict[str, Any]) -> Any:
+        model = transformers.CLIPModel.from_pretrained(self.checkpoint, use_safetensors=True, **where)
         return (
-            transformers.CLIPModel.from_pretrained(self.checkpoint, use_safetensors=True, **where)
-            .eval()
-            .to(self.device),
+            model.eval().to(self.device),
             transformers.CLIPImageProcessorPil.from_pretrained(self.checkpoint, **where),
             transformers.AutoTokenizer.from_pretrained(self.checkpoint, **where),
         )

@@ -1,8 +1,4 @@
-"""What a score is: how near what came out is to what was expected. Higher is always better.
-
-Each score says what kind of values it compares and between which numbers it lies, so that rewards can be brought to one
-scale with :meth:`Score.share`.
-"""
+"""What a score is: how near what came out is to what was expected. Higher is always better."""
 
 from __future__ import annotations
 
@@ -39,11 +35,7 @@ class Score(ABC):
         return {"score": self.name, "encoder": None}
 
     def __call__(self, output: ImageOrText, expected: ImageOrText) -> float:
-        """How near an output is to what was expected.
-
-        Raises:
-            TypeError: one of them is not of the kind that is compared.
-        """
+        """How near an output is to what was expected; raises what :meth:`many` does."""
         return self.many([(output, expected)])[0]
 
     def many(self, pairs: Iterable[tuple[ImageOrText, ImageOrText]]) -> list[float]:
@@ -64,8 +56,7 @@ class Score(ABC):
         Raises:
             ValueError: there is no pair.
         """
-        values = self.many(pairs)
-        if not values:
+        if not (values := self.many(pairs)):
             raise ValueError("there is nothing to score")
         return sum(values) / len(values)
 

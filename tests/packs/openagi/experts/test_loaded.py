@@ -1,14 +1,19 @@
-"""What a loaded model takes, and where it is."""
+"""What a loaded model takes and where it is; models work side by side, and none is loaded meanwhile."""
 
 from __future__ import annotations
 
+import random
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from queue import Queue
+from threading import Barrier, Condition, Event, Lock
 
 import pytest
 import torch
 
 from formal_llm.errors import MissingDependency
-from formal_llm.packs.openagi.experts.loaded import LoadedModel, pick_device
+from formal_llm.packs.openagi.experts.loaded import Gate, LoadedModel, pick_device
 
 
 def test_what_a_model_takes() -> None:
@@ -45,3 +50,93 @@ def test_without_torch_the_device_cannot_be_picked(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingDependency, match=r"formal-llm\[experts\]"):
         pick_device(None)
+
+
+@pytest.fixture
+def often() -> Iterator[None]:
+    """Threads take turns as often as Python lets them."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_nothing_works_while_a_model_is_loaded(often: None) -> None:
+    gate, now, seen = Gate(), {"working": 0, "loading": 0}, []
+    lock = Lock()
+
+    def act(seed: int) -> None:
+        rng = random.Random(seed)
+        for _ in range(200):
+            what = "loading" if rng.random() < 0.2 else "working"
+            with getattr(gate, what)():
+                with lock:
+                    now[what] += 1
+                    seen.append(dict(now))
+                with lock:
+                    now[what] -= 1
+
+    with ThreadPoolExecutor(6) as pool:
+        for done in [pool.submit(act, seed) for seed in range(6)]:
+            done.result(60)
+    assert len(seen) == 6 * 200
+    assert all(each["loading"] <= 1 and not (each["loading"] and each["working"]) for each in seen)
+
+
+def test_several_work_at_once() -> None:
+    gate, all_in = Gate(), Barrier(3)
+
+    def work() -> int:
+        with gate.working():
+            return all_in.wait(30)  # raises where one of them was kept out
+
+    with ThreadPoolExecutor(3) as pool:
+        assert {done.result(60) for done in [pool.submit(work) for _ in range(3)]} == {0, 1, 2}
+
+
+def test_who_waits_to_load_goes_before_who_comes_to_work_later() -> None:
+    gate, order = Gate(), []
+    waits: Queue[None] = Queue()
+    inside, leave = Event(), Event()
+
+    class Watched(Condition):
+        """Says when somebody has to wait."""
+
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.put(None)
+            return super().wait(timeout)
+
+    gate._changed = Watched()
+
+    def first() -> None:
+        with gate.working():
+            inside.set()
+            leave.wait(30)
+
+    def load() -> None:
+        with gate.loading():
+            order.append("loading")
+
+    def later() -> None:
+        with gate.working():
+            order.append("working")
+
+    with ThreadPoolExecutor(3) as pool:
+        done = [pool.submit(first)]
+        assert inside.wait(30)
+        for act in (load, later):
+            done.append(pool.submit(act))
+            waits.get(timeout=30)
+        leave.set()
+        for one in done:
+            one.result(60)
+    assert order == ["loading", "working"]
+
+
+def test_a_failure_opens_the_gate_again() -> None:
+    gate = Gate()
+    for turn in (gate.loading, gate.working):
+        with pytest.raises(ValueError, match="broken"), turn():
+            raise ValueError("broken")
+    with gate.loading():
+        pass

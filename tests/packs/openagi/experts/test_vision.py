@@ -9,7 +9,7 @@ import torch
 
 from formal_llm.packs.openagi.experts.loading import ModelSource
 from formal_llm.packs.openagi.experts.toolkit import ExpertToolkit
-from formal_llm.packs.openagi.experts.vision import AnswerByClass, AnswerInWords, prepared
+from formal_llm.packs.openagi.experts.vision import AnswerByClass, AnswerInWords, ImageClassification
 from tests.packs.openagi.experts import tiny_experts
 from tests.packs.openagi.experts.expert_cases import PICTURES
 
@@ -64,7 +64,8 @@ def test_of_a_long_question_a_writer_reads_the_end(tmp_path: Path) -> None:
 
 
 def test_what_is_prepared_is_one_row_for_each_picture(kit: ExpertToolkit) -> None:
-    loaded = kit.experts["classification"].load()
-    rows = prepared(loaded, PICTURES)
+    expert = kit.experts["classification"]
+    assert isinstance(expert, ImageClassification)
+    rows = expert.rows(expert.load(), PICTURES)
     assert {tuple(row["pixel_values"].shape) for row in rows} == {(1, 3, tiny_experts.SIDE, tiny_experts.SIDE)}
     assert len(rows) == len(PICTURES)

