@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -140,16 +141,14 @@ def _language(lookahead: Lookahead, readable: bool) -> dict[str, object]:
 
 def _longest(lookahead: Lookahead, all_: HowMany, at_least: int) -> int:
     """The length of the longest of finitely many plans: the least bound that leaves none out."""
+
+    def within(length: int) -> int:
+        return lookahead.count(of=all_.of, max_length=length)
+
     low, high = at_least, max(1, 2 * at_least)
-    while lookahead.count(of=all_.of, max_length=high) < all_.number:
+    while within(high) < all_.number:
         low, high = high + 1, 2 * high
-    while low < high:
-        middle = (low + high) // 2
-        if lookahead.count(of=all_.of, max_length=middle) < all_.number:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return low + bisect_left(range(low, high), all_.number, key=within)
 
 
 def _shown(lookahead: Lookahead, word: Sequence[str] | None, readable: bool) -> str:

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from heapq import heapify, heappop, heappush
 from typing import Literal
 
@@ -50,6 +50,7 @@ class Progress:
 OnProgress = Callable[[Progress], None]
 
 
+@dataclass(eq=False)
 class Scheduler:
     """Carries out one graph.
 
@@ -64,60 +65,51 @@ class Scheduler:
         on_progress: called with what happens, in the thread of the caller.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        store: Store,
-        caller: Caller,
-        *,
-        workers: int,
-        batch_size: int,
-        keep: bool,
-        cancel: threading.Event | None = None,
-        on_progress: OnProgress | None = None,
-    ) -> None:
-        self._graph = graph
-        self._store = store
-        self._caller = caller
-        self._workers = workers
-        self._batch_size = batch_size
-        self._keep = keep
-        self._cancel = cancel
-        self._on_progress = on_progress
+    graph: Graph
+    store: Store
+    caller: Caller
+    _: KW_ONLY
+    workers: int
+    batch_size: int
+    keep: bool
+    cancel: threading.Event | None = None
+    on_progress: OnProgress | None = None
+
+    def __post_init__(self) -> None:
         self._begin = time.perf_counter()
         #: Those of earlier jobs first, so that values are soon needed no more.
         self._ready: list[tuple[int, CallNode]] = []
         self._results: dict[int, Result] = {}
-        self._total = sum(node.tool is not None for node in graph.nodes)
+        self._total = sum(node.tool is not None for node in self.graph.nodes)
         self._done = 0
 
     def run(self) -> list[Result]:
         """The results of the jobs, in their order. What ``on_progress`` raises ends the run."""
-        pool = ThreadPoolExecutor(self._workers, thread_name_prefix="formal-llm-run")
+        pool = ThreadPoolExecutor(self.workers, thread_name_prefix="formal-llm-run")
         flying: set[Future[list[CallOutcome]]] = set()
         try:
-            for node in self._graph.nodes:
+            for node in self.graph.nodes:
                 if node.tool is None:
                     assert node.value is not None
                     self._finish(CallOutcome(node, node.value, "given"))
                 elif not node.arguments:
                     heappush(self._ready, (node.number, node))
-            while len(self._results) < len(self._graph.jobs):
-                if self._cancel is not None and self._cancel.is_set():
+            while len(self._results) < len(self.graph.jobs):
+                if self.cancel is not None and self.cancel.is_set():
                     self._give_up()
                     break
-                while len(flying) < self._workers and (nodes := self._next()):
-                    flying.add(pool.submit(CallRunner(self._store, self._caller, self._cancel).run, nodes))
+                while len(flying) < self.workers and (nodes := self._next()):
+                    flying.add(pool.submit(CallRunner(self.store, self.caller, self.cancel).run, nodes))
                     for node in nodes:
                         self._tell("started", node)
-                ended, flying = wait(flying, None if self._cancel is None else POLL, FIRST_COMPLETED)
+                ended, flying = wait(flying, None if self.cancel is None else POLL, FIRST_COMPLETED)
                 for future in ended:
                     for outcome in future.result():
                         self._take(outcome)
         finally:
             # What is still running, for a job that failed meanwhile, is left to end by itself.
             pool.shutdown(wait=False, cancel_futures=True)
-        return [self._results[job.index] for job in self._graph.jobs]
+        return [self._results[job.index] for job in self.graph.jobs]
 
     # -- the books ----------------------------------------------------------------------------------------------
 
@@ -129,9 +121,9 @@ class Scheduler:
                 continue
             assert node.tool is not None
             nodes = [node]
-            if node.tool.batch is not None and self._batch_size > 1:
+            if node.tool.batch is not None and self.batch_size > 1:
                 alike = sorted(item for item in self._ready if item[1].tool is node.tool and _needed(item[1]))
-                taken = alike[: self._batch_size - 1]
+                taken = alike[: self.batch_size - 1]
                 nodes += [other for _, other in taken]
                 gone = {number for number, _ in taken}
                 self._ready = [item for item in self._ready if item[0] not in gone]
@@ -183,26 +175,26 @@ class Scheduler:
         rows = enumerate(zip(job.nodes, job.labels, job.arguments, strict=True))
         steps = []
         for place, (node, label, under) in rows:
-            value = node.value if self._keep or place == 0 else None
+            value = node.value if self.keep or place == 0 else None
             steps.append(StepResult(place, node.name, label, node.state, value, under, node.seconds, node.tries))
         result = Result(job.plan, tuple(steps), error, seconds, cost)
         if isinstance(error, (ToolError, Cancelled)):
             error.result = result
         self._results[job.index] = result
         for node in distinct:
-            if self._keep or node is job.nodes[0]:
+            if self.keep or node is job.nodes[0]:
                 _release(node)
 
     def _give_up(self) -> None:
-        for job in self._graph.jobs:
+        for job in self.graph.jobs:
             if not job.ended:
                 self._end(job, Cancelled())
 
     def _tell(self, event: Literal["started", "executed", "cached", "failed"], node: CallNode) -> None:
-        if self._on_progress is not None:
+        if self.on_progress is not None:
             job = next((job for job in node.jobs if not job.ended), node.jobs[0])
             place = job.nodes.index(node)
-            self._on_progress(Progress(event, node.name, job.index, place, self._done, self._total, node.seconds))
+            self.on_progress(Progress(event, node.name, job.index, place, self._done, self._total, node.seconds))
 
 
 def _needed(node: CallNode) -> bool:

@@ -61,7 +61,7 @@ def nearest(
     if lookahead.completable().value == "no":
         return Nearest(None)
     counters, repairs = Counters(lookahead.bounds), Repairs(lookahead.pda, word, weights, keep=True)
-    found, decided = _Search(counters, repairs, word, weights, max_states).find()
+    found, decided = _search(counters, repairs, word, weights, max_states)
     return _nearest(word, found, weights) if decided else Nearest(None, decided=False)
 
 
@@ -84,32 +84,28 @@ class _Item(NamedTuple):
 _Back = tuple[RepairEdge, _Item | None, _Item | None]
 
 
-class _Search:
-    """The search for the cheapest repair within limits: rounds with a bound that rises."""
+def _search(
+    counters: Counters, repairs: Repairs, word: Word, weights: EditWeights, max_states: int
+) -> tuple[Word | None, bool]:
+    """The cheapest repair within limits, in rounds with a bound that rises: (the word, whether that is certain).
 
-    def __init__(self, counters: Counters, repairs: Repairs, word: Word, weights: EditWeights, max_states: int) -> None:
-        self._counters = counters
-        self._repairs = repairs
-        self._weights = weights
-        self._budget = max_states
-        self._prices = _LimitPrices(counters, word, weights)
-
-    def find(self) -> tuple[Word | None, bool]:
-        """(the word, whether that is certain); None and True where there is none."""
-        bound: float = 0
-        step = max(self._weights.insert, self._weights.delete, self._weights.substitute)
-        budget = self._budget
-        while True:
-            if not self._repairs.explore(bound, self._budget):
-                return None, False
-            round_ = _Round(self._repairs, self._counters, self._prices, bound, budget)
-            found, budget = round_.run(), round_.budget
-            if found is not None or budget <= 0:
-                return found, found is not None
-            following = min(round_.beyond, self._repairs.next)
-            if following == INFINITE:
-                return None, True
-            bound = max(following, bound + step)
+    None and True where there is none.
+    """
+    prices = _LimitPrices(counters, word, weights)
+    step = max(weights.insert, weights.delete, weights.substitute)
+    bound: float = 0
+    budget = max_states
+    while True:
+        if not repairs.explore(bound, max_states):
+            return None, False
+        round_ = _Round(repairs, counters, prices, bound, budget)
+        found, budget = round_.run(), round_.budget
+        if found is not None or budget <= 0:
+            return found, found is not None
+        following = min(round_.beyond, repairs.next)
+        if following == INFINITE:
+            return None, True
+        bound = max(following, bound + step)
 
 
 class _Round:

@@ -19,7 +19,7 @@ from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import Word
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import product
-from formal_llm.automata.models.tabulation import Exit, Tabulation
+from formal_llm.automata.models.tabulation import reaches
 from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import AutomatonError
 
@@ -170,11 +170,7 @@ class Prefixes:
         def advance(name: str, at: int) -> int | None:
             return at if at == end else at + 1 if prefix[at] == name else None
 
-        table = Tabulation(self.pda, advance)
-        fronts: set[Exit] = {(self.pda.start_state, 0)}
-        for symbol in (*self.pda.start_stack, None):
-            fronts = {exit_ for state, at in fronts for exit_ in table.exits(state, symbol, at)}
-        return any((state, end) in table.reached for state in self.pda.accepting_states)
+        return reaches(self.pda, end, advance)
 
     def _within_limits(self, prefix: Word) -> bool | None:
         both = product(self.pda, beginning(prefix, self.pda.terminals))

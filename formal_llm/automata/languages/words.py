@@ -44,11 +44,9 @@ def recognizer_of(source: CFG | PDA) -> Recognizer:
         return source.recognizer
     if not isinstance(source, PDA):
         raise TypeError(f"words are listed for a grammar or a pushdown automaton, not for {source!r}")
-    return (
-        source.cfg.recognizer
-        if source.is_of_cfg and source.cfg
-        else Recognizer(*_productions(source), source.terminals)
-    )
+    if source.is_of_cfg and source.cfg:
+        return source.cfg.recognizer
+    return Recognizer(*_productions(source), source.terminals)
 
 
 class _Listing:

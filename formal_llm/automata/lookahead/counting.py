@@ -131,12 +131,7 @@ class DerivationCounter:
     # -- counting -----------------------------------------------------------------------------------------------
 
     def derivations(self, state: State, stack: Stack, remaining: int, needed: int) -> int:
-        """The number of accepting runs from (state, stack).
-
-        Raises:
-            InfiniteLanguage: there are infinitely many.
-            Undecided: the budget of states is spent.
-        """
+        """The number of accepting runs from (state, stack); raises as :meth:`check_words`."""
         begin = self._begin(state, stack, remaining, needed)
         if begin is None:
             return 0

@@ -75,11 +75,10 @@ def find_cycles(symbols: Sequence[FlowSymbol], ways: Ways, limited: Collection[s
     cyclic: set[int] = set()
     grow: set[int] = set()
     for component in networkx.strongly_connected_components(graph):
-        inside = [(one, other, data["grows"]) for one, other, data in graph.out_edges(component, data=True)]
-        inside = [edge for edge in inside if edge[1] in component]
+        inside = [grows for _, other, grows in graph.out_edges(component, data="grows") if other in component]
         if inside:
             cyclic |= component
-            if any(grows for _, _, grows in inside):
+            if any(inside):
                 grow |= component
     return cyclic, grow
 

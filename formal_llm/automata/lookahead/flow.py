@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, least_costs
@@ -47,6 +48,7 @@ class Way(NamedTuple):
     moves: int = 1
 
 
+@dataclass(slots=True, eq=False)
 class FlowSymbol:
     """A symbol of the commutative grammar and what is known of it.
 
@@ -59,19 +61,14 @@ class FlowSymbol:
         due: whether a terminal with a lower bound may occur in its completions.
     """
 
-    __slots__ = (
-        "due", "free_length", "free_steps", "index", "key", "least_length", "least_steps", "ways",
-    )  # fmt: skip
-
-    def __init__(self, index: int, key: Key) -> None:
-        self.index = index
-        self.key = key
-        self.ways: tuple[Way, ...] = ()
-        self.least_steps: float = INFINITE
-        self.least_length: float = INFINITE
-        self.free_steps: float = INFINITE
-        self.free_length: float = INFINITE
-        self.due = False
+    index: int
+    key: Key
+    ways: tuple[Way, ...] = ()
+    least_steps: float = INFINITE
+    least_length: float = INFINITE
+    free_steps: float = INFINITE
+    free_length: float = INFINITE
+    due: bool = False
 
     @property
     def free(self) -> bool:

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from types import ModuleType
@@ -224,22 +225,15 @@ def _columns(
     return columns + [_Column(node, way, turn_up[node]) for node, way in drops.items()]
 
 
+@dataclass(frozen=True, slots=True)
 class _Program:
     """The model of one question, in the terms of the module's docstring."""
 
-    def __init__(
-        self,
-        library: Any,
-        pending: Mapping[_Node, int],
-        columns: list[_Column],
-        left: tuple[int, ...],
-        needed: Mapping[int, int],
-    ) -> None:
-        self.library = library
-        self.pending = pending
-        self.columns = columns
-        self.left = left
-        self.needed = needed
+    library: Any
+    pending: Mapping[_Node, int]
+    columns: list[_Column]
+    left: tuple[int, ...]
+    needed: Mapping[int, int]
 
     def solve(self, effort: float) -> float | None:
         """The moves of a completion, infinite for none, None for unknown."""

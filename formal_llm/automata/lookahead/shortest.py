@@ -24,6 +24,9 @@ class _Measure(NamedTuple):
     per_terminal: int = 0
 
 
+_BY_LENGTH, _BY_STEPS = _Measure("least_length", "free_length", LENGTH), _Measure("least_steps", "free_steps")
+
+
 def _complete(state: SearchState) -> bool:
     return not state.pending and state.unresolved is None and not state.needed
 
@@ -49,9 +52,7 @@ class ShortestSearch:
         found = self.completion.steps(self.demands.of(state, stack), remaining, needed)
         if found == INFINITE:
             return INFINITE
-        measure = (
-            _Measure("least_length", "free_length", LENGTH) if by_length else _Measure("least_steps", "free_steps")
-        )
+        measure = _BY_LENGTH if by_length else _BY_STEPS
         begin = self._weigh(measure, [], (state, stack), self.demands.resources.of(remaining), needed)
         if begin is None:
             return INFINITE

@@ -164,9 +164,8 @@ class Behaviour(ByFields, Written, Drawable):
         possible = {name for row in self.dfa.table for name in row}
         for name in self.states:
             if name not in possible:
-                kind, what = (
-                    ("impossible", "can never come") if name in self.formula.names else ("unused", "is not used")
-                )
+                named = name in self.formula.names
+                kind, what = ("impossible", "can never come") if named else ("unused", "is not used")
                 yield Diagnostic(kind, name, f"the state {name} {what}: no allowed sequence holds it")
         for one, other in combinations(self.states.values(), 2):
             together = any(one.name in row and other.name in row for row in self.dfa.table)

@@ -127,8 +127,10 @@ class Flowchart(FlowGraph, Written, Drawable):
                 symbols[node.id] = Symbol(text)
                 target = self._entry(*(edge.target for edge in self.leaving[node.id]))
                 transitions.append(Transition(node.id, node.id, None, target, (), text))
+            elif self.is_selection(node.id) and decisions:
+                transitions += self._selection(node, symbols)
             elif self.is_selection(node.id):
-                transitions += self._selection(node, symbols) if decisions else self._passed(node)
+                transitions.append(Transition(node.id, None, None, self._entry(self.leaving[node.id][0].target)))
             elif kind == "decision":
                 targets: set[str] = set()
                 for name, edge in self.answers(node.id).items():
@@ -162,9 +164,6 @@ class Flowchart(FlowGraph, Written, Drawable):
         made += [Transition(inside, None, p.head, inside, p.body, question=question) for p in spelled_out([choice])]
         made += [Transition(inside, name, name, inside, (), symbols[name].label) for name in answers]
         return [*made, Transition(inside, None, end, target)]
-
-    def _passed(self, node: FlowNode) -> list[Transition]:
-        return [Transition(node.id, None, None, self._entry(self.leaving[node.id][0].target))]
 
     def answers(self, name: str) -> dict[str, FlowEdge]:
         """The arrows out of a decision, by the terminals that stand for them, such as ``entitled=yes``."""

@@ -151,7 +151,12 @@ def accepts(pda: Tabulated, word: tuple[str, ...]) -> bool:
     if not all(name in pda.terminals for name in word):
         return False
     end = len(word)
-    table = Tabulation(pda, lambda name, at: at + 1 if at < end and word[at] == name else None)
+    return reaches(pda, end, lambda name, at: at + 1 if at < end and word[at] == name else None)
+
+
+def reaches(pda: Tabulated, end: int, advance: Callable[[str, int], int | None]) -> bool:
+    """Whether some run of ``pda`` ends in a final state at position ``end``; ``advance`` as of :class:`Tabulation`."""
+    table = Tabulation(pda, advance)
     # The stack is worked off symbol by symbol, the empty stack (None) last, from every state the one above it leaves.
     fronts: set[Exit] = {(pda.start_state, 0)}
     for symbol in (*pda.start_stack, None):

@@ -103,9 +103,8 @@ class _Reader:
         if len(push) > 1 and any(token.is_empty for token in push):
             self.fail("ε stands alone, where nothing is pushed", next(token for token in push if token.is_empty))
         if pop.kind != "any" and any(token.kind == "any" for token in push):
-            self.fail(
-                "* behind the arrow is the symbol that * before it pops", next(t for t in push if t.kind == "any")
-            )
+            star = next(token for token in push if token.kind == "any")
+            self.fail("* behind the arrow is the symbol that * before it pops", star)
         text, question, decision = strings
         made = Transition(
             state.text,
