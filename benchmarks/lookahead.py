@@ -16,7 +16,8 @@ from typing import Literal
 from rich.console import Console
 from rich.table import Table
 
-from formal_llm import Answer, Budget, BudgetExceeded, Plan, Question, RandomLLM, TaskPack, authored
+from formal_llm import Answer, Budget, Plan, Question, RandomLLM, TaskPack, authored
+from formal_llm.errors import BudgetExceeded
 
 QUESTIONS = 20_000
 

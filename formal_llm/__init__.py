@@ -7,6 +7,8 @@ question offers only the choices from which a valid plan can still be finished.
     >>> planner = Planner(CFG.from_string("S -> wash S | dry"), llm="test:first")
 """
 
+import warnings
+
 from formal_llm import errors
 from formal_llm.automata import (
     CFG,
@@ -72,4 +74,5 @@ def __getattr__(name: str) -> type[FormalLLMError]:
     error = getattr(errors, name, None) if name in errors.__all__ else None
     if not (isinstance(error, type) and issubclass(error, (FormalLLMError, errors.GrammarWarning))):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(f"import {name} from formal_llm.errors", DeprecationWarning, stacklevel=2)
     return error  # type: ignore[return-value]  # the one warning is met nowhere but here

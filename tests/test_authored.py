@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from formal_llm import CFG, ResourceNotFound, authored
+from formal_llm import CFG, authored
 from formal_llm.automata.notation.files import ENDINGS, read_rules
+from formal_llm.errors import ResourceNotFound
 
 
 def test_names_and_paths(tmp_path: Path) -> None:

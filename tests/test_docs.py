@@ -29,8 +29,9 @@ from pathlib import Path
 import pytest
 from pytest_examples import CodeExample, EvalExample, find_examples
 
-from formal_llm import CFG, PDA, Flowchart, GrammarError, GrammarWarning, NotationError
+from formal_llm import CFG, PDA, Flowchart
 from formal_llm.cli.main import app
+from formal_llm.errors import GrammarError, GrammarWarning, NotationError
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts)]

@@ -5,6 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+import formal_llm
+from formal_llm.errors import NoValidPlan
+
 HEAVY = ["torch", "transformers", "openai", "anthropic", "networkx", "lark", "typer", "pydantic", "numpy"]
 
 
@@ -35,3 +40,10 @@ def test_tools_load_their_libraries_when_they_need_them() -> None:
 def test_all_names_are_there() -> None:
     program = "import formal_llm; print([name for name in formal_llm.__all__ if not hasattr(formal_llm, name)])"
     assert run(program).strip() == "[]"
+
+
+def test_errors_can_still_be_had_from_the_top() -> None:
+    with pytest.warns(DeprecationWarning, match="import NoValidPlan from formal_llm.errors"):
+        assert formal_llm.NoValidPlan is NoValidPlan
+    with pytest.raises(AttributeError, match="no attribute 'did_you_mean'"):
+        _ = formal_llm.did_you_mean

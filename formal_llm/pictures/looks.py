@@ -15,7 +15,7 @@ Tone = Literal["plain", "marked", "faded"]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class BoxLook:
     """How a kind of box is drawn: Graphviz' shape and style, Mermaid's brackets, colours, border."""
 
     shape: str
@@ -37,26 +37,26 @@ _SAND = ("#F7F2E4", "#94824F", "#352E17")
 _GREY = ("#ECEFF2", "#7A8794", "#27303A")
 _FADED = ("#F5F6F7", "#B9C1C9", "#7D8791")
 _LINE, _FADED_LINE, _MARK = "#7A8794", "#C3CAD1", "#C2560C"
-_LOOKS: dict[BoxKind, Look] = {
-    "start": Look("box", "rounded,filled", '("', '")', *_BLUE, 2.4),
-    "nonterminal": Look("box", "rounded,filled", '("', '")', *_BLUE),
-    "class": Look("box", "rounded,filled", '("', '")', *_GREEN),
-    "terminal": Look("box", "filled", '["', '"]', *_SAND),
-    "state": Look("circle", "filled", '(("', '"))', *_BLUE, 1.2),
-    "accepting": Look("doublecircle", "filled", '((("', '")))', *_BLUE, 1.2),
+_LOOKS: dict[BoxKind, BoxLook] = {
+    "start": BoxLook("box", "rounded,filled", '("', '")', *_BLUE, 2.4),
+    "nonterminal": BoxLook("box", "rounded,filled", '("', '")', *_BLUE),
+    "class": BoxLook("box", "rounded,filled", '("', '")', *_GREEN),
+    "terminal": BoxLook("box", "filled", '["', '"]', *_SAND),
+    "state": BoxLook("circle", "filled", '(("', '"))', *_BLUE, 1.2),
+    "accepting": BoxLook("doublecircle", "filled", '((("', '")))', *_BLUE, 1.2),
     # A circle around a long name is large and nearly empty: these have a frame instead, doubled where they accept.
-    "long_state": Look("box", "rounded,filled", '(["', '"])', *_BLUE, 1.2),
-    "long_accepting": Look("box", "rounded,filled", '[["', '"]]', *_BLUE, 1.2, 2),
-    "point": Look("point", "filled", '(("', '"))', _LINE, _LINE, _LINE),
-    "tool": Look("box", "filled", '["', '"]', *_BLUE),
-    "input": Look("box", "rounded,filled", '(["', '"])', *_SAND),
-    "result": Look("box", "rounded,filled", '(["', '"])', *_GREEN, 2.4),
-    "decision": Look("diamond", "filled", '{"', '"}', *_GREEN),
-    "open": Look("box", "rounded,filled,dashed", '(["', '"])', *_GREY),
+    "long_state": BoxLook("box", "rounded,filled", '(["', '"])', *_BLUE, 1.2),
+    "long_accepting": BoxLook("box", "rounded,filled", '[["', '"]]', *_BLUE, 1.2, 2),
+    "point": BoxLook("point", "filled", '(("', '"))', _LINE, _LINE, _LINE),
+    "tool": BoxLook("box", "filled", '["', '"]', *_BLUE),
+    "input": BoxLook("box", "rounded,filled", '(["', '"])', *_SAND),
+    "result": BoxLook("box", "rounded,filled", '(["', '"])', *_GREEN, 2.4),
+    "decision": BoxLook("diamond", "filled", '{"', '"}', *_GREEN),
+    "open": BoxLook("box", "rounded,filled,dashed", '(["', '"])', *_GREY),
 }
 
 
-def look_of(kind: BoxKind, tone: Tone) -> Look:
+def look_of(kind: BoxKind, tone: Tone) -> BoxLook:
     """How a box is drawn. What is marked keeps its colours and has a strong border, so it is no matter of hue alone."""
     look = _LOOKS[kind]
     if tone == "marked":

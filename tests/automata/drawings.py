@@ -1,8 +1,8 @@
 """Mermaid texts as the nodes and links that they draw."""
 
-from formal_llm import NotationError
 from formal_llm.automata.notation.mermaid import parse
 from formal_llm.automata.notation.source import SourceText
+from formal_llm.errors import NotationError
 
 
 def read(body, header="flowchart TD\n"):

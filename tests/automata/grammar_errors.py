@@ -2,7 +2,8 @@
 
 import pytest
 
-from formal_llm import CFG, GrammarError, NotationError
+from formal_llm import CFG
+from formal_llm.errors import GrammarError, NotationError
 from tests.automata.messages import from_caret, quiet
 
 

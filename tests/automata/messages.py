@@ -3,7 +3,7 @@
 import warnings
 from contextlib import contextmanager
 
-from formal_llm import GrammarWarning
+from formal_llm.errors import GrammarWarning
 
 
 @contextmanager

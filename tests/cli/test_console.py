@@ -8,9 +8,17 @@ import types
 import pytest
 import typer
 
-from formal_llm import CFG, Budget, BudgetExceeded, Planner, WeightedLLM
+from formal_llm import CFG, Budget, Planner, WeightedLLM
 from formal_llm.cli.console import command, counted, exit_code, print_text, progress_bars, said_of, without_loading_bars
-from formal_llm.errors import FormalLLMError, InfiniteLanguage, InputError, LLMError, NoValidPlan, Undecided
+from formal_llm.errors import (
+    BudgetExceeded,
+    FormalLLMError,
+    InfiniteLanguage,
+    InputError,
+    LLMError,
+    NoValidPlan,
+    Undecided,
+)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from formal_llm import CFG, Limits, NoPlanWorked, NoValidPlan, Planner, RandomLLM
-from formal_llm.errors import ToolError
+from formal_llm import CFG, Limits, Planner, RandomLLM
+from formal_llm.errors import NoPlanWorked, NoValidPlan, ToolError
 from formal_llm.tools import IMAGE, TEXT, Executor, Tool, Toolkit
 from tests.tools.picture_tools import PACK, functions, picture
 

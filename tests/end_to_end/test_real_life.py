@@ -7,7 +7,8 @@ import random
 
 import pytest
 
-from formal_llm import Limits, Lookahead, NoValidPlan, Planner, RandomLLM, ScriptedLLM, TaskPack, Verifier
+from formal_llm import Limits, Lookahead, Planner, RandomLLM, ScriptedLLM, TaskPack, Verifier
+from formal_llm.errors import NoValidPlan
 from formal_llm.planning.walks.events import Backtracked, Event
 
 HOURS = {

@@ -11,19 +11,8 @@ from functools import partial
 
 import pytest
 
-from formal_llm import (
-    CFG,
-    Answer,
-    AsyncFunctionLLM,
-    AsyncLLM,
-    FunctionLLM,
-    InvalidAnswer,
-    LLMError,
-    Planner,
-    Question,
-    RandomLLM,
-    ScriptedLLM,
-)
+from formal_llm import CFG, Answer, AsyncFunctionLLM, AsyncLLM, FunctionLLM, Planner, Question, RandomLLM, ScriptedLLM
+from formal_llm.errors import InvalidAnswer, LLMError
 from formal_llm.llms import resolve
 from formal_llm.llms.doubles import Person
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from formal_llm import Answer, AsyncLLM, BatchLLM, FunctionLLM, InvalidAnswer, LLMError, ProviderError, Question
+from formal_llm import Answer, AsyncLLM, BatchLLM, FunctionLLM, Question
+from formal_llm.errors import InvalidAnswer, LLMError, ProviderError
 from formal_llm.llms import TokenUsage, ask, resolve
 from formal_llm.llms.llm import WrapperLLM, checked
 

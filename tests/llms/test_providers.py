@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from formal_llm import Question, RandomLLM, ScriptedLLM, UnknownProvider
+from formal_llm import Question, RandomLLM, ScriptedLLM
+from formal_llm.errors import UnknownProvider
 from formal_llm.llms import PROVIDERS, resolve
 from formal_llm.llms.builtin import BuiltinLLM
 from formal_llm.llms.doubles import Person

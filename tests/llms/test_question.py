@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from formal_llm import Answer, InvalidAnswer, Option, Outlook, Question
+from formal_llm import Answer, Option, Outlook, Question
+from formal_llm.errors import InvalidAnswer
 from formal_llm.llms import Message, Prospect, Term, TokenUsage
 
 

@@ -7,11 +7,11 @@ from itertools import pairwise
 import networkx
 import pytest
 
-from formal_llm import CFG, PDA, Behaviour, MissingDependency
+from formal_llm import CFG, PDA, Behaviour
 from formal_llm.automata.drawing.cfg import cfg_picture
 from formal_llm.automata.drawing.flowchart import flowchart_picture
 from formal_llm.automata.drawing.pda import pda_picture
-from formal_llm.errors import FormalLLMError
+from formal_llm.errors import FormalLLMError, MissingDependency
 from formal_llm.pictures.drawable import Drawable, graph_of, picture_of
 from formal_llm.pictures.picture import Arrow, Box, Picture
 from tests.automata.charts import RETURNS

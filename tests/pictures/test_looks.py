@@ -6,9 +6,9 @@ from typing import get_args
 
 import pytest
 
-from formal_llm import NotationError
 from formal_llm.automata.notation.mermaid import parse
 from formal_llm.automata.notation.source import SourceText
+from formal_llm.errors import NotationError
 from formal_llm.pictures.looks import Tone, line_of, look_of, plate_of
 from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture
 

@@ -8,18 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from formal_llm import (
-    AutomatonError,
-    GrammarError,
-    Limits,
-    NotationError,
-    NoValidPlan,
-    Planner,
-    RandomLLM,
-    ResourceNotFound,
-    TaskPack,
-)
+from formal_llm import Limits, Planner, RandomLLM, TaskPack
 from formal_llm.automata.languages.cfg_warnings import cfg_warnings
+from formal_llm.errors import AutomatonError, GrammarError, NotationError, NoValidPlan, ResourceNotFound
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "data" / "openagi" / "task_description.txt"
 

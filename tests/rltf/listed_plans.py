@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from hypothesis import assume
 
-from formal_llm import CFG, Answer, NoValidPlan, Planner, Task, Undecided
-from formal_llm.errors import TooManyPlans
+from formal_llm import CFG, Answer, Planner, Task
+from formal_llm.errors import NoValidPlan, TooManyPlans, Undecided
 from formal_llm.llms.question import Question
 from formal_llm.rltf.all_plans import enumerate_episodes
 from formal_llm.rltf.episode import Episode

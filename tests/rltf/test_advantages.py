@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, Planner, ResourceNotFound, Task
+from formal_llm import CFG, Planner, Task
+from formal_llm.errors import ResourceNotFound
 from formal_llm.rltf.advantages import (
     ADVANTAGES,
     KnownPlans,

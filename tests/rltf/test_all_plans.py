@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, Answer, Budget, Limits, NoValidPlan, Planner, Production, RandomLLM, TaskPack, WeightedLLM
-from formal_llm.errors import TooManyPlans
+from formal_llm import CFG, Answer, Budget, Limits, Planner, Production, RandomLLM, TaskPack, WeightedLLM
+from formal_llm.errors import NoValidPlan, TooManyPlans
 from formal_llm.rltf.all_plans import count_plans, enumerate_episodes, walk_episodes
 from tests import oracles, strategies
 from tests.rltf.listed_plans import AMBIGUOUS, STACKED, TASK, listed, probabilities_under, single_choices, some_grammars

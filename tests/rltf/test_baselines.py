@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import InputError, ResourceNotFound
+from formal_llm.errors import InputError, ResourceNotFound
 from formal_llm.rltf.baselines import Baseline, Baselines
 
 rewards_of = st.floats(-2, 2)

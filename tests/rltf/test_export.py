@@ -14,8 +14,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from formal_llm import CFG, Limits, NoValidPlan, Planner, Question, RandomLLM, Task, TaskPack, Undecided
-from formal_llm.errors import InvalidAnswer, RewardError, TooManyPlans
+from formal_llm import CFG, Limits, Planner, Question, RandomLLM, Task, TaskPack
+from formal_llm.errors import InvalidAnswer, NoValidPlan, RewardError, TooManyPlans, Undecided
 from formal_llm.packs.openagi.references import openagi_reward
 from formal_llm.planning import Plan, Wording
 from formal_llm.rltf.all_plans import enumerate_episodes

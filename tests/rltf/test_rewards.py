@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from formal_llm import CFG, Planner, Task, ToolError
+from formal_llm import CFG, Planner, Task
 from formal_llm.errors import (
     Cancelled,
     ExecutionError,
@@ -18,6 +18,7 @@ from formal_llm.errors import (
     InputError,
     ResourceNotFound,
     RewardError,
+    ToolError,
     ToolkitError,
 )
 from formal_llm.planning import Plan

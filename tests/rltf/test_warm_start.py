@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 from hypothesis import assume, given, settings
 
-from formal_llm import CFG, Budget, Limits, NoValidPlan, Planner, RandomLLM, Task, TaskPack, Undecided
-from formal_llm.errors import TooManyPlans, TrainingError
+from formal_llm import CFG, Budget, Limits, Planner, RandomLLM, Task, TaskPack
+from formal_llm.errors import NoValidPlan, TooManyPlans, TrainingError, Undecided
 from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.rltf.all_plans import enumerate_episodes
 from formal_llm.rltf.rollout import WalkNode

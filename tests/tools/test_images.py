@@ -10,7 +10,7 @@ import zlib
 import pytest
 from PIL import Image
 
-from formal_llm import InputError
+from formal_llm.errors import InputError
 from formal_llm.tools import IMAGE
 from formal_llm.tools.images import plain, read_image
 from tests.tools.picture_tools import picture

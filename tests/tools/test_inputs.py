@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from formal_llm import InputError
+from formal_llm.errors import InputError
 from formal_llm.tools import IMAGE, TEXT, read_input
 from tests.tools.picture_tools import picture
 

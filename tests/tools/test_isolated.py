@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from formal_llm import CFG, Planner, ToolError, ToolkitError
+from formal_llm import CFG, Planner
+from formal_llm.errors import ToolError, ToolkitError
 from formal_llm.tools import Executor, Tool, Toolkit
 from formal_llm.tools.isolated import isolated, read_message, write_message
 from tests.tools.isolated_tools import flip as plain_flip

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from formal_llm import InputError
+from formal_llm.errors import InputError
 from formal_llm.tools import IMAGE, TEXT, Kind, Value, kind_named, register, tool
 from formal_llm.tools import kinds as module
 from formal_llm.tools.kinds import kind_for, kind_of

@@ -14,7 +14,8 @@ from mcp import StdioServerParameters
 from mcp.server import MCPServer
 from mcp.types import ImageContent, TextContent
 
-from formal_llm import CFG, Planner, ToolError, ToolkitError
+from formal_llm import CFG, Planner
+from formal_llm.errors import ToolError, ToolkitError
 from formal_llm.tools import IMAGE, TEXT, Executor, Toolkit
 from formal_llm.tools.images import read_image, write_png
 from formal_llm.tools.mcp import mcp_tools

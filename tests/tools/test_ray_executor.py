@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from formal_llm import CFG, Cancelled, InputError, MissingDependency, Planner, RandomLLM, ToolError
+from formal_llm import CFG, Planner, RandomLLM
+from formal_llm.errors import Cancelled, InputError, MissingDependency, ToolError
 from formal_llm.tools import TEXT, Executor, Progress, Tool, Toolkit
 from formal_llm.tools.ray_executor import RayExecutor, _Together, _Worker
 from tests.tools.picture_tools import PACK, picture, plan_of, toolkit

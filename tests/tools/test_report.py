@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from formal_llm import CFG, ToolError
+from formal_llm import CFG
+from formal_llm.errors import ToolError
 from formal_llm.tools import TEXT, Executor, Kind, Result, Tool, Toolkit
 from formal_llm.tools.report import html_report, save_report
 from tests.tools.picture_tools import PACK, picture, plan_of, toolkit

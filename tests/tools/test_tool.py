@@ -10,7 +10,7 @@ import PIL.Image
 import pytest
 from PIL import Image
 
-from formal_llm import ToolkitError
+from formal_llm.errors import ToolkitError
 from formal_llm.tools import IMAGE, TEXT, Tool, tool
 from formal_llm.tools.tool import find_tool
 from tests.tools.isolated_tools import fail, flip

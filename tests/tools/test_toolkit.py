@@ -7,7 +7,8 @@ import pickle
 
 import pytest
 
-from formal_llm import CFG, PDA, Flowchart, Limits, Planner, ToolkitError
+from formal_llm import CFG, PDA, Flowchart, Limits, Planner
+from formal_llm.errors import ToolkitError
 from formal_llm.tools import IMAGE, TEXT, Tool, Toolkit
 from formal_llm.tools.toolkit import applied
 from tests.tools.picture_tools import KINDS, PACK, toolkit

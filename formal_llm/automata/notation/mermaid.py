@@ -57,7 +57,7 @@ class Link(NamedTuple):
 
 
 @dataclass
-class Drawing:
+class ParsedChart:
     """What a text draws: its nodes and links in order of appearance."""
 
     direction: str = "TB"
@@ -66,7 +66,7 @@ class Drawing:
     links: list[Link] = field(default_factory=list)
 
 
-def parse(source: SourceText) -> Drawing:
+def parse(source: SourceText) -> ParsedChart:
     """The nodes and links of a Mermaid flowchart.
 
     Raises:
@@ -78,14 +78,14 @@ def parse(source: SourceText) -> Drawing:
 class _Parser(NodeScanner):
     def __init__(self, source: SourceText) -> None:
         super().__init__(source)
-        self.drawing = Drawing()
+        self.drawing = ParsedChart()
         self.edge_ids: set[str] = set()
         self.subgraphs: list[int] = []
         self.groups: dict[str, int] = {}
 
     # -- statements ---------------------------------------------------------------------------------------------
 
-    def parse(self) -> Drawing:
+    def parse(self) -> ParsedChart:
         front = self.take(_FRONT)
         if front is not None and (title := _TITLE.search(front[1])):
             self.drawing.title = plain(_yaml(title[1]))

@@ -23,7 +23,7 @@ from formal_llm.planning.task import Task
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.events import Answered, Asked, EventCallback, Failed, Started
-from formal_llm.planning.walks.settings import Look, SharedSettings
+from formal_llm.planning.walks.settings import LookaheadMode, SharedSettings
 from formal_llm.planning.walks.walk import Walk
 from formal_llm.planning.walks.wording import Wording
 
@@ -87,7 +87,7 @@ class Planner:
         *,
         limits: Limits | None = None,
         constraints: Sequence[PDA] = (),
-        lookahead: Look = "on",
+        lookahead: LookaheadMode = "on",
         search: Search = "greedy",
         seed: int = 0,
         length_penalty: float = 0.0,

@@ -11,14 +11,14 @@ from formal_llm.planning.walks.budget import Budget
 from formal_llm.planning.walks.events import EventCallback
 from formal_llm.planning.walks.wording import Wording
 
-Look = Literal["on", "off"]
+LookaheadMode = Literal["on", "off"]
 
 
 class SharedSettings(TypedDict, total=False):
     """What a walk and a planner are told alike."""
 
     limits: Limits | None
-    lookahead: Look
+    lookahead: LookaheadMode
     wording: Wording | None
     budget: Budget | None
     prices: Prices | None

@@ -36,7 +36,7 @@ from formal_llm.planning.walks.checkpoint import Checkpoint
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.events import EventCallback, Finished
 from formal_llm.planning.walks.journal import JournalEntry, log_probability, shares
-from formal_llm.planning.walks.settings import Look, WalkSettings
+from formal_llm.planning.walks.settings import LookaheadMode, WalkSettings
 from formal_llm.planning.walks.trail import Stage, Trail
 from formal_llm.planning.walks.wording import Wording
 
@@ -67,7 +67,7 @@ class Walk:
         task: str | Task = "",
         *,
         limits: Limits | None = None,
-        lookahead: Look = "on",
+        lookahead: LookaheadMode = "on",
         wording: Wording | None = None,
         budget: Budget | None = None,
         prices: Prices | None = None,

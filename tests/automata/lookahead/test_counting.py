@@ -5,9 +5,10 @@ from itertools import pairwise
 import pytest
 from hypothesis import assume, given
 
-from formal_llm import CFG, InfiniteLanguage, Limits, Lookahead, Undecided
+from formal_llm import CFG, Limits, Lookahead
 from formal_llm.automata.languages.derivations import derivations
 from formal_llm.automata.lookahead.counting import DerivationCounter
+from formal_llm.errors import InfiniteLanguage, Undecided
 from tests.oracles import keeps, language
 from tests.strategies import choices, examples, limited_grammars, tool_grammars, walk
 

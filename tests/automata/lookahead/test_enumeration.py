@@ -1,8 +1,9 @@
 import pytest
 from hypothesis import assume, given
 
-from formal_llm import CFG, Limits, Lookahead, Undecided
+from formal_llm import CFG, Limits, Lookahead
 from formal_llm.automata.lookahead.enumeration import Enumeration
+from formal_llm.errors import Undecided
 from tests.automata.lookahead.judging import parts, sources
 from tests.oracles import INF, Reference, keeps, language
 from tests.strategies import choices, examples, limited_grammars, walk

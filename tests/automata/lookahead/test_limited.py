@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 
-from formal_llm import CFG, PDA, AutomatonError, Limits, Lookahead, SumLimit, Symbol, Transition
+from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit, Symbol, Transition
 from formal_llm.automata.languages.why_empty import clash
 from formal_llm.automata.lookahead.limited import (
     LimitedAutomaton,
@@ -10,6 +10,7 @@ from formal_llm.automata.lookahead.limited import (
     depth,
     with_counters,
 )
+from formal_llm.errors import AutomatonError
 from tests.oracles import all_words, keeps, language
 from tests.strategies import automata, choices, examples, limited_automata, limited_grammars, walk
 

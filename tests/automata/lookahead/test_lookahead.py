@@ -6,8 +6,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Flowchart, Limits, Lookahead, SumLimit, Symbol, Undecided
+from formal_llm import CFG, PDA, Flowchart, Limits, Lookahead, SumLimit, Symbol
 from formal_llm.automata.lookahead.limited import LimitedAutomaton
+from formal_llm.errors import Undecided
 from tests.automata.lookahead.judging import Plain, parts, reference, sources
 from tests.oracles import INF, Reference, keeps, language
 from tests.strategies import choices, direct_automata, examples, grammars, tool_grammars, walk

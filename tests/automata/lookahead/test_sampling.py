@@ -10,7 +10,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, InfiniteLanguage, Limits, Lookahead, TaskPack, Undecided, constraint
+from formal_llm import CFG, PDA, Limits, Lookahead, TaskPack, constraint
+from formal_llm.errors import InfiniteLanguage, Undecided
 from tests import oracles, strategies
 
 LENGTH = 4

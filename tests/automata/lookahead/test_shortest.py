@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import given
 
-from formal_llm import CFG, Lookahead, Undecided
+from formal_llm import CFG, Lookahead
+from formal_llm.errors import Undecided
 from tests.automata.lookahead.judging import parts, reference, sources
 from tests.oracles import INF, keeps, language
 from tests.strategies import choices, examples, limited_grammars, walk

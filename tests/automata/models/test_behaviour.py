@@ -5,19 +5,9 @@ import warnings
 import pytest
 from hypothesis import assume, given, reject
 
-from formal_llm import (
-    CFG,
-    PDA,
-    AutomatonError,
-    Behaviour,
-    Lookahead,
-    NotationError,
-    Planner,
-    ResourceNotFound,
-    authored,
-    constraint,
-)
+from formal_llm import CFG, PDA, Behaviour, Lookahead, Planner, authored, constraint
 from formal_llm.automata.models.formula import Atom, always, and_, next_, or_
+from formal_llm.errors import AutomatonError, NotationError, ResourceNotFound
 from tests.automata.formula_matching import matches
 from tests.automata.formulas import made, trees
 from tests.oracles import all_words

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, GrammarError, Limits, Production, SumLimit, Symbol, selection
+from formal_llm import CFG, Limits, Production, SumLimit, Symbol, selection
+from formal_llm.errors import GrammarError
 from tests.oracles import all_words, alphabet, language, rules, spelled_out, to_pyformlang
 from tests.strategies import examples, grammars
 

@@ -5,9 +5,6 @@ from automata.fa.dfa import DFA as LibraryDFA
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formal_llm import (
-    Undecided,
-)
 from formal_llm.automata.models.dfa import finite_pda, minimal_dfa
 from formal_llm.automata.models.formula import (
     ANY,
@@ -18,6 +15,7 @@ from formal_llm.automata.models.formula import (
     not_,
     or_,
 )
+from formal_llm.errors import Undecided
 from tests.automata.formula_matching import matches
 from tests.automata.formulas import Library, as_library, made, trees
 from tests.oracles import all_words

@@ -6,20 +6,10 @@ from automata.fa.nfa import NFA
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formal_llm import (
-    CFG,
-    AutomatonError,
-    Flowchart,
-    Limits,
-    Lookahead,
-    Plan,
-    Planner,
-    ScriptedLLM,
-    Walk,
-    Wording,
-)
+from formal_llm import CFG, Flowchart, Limits, Lookahead, Plan, Planner, ScriptedLLM, Walk, Wording
 from formal_llm.automata.models.flowchart import END
 from formal_llm.automata.models.flowgraph import one_line
+from formal_llm.errors import AutomatonError
 from tests.automata.charts import RETURNS, flowcharts
 from tests.strategies import examples
 

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import AutomatonError, Flowchart, FlowEdge, FlowNode
+from formal_llm import Flowchart, FlowEdge, FlowNode
 from formal_llm.automata.models.flowchart_checks import find_problem
 from formal_llm.automata.models.flowgraph import FlowGraph
+from formal_llm.errors import AutomatonError
 from tests.automata.charts import flowcharts
 from tests.strategies import examples
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, GrammarWarning, Limits, SumLimit, Symbol
+from formal_llm import CFG, Limits, SumLimit, Symbol
+from formal_llm.errors import GrammarWarning
 from tests.oracles import all_words, bounds_of, keeps
 from tests.strategies import LETTERS, amounts, examples, limits
 

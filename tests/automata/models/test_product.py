@@ -6,22 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import (
-    CFG,
-    PDA,
-    AutomatonError,
-    Formula,
-    Limits,
-    Lookahead,
-    NoValidPlan,
-    Planner,
-    SumLimit,
-    Symbol,
-    constraint,
-    verify,
-)
+from formal_llm import CFG, PDA, Formula, Limits, Lookahead, Planner, SumLimit, Symbol, constraint, verify
 from formal_llm.automata.models.dfa import finite_pda, minimal_dfa
 from formal_llm.automata.models.product import constrained, product
+from formal_llm.errors import AutomatonError, NoValidPlan
 from tests.automata.formula_matching import matches
 from tests.automata.formulas import made, trees
 from tests.oracles import INF, Reference, all_words, language

@@ -2,8 +2,9 @@
 
 import pytest
 
-from formal_llm import CFG, PDA, AutomatonError, Behaviour
+from formal_llm import CFG, PDA, Behaviour
 from formal_llm.automata.models.rules import automaton_of
+from formal_llm.errors import AutomatonError
 from tests.automata.charts import RETURNS
 
 

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import PDA, AutomatonError, Production, Transition
+from formal_llm import PDA, Production, Transition
 from formal_llm.automata.models.transition import dead_ends, find_problem, near, states_of, transition_of
+from formal_llm.errors import AutomatonError
 from tests.strategies import examples
 
 names = st.sampled_from(["p", "q", "a", "X"])

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from formal_llm import CFG, PDA, Behaviour, Flowchart, GrammarError, NotationError
+from formal_llm import CFG, PDA, Behaviour, Flowchart
 from formal_llm.automata.models.written import Notation, Written, notation_of, read_text, register
+from formal_llm.errors import GrammarError, NotationError
 
 
 @dataclass(frozen=True)

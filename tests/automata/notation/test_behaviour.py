@@ -6,14 +6,9 @@ import pytest
 from hypothesis import assume, example, given, reject
 from hypothesis import strategies as st
 
-from formal_llm import (
-    AutomatonError,
-    Behaviour,
-    BehaviourState,
-    GrammarWarning,
-    NotationError,
-)
+from formal_llm import Behaviour, BehaviourState
 from formal_llm.automata.models.formula import Atom, next_, or_, until
+from formal_llm.errors import AutomatonError, GrammarWarning, NotationError
 from tests.automata.formulas import made, trees
 from tests.automata.messages import from_caret, quiet
 from tests.strategies import examples, texts

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, GrammarError, Limits, Production, SumLimit, Symbol
+from formal_llm import CFG, PDA, Limits, Production, SumLimit, Symbol
+from formal_llm.errors import GrammarError
 from tests.automata.grammar_errors import check, refuse
 from tests.automata.messages import from_caret, quiet
 from tests.oracles import Reference

@@ -2,8 +2,9 @@
 
 import pytest
 
-from formal_llm import CFG, PDA, Behaviour, Flowchart, GrammarError, NotationError, authored
+from formal_llm import CFG, PDA, Behaviour, Flowchart, authored
 from formal_llm.automata.notation.files import ENDINGS, read_rules
+from formal_llm.errors import GrammarError, NotationError
 
 TEXTS = {
     ".cfg": (CFG, "S -> a"),

@@ -3,10 +3,8 @@
 import pytest
 from hypothesis import given
 
-from formal_llm import (
-    Flowchart,
-    NotationError,
-)
+from formal_llm import Flowchart
+from formal_llm.errors import NotationError
 from tests.automata.charts import RETURNS, WILD, flowcharts
 from tests.strategies import examples
 

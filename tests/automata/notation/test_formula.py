@@ -4,16 +4,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from formal_llm import (
-    CFG,
-    PDA,
-    GrammarWarning,
-    Lookahead,
-    NotationError,
-    NoValidPlan,
-    Planner,
-    constraint,
-)
+from formal_llm import CFG, PDA, Lookahead, Planner, constraint
 from formal_llm.automata.models.formula import (
     EMPTY,
     NOTHING,
@@ -27,6 +18,7 @@ from formal_llm.automata.models.formula import (
     until,
 )
 from formal_llm.automata.notation.formula import read_formula
+from formal_llm.errors import GrammarWarning, NotationError, NoValidPlan
 from tests.automata.formula_matching import matches
 from tests.automata.formulas import made, text_of, trees
 from tests.automata.messages import from_caret, quiet

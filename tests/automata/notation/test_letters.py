@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, GrammarError
+from formal_llm import CFG
+from formal_llm.errors import GrammarError
 from tests.automata.messages import from_caret, quiet
 from tests.strategies import examples
 

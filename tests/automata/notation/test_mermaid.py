@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import Flowchart, NotationError
+from formal_llm import Flowchart
+from formal_llm.errors import NotationError
 from tests.automata.charts import WILD
 from tests.automata.drawings import links, read
 from tests.automata.messages import from_caret

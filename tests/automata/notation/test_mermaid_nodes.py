@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import NotationError
 from formal_llm.automata.models.flowgraph import SHAPES, plain
 from formal_llm.automata.notation.mermaid_nodes import BRACKETS, SPACE, NodeScanner, read_text, write_text
 from formal_llm.automata.notation.source import SourceText
+from formal_llm.errors import NotationError
 from tests.automata.charts import NASTY
 from tests.automata.drawings import read
 from tests.automata.messages import from_caret

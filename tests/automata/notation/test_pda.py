@@ -4,19 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import (
-    CFG,
-    PDA,
-    GrammarWarning,
-    Limits,
-    NotationError,
-    Planner,
-    ScriptedLLM,
-    SumLimit,
-    Symbol,
-    Wording,
-)
+from formal_llm import CFG, PDA, Limits, Planner, ScriptedLLM, SumLimit, Symbol, Wording
 from formal_llm.automata.models.product import product
+from formal_llm.errors import GrammarWarning, NotationError
 from tests.automata.messages import from_caret, quiet
 from tests.automata.packing import PACKING, everything
 from tests.strategies import examples

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from formal_llm import PDA, NotationError, Symbol
+from formal_llm import PDA, Symbol
 from formal_llm.automata.notation.pda_lines import quoted_name, quoted_text, statements, unquoted
 from formal_llm.automata.notation.source import Place, SourceText
+from formal_llm.errors import NotationError
 from tests.automata.packing import everything
 from tests.strategies import examples, texts
 

@@ -6,16 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import (
-    CFG,
-    PDA,
-    Limits,
-    NotationError,
-    SumLimit,
-    Symbol,
-    Transition,
-)
+from formal_llm import CFG, PDA, Limits, SumLimit, Symbol, Transition
 from formal_llm.automata.models.product import product
+from formal_llm.errors import NotationError
 from tests.automata.messages import quiet
 from tests.automata.packing import everything
 from tests.strategies import amounts, examples, texts

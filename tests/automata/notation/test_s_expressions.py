@@ -4,10 +4,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formal_llm import NotationError
 from formal_llm.automata.models.symbols import quote
 from formal_llm.automata.notation.s_expressions import SAtom, SList, read_expressions
 from formal_llm.automata.notation.source import SourceText
+from formal_llm.errors import NotationError
 from tests.automata.messages import from_caret
 from tests.strategies import examples, texts
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import GrammarError, NotationError
 from formal_llm.automata.notation.source import Place, SourceText
+from formal_llm.errors import GrammarError, NotationError
 from tests.automata.messages import from_caret
 
 lines = st.lists(st.text("ab é\t漢", max_size=4), min_size=1, max_size=5)

@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from formal_llm import (
-    Answer,
-    InvalidAnswer,
-    Question,
-)
+from formal_llm import Answer, Question
+from formal_llm.errors import InvalidAnswer
 from formal_llm.llms import TokenUsage
 
 QUESTION = Question("Which?", ["a", "b", "c"])

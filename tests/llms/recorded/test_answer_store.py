@@ -15,13 +15,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from formal_llm import (
-    Answer,
-    AnswerFileError,
-    CachedLLM,
-    LLMError,
-    Question,
-)
+from formal_llm import Answer, CachedLLM, Question
+from formal_llm.errors import AnswerFileError, LLMError
 from tests.llms.recorded.models import QUESTION, Model
 
 

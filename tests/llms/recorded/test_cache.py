@@ -11,18 +11,8 @@ from typing import Any
 
 import pytest
 
-from formal_llm import (
-    Answer,
-    AsyncLLM,
-    BatchLLM,
-    CachedLLM,
-    InvalidAnswer,
-    Planner,
-    ProviderError,
-    Question,
-    TaskPack,
-    WeightedLLM,
-)
+from formal_llm import Answer, AsyncLLM, BatchLLM, CachedLLM, Planner, Question, TaskPack, WeightedLLM
+from formal_llm.errors import InvalidAnswer, ProviderError
 from formal_llm.llms import Message, TokenUsage, ask
 from tests.llms.recorded.models import COST, QUESTION, AsyncModel, BatchModel, BothModel, Model
 

@@ -23,16 +23,11 @@ from hypothesis import strategies as st
 from formal_llm import (
     LLM,
     Answer,
-    AnswerFileError,
     AsyncLLM,
     BatchLLM,
     CachedLLM,
-    InvalidAnswer,
-    LLMError,
-    NotRecorded,
     Plan,
     Planner,
-    ProviderError,
     Question,
     RandomLLM,
     RecordingLLM,
@@ -41,6 +36,7 @@ from formal_llm import (
     TaskPack,
     WeightedLLM,
 )
+from formal_llm.errors import AnswerFileError, InvalidAnswer, LLMError, NotRecorded, ProviderError
 from formal_llm.llms import Message, TokenUsage, ask, resolve
 
 PACK = TaskPack.load("openagi")

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from formal_llm import NotationError, RandomLLM, Task, TaskPack
+from formal_llm import RandomLLM, Task, TaskPack
+from formal_llm.errors import NotationError
 from formal_llm.packs.openagi.references import (
     ToolReferences,
     openagi_exact_reward,

@@ -3,7 +3,8 @@
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, Limits, Lookahead, NoValidPlan, Walk, constraint
+from formal_llm import CFG, Limits, Lookahead, Walk, constraint
+from formal_llm.errors import NoValidPlan
 from formal_llm.planning import ChoiceTable
 from formal_llm.planning.checking.reasons import Reasons
 from tests.strategies import LETTERS, examples, limited_grammars

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from formal_llm import Answer, Budget, BudgetExceeded, InvalidAnswer, Limits, NoValidPlan, Planner, Question, Task
+from formal_llm import Answer, Budget, Limits, Planner, Question, Task
+from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan
 from formal_llm.llms import TokenUsage, WeightedLLM
 from formal_llm.llms.usage import Prices
 from formal_llm.planning.drivers.batch import Outcome

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from formal_llm import Answer, InvalidAnswer, Planner, Question, RandomLLM, Walk
+from formal_llm import Answer, Planner, Question, RandomLLM, Walk
+from formal_llm.errors import InvalidAnswer
 from formal_llm.planning.drivers.driving import Steps, WalkDriver, adrive, drive
 from formal_llm.planning.drivers.search import greedy
 from tests.planning.wandering import CHAIN

@@ -12,26 +12,28 @@ from formal_llm import (
     CFG,
     PDA,
     Answer,
-    AutomatonError,
     Budget,
-    BudgetExceeded,
     FunctionLLM,
-    GrammarError,
-    InvalidAnswer,
     Limits,
-    NoValidPlan,
     Planner,
     Question,
     RandomLLM,
     ScriptedLLM,
     Task,
     TaskPack,
-    UnknownProvider,
     Verifier,
     WeightedLLM,
     Wording,
 )
-from formal_llm.errors import ProviderError
+from formal_llm.errors import (
+    AutomatonError,
+    BudgetExceeded,
+    GrammarError,
+    InvalidAnswer,
+    NoValidPlan,
+    ProviderError,
+    UnknownProvider,
+)
 from formal_llm.llms import TokenUsage
 from formal_llm.planning.walks.events import Answered, Asked, Finished, Started
 from tests.planning.wandering import CHAIN

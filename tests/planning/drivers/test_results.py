@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formal_llm import Answer, Budget, Limits, Planner, ProviderError, Question, Task, WeightedLLM, Wording
-from formal_llm.errors import ResultsError
+from formal_llm import Answer, Budget, Limits, Planner, Question, Task, WeightedLLM, Wording
+from formal_llm.errors import ProviderError, ResultsError
 from formal_llm.planning.drivers.batch import Outcome
 from formal_llm.planning.drivers.results import Results, record, run_of
 from formal_llm.planning.plans.usage import Usage

@@ -13,22 +13,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formal_llm import (
-    CFG,
-    Answer,
-    Budget,
-    BudgetExceeded,
-    InvalidAnswer,
-    Limits,
-    NoValidPlan,
-    Plan,
-    Planner,
-    Question,
-    RandomLLM,
-    TaskPack,
-    Walk,
-    WeightedLLM,
-)
+from formal_llm import CFG, Answer, Budget, Limits, Plan, Planner, Question, RandomLLM, TaskPack, Walk, WeightedLLM
+from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan
 from formal_llm.llms import TokenUsage
 from formal_llm.planning.drivers.driving import drive
 from formal_llm.planning.drivers.search import best_first

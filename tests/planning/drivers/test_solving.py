@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from formal_llm import CFG, Limits, NoPlanWorked, NoValidPlan, Plan, Planner, Task, ToolError
+from formal_llm import CFG, Limits, Plan, Planner, Task
+from formal_llm.errors import NoPlanWorked, NoValidPlan, ToolError
 
 TRAVEL = CFG.from_string("""
     Trip -> train Trip | bus Trip | walk home

@@ -13,7 +13,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from formal_llm import Answer, Budget, BudgetExceeded, Limits, MissingDependency, Planner, Question, WeightedLLM
+from formal_llm import Answer, Budget, Limits, Planner, Question, WeightedLLM
+from formal_llm.errors import BudgetExceeded, MissingDependency
 from formal_llm.llms import TokenUsage
 from formal_llm.planning.drivers.tracing import Spans, logged
 from tests.planning.wandering import CHAIN

@@ -12,19 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from formal_llm import (
-    CFG,
-    PDA,
-    Budget,
-    BudgetExceeded,
-    MissingDependency,
-    NoValidPlan,
-    Plan,
-    Planner,
-    RandomLLM,
-    TaskPack,
-    Wording,
-)
+from formal_llm import CFG, PDA, Budget, Plan, Planner, RandomLLM, TaskPack, Wording
+from formal_llm.errors import BudgetExceeded, MissingDependency, NoValidPlan
 from formal_llm.planning.plans.drawing import plan_graph, plan_picture, plan_rich
 from formal_llm.planning.plans.tree import Node
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from formal_llm import (
     CFG,
     Lookahead,
-    NotationError,
     Plan,
     Planner,
     Production,
@@ -22,7 +21,7 @@ from formal_llm import (
     verify,
 )
 from formal_llm.automata.languages.derivations import derivations
-from formal_llm.errors import Undecided
+from formal_llm.errors import NotationError, Undecided
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.plans.tree import build_tree
 from tests.strategies import examples, told_grammars

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, AutomatonError, Behaviour, Flowchart, Planner, RandomLLM, TaskPack, Wording
+from formal_llm import CFG, PDA, Behaviour, Flowchart, Planner, RandomLLM, TaskPack, Wording
+from formal_llm.errors import AutomatonError
 from formal_llm.pictures.picture import Picture
 from formal_llm.planning.plans.overlay import Overlay
 

@@ -8,9 +8,7 @@ from formal_llm import (
     CFG,
     PDA,
     Flowchart,
-    FormalLLMError,
     Limits,
-    NotationError,
     Plan,
     Planner,
     RandomLLM,
@@ -20,6 +18,7 @@ from formal_llm import (
     read_plan_text,
     verify,
 )
+from formal_llm.errors import FormalLLMError, NotationError
 from formal_llm.planning.plans.reading import fill_decisions, names_of
 from tests.planning.rules import DAY, under
 

@@ -9,7 +9,8 @@ from itertools import combinations
 
 import pytest
 
-from formal_llm import CFG, PDA, Budget, InvalidAnswer, Limits, Planner, Question, Walk, Wording
+from formal_llm import CFG, PDA, Budget, Limits, Planner, Question, Walk, Wording
+from formal_llm.errors import InvalidAnswer
 from formal_llm.planning.walks.asking import Asker
 from formal_llm.planning.walks.choices import ChoiceTable
 from tests.planning.wandering import CHAIN, SEASONING, TOOLS, texts

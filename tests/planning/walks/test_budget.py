@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from formal_llm import CFG, Budget, BudgetExceeded, Limits, Prices, Usage, Walk
+from formal_llm import CFG, Budget, Limits, Prices, Usage, Walk
+from formal_llm.errors import BudgetExceeded
 from formal_llm.llms import TokenUsage
 from formal_llm.planning.walks.budget import Meter
 from tests.planning.wandering import TOOLS

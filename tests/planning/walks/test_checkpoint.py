@@ -9,18 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from formal_llm import (
-    CFG,
-    Answer,
-    Budget,
-    BudgetExceeded,
-    Limits,
-    NoValidPlan,
-    SnapshotError,
-    Walk,
-    WeightedLLM,
-    Wording,
-)
+from formal_llm import CFG, Answer, Budget, Limits, Walk, WeightedLLM, Wording
+from formal_llm.errors import BudgetExceeded, NoValidPlan, SnapshotError
 from tests import strategies
 from tests.planning.wandering import CHAIN, TOOLS, drive, wander
 

@@ -8,20 +8,9 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formal_llm import (
-    CFG,
-    PDA,
-    Budget,
-    BudgetExceeded,
-    Limits,
-    Lookahead,
-    NoValidPlan,
-    Planner,
-    RandomLLM,
-    Task,
-    Undecided,
-)  # fmt: skip
+from formal_llm import CFG, PDA, Budget, Limits, Lookahead, Planner, RandomLLM, Task
 from formal_llm.automata.lookahead.plain_search import PlainSearch
+from formal_llm.errors import BudgetExceeded, NoValidPlan, Undecided
 from formal_llm.planning import ChoiceTable
 from tests import strategies
 

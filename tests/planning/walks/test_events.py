@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from formal_llm import CFG, Budget, BudgetExceeded, Limits, Planner, Task
+from formal_llm import CFG, Budget, Limits, Planner, Task
+from formal_llm.errors import BudgetExceeded
 from formal_llm.planning.walks.events import Answered, Asked, Backtracked, Event, Failed, Finished, Forced, Started
 
 CFG_OF_TEA = CFG.from_string(

@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from formal_llm import CFG, Answer, InvalidAnswer, Walk
+from formal_llm import CFG, Answer, Walk
+from formal_llm.errors import InvalidAnswer
 from formal_llm.planning.walks.choices import ChoiceTable, Fork
 from formal_llm.planning.walks.journal import JournalEntry, log_probability, shares
 

@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from formal_llm import CFG, Limits, NoValidPlan, Walk, WalkError
+from formal_llm import CFG, Limits, Walk
+from formal_llm.errors import NoValidPlan, WalkError
 from formal_llm.planning.walks.asking import Asker
 from formal_llm.planning.walks.budget import Budget, Meter
 from formal_llm.planning.walks.choices import ChoiceTable

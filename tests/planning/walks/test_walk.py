@@ -10,21 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pyformlang.cfg import Terminal
 
-from formal_llm import (
-    CFG,
-    PDA,
-    Answer,
-    Budget,
-    BudgetExceeded,
-    InvalidAnswer,
-    Limits,
-    NoValidPlan,
-    Planner,
-    Task,
-    Walk,
-    WalkError,
-    Wording,
-)
+from formal_llm import CFG, PDA, Answer, Budget, Limits, Planner, Task, Walk, Wording
+from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan, WalkError
 from formal_llm.planning.walks.events import Finished, Forced
 from tests import oracles, strategies
 from tests.planning.wandering import CHAIN, SEASONING, TOOLS, drive, keeps, texts, wander

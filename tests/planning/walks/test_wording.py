@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from formal_llm import CFG, PDA, Limits, NotationError, Planner, ScriptedLLM, Walk, Wording, constraint
+from formal_llm import CFG, PDA, Limits, Planner, ScriptedLLM, Walk, Wording, constraint
+from formal_llm.errors import NotationError
 
 TOOLS = CFG.from_string(
     """

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from formal_llm import RandomLLM, ResourceNotFound, TaskPack
-from formal_llm.errors import Cancelled, NoValidPlan
+from formal_llm import RandomLLM, TaskPack
+from formal_llm.errors import Cancelled, NoValidPlan, ResourceNotFound
 from formal_llm.llms import RecordingLLM, resolve
 from formal_llm.packs.openagi.benchmark.conditions import METHODS
 from formal_llm.packs.openagi.benchmark.reading import chain_word, tool_texts

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from formal_llm import ResourceNotFound, TaskPack
+from formal_llm import TaskPack
+from formal_llm.errors import ResourceNotFound
 from formal_llm.packs.openagi.data.making import make_data
 from formal_llm.packs.openagi.data.samples import TaskData, read_data
 from formal_llm.packs.openagi.data.sources import opinions, passages, pictures

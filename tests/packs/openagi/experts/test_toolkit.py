@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from formal_llm import CFG, Planner, TaskPack, ToolError
+from formal_llm import CFG, Planner, TaskPack
 from formal_llm.cli.main import app
-from formal_llm.errors import CheckpointError, MissingDependency, ToolkitError
+from formal_llm.errors import CheckpointError, MissingDependency, ToolError, ToolkitError
 from formal_llm.packs.openagi.experts.toolkit import ExpertToolkit, experts
 from formal_llm.tools import Executor
 from tests.packs.openagi.experts import tiny_experts

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from formal_llm import Plan, ResourceNotFound, Task, TaskPack
-from formal_llm.errors import CheckpointError
+from formal_llm import Plan, Task, TaskPack
+from formal_llm.errors import CheckpointError, ResourceNotFound
 from formal_llm.packs.openagi.classical.toolkit import CLASSICAL
 from formal_llm.packs.openagi.data.making import make_data
 from formal_llm.packs.openagi.data.samples import TaskData
