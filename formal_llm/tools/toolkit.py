@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Protocol, runtime_checkable
 
 from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Limits, Source
+from formal_llm.automata.models.automaton import HasTerminals
 from formal_llm.automata.models.rules import automaton_of
 from formal_llm.automata.models.symbols import members, reach
 from formal_llm.errors import ToolkitError, did_you_mean
@@ -19,15 +19,6 @@ from formal_llm.tools.executor import Executor, Inputs
 from formal_llm.tools.kinds import Kind
 from formal_llm.tools.result import Result
 from formal_llm.tools.tool import Tool
-
-
-@runtime_checkable
-class HasTerminals(Protocol):
-    """Rules that say what their terminals are."""
-
-    @property
-    def terminals(self) -> Iterable[str]:
-        """The names of the terminals."""
 
 
 class Toolkit:

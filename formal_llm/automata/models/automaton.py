@@ -128,6 +128,16 @@ class Automaton(Protocol[C, M]):
         """Whether the word read so far is in the language."""
 
 
+@runtime_checkable
+class HasTerminals(Protocol):
+    """Rules that tell their terminals."""
+
+    @property
+    def terminals(self) -> Iterable[str]:
+        """The terminals, in the order in which they are shown."""
+        ...
+
+
 def fingerprint(parts: Iterable[object]) -> str:
     """A short stable name for an automaton: 16 hexadecimal digits over the text of its parts."""
     digest = hashlib.sha256()

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol, runtime_checkable
 
 from formal_llm.automata.models import formula as formulas
+from formal_llm.automata.models.automaton import HasTerminals
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.dfa import MAX_STATES, finite_pda, minimal_dfa
@@ -21,16 +21,6 @@ from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.notation.s_expressions import Expression, SAtom, SList, read_expressions
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import NotationError, did_you_mean
-
-
-@runtime_checkable
-class HasTerminals(Protocol):
-    """What knows its terminals: a grammar, an automaton, a behaviour."""
-
-    @property
-    def terminals(self) -> Iterable[str]:
-        """The terminals, in order."""
-
 
 #: What a formula is about: the names there are, or what has them. (Those of a grammar are worked out once, and type
 #: checkers do not all see that as the attribute it is; so our own classes are named.)

@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from formal_llm.automata import CFG, PDA, Source, Symbol
 from formal_llm.automata.lookahead.limited import LimitedAutomaton
+from formal_llm.automata.models.automaton import HasTerminals
 from formal_llm.errors import AutomatonError
 
 
@@ -25,15 +26,6 @@ class Fingerprinted(Protocol):
     @property
     def fingerprint(self) -> str:
         """A short text that equal automata share, and others have not."""
-
-
-@runtime_checkable
-class Alphabetical(Protocol):
-    """An automaton that tells its terminals."""
-
-    @property
-    def terminals(self) -> Iterable[str]:
-        """The alphabet, in the order in which it is shown."""
 
 
 def fingerprint_of(automaton: object) -> str:
@@ -72,7 +64,7 @@ class Vocabulary:
         self._labels: Labelling | None = None
         if isinstance(inner, PDA):
             self.grammar, self.symbols = inner.cfg, inner.symbols
-        if isinstance(inner, Alphabetical):
+        if isinstance(inner, HasTerminals):
             self.terminals = inner.terminals
         if isinstance(inner, Labelling):
             self._labels = inner
