@@ -1,5 +1,7 @@
 """Differences between languages, against all short words."""
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,7 +54,8 @@ class TestAgainstAllShortWords:
     @examples(40)
     def test_listed(self, one, other):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("formal_llm.automata.languages.differences._CONFIGURATIONS", 1)
+            # The package has a function of the module's name.
+            patch.setattr(sys.modules[differences.__module__], "_CONFIGURATIONS", 1)
             check(differences(one, other, UP_TO), language(one, UP_TO), language(other, UP_TO), UP_TO)
 
     @given(limited_automata(finite=True), automata(finite=True))
