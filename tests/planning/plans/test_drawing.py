@@ -146,7 +146,7 @@ RULES = [
 
 @settings(max_examples=150, deadline=None)
 @given(st.sets(st.sampled_from(RULES), min_size=3), st.integers(0, 9), st.integers(1, 6))
-@pytest.mark.filterwarnings("ignore::formal_llm.GrammarWarning")
+@pytest.mark.filterwarnings("ignore::formal_llm.errors.GrammarWarning")
 def test_every_step_flows_into_the_result(rules: set[str], seed: int, questions: int) -> None:
     cfg = CFG.from_string("\n".join(["S -> w", "A -> v", "K -> k", "A2 -> A", *sorted(rules)]))
     for budget in (Budget(questions=questions), Budget(steps=60)):
