@@ -24,7 +24,7 @@ from typing import NamedTuple, TypedDict, TypeVar
 from formal_llm.errors import ResultsError
 from formal_llm.packs.openagi.benchmark.conditions import Method, PlanKey
 from formal_llm.packs.openagi.scores.judging import Judgement
-from formal_llm.planning.drivers.json_lines import open_alone, write_line
+from formal_llm.planning.drivers.json_lines import open_alone, write_line, write_whole
 from formal_llm.tools import Result
 
 _FORMAT = "formal_llm.bench/1"
@@ -147,14 +147,14 @@ class Records(AbstractContextManager["Records"]):
                 file = self.folder / "values" / f"{step.value.key}{step.value.kind.ending}"
                 if not file.exists():
                     file.parent.mkdir(exist_ok=True)
-                    _write_whole(file, step.value.dump())
+                    write_whole(file, [step.value.dump()])
             steps.append(told)
         return steps
 
     def _check_setting(self, setting: Mapping[str, object]) -> None:
         file = self.folder / _SETTING
         if not file.exists():
-            _write_whole(file, (json.dumps(setting, indent=1, ensure_ascii=False) + "\n").encode())
+            write_whole(file, [(json.dumps(setting, indent=1, ensure_ascii=False) + "\n").encode()])
             return
         try:
             there = json.loads(file.read_text(encoding="utf-8"))
@@ -177,13 +177,6 @@ def _score_key(scored: ScoreRecord) -> ScoreKey:
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
-
-
-def _write_whole(file: Path, content: bytes) -> None:
-    """Write a file that is there whole or not at all."""
-    beside = file.with_suffix(".new")
-    beside.write_bytes(content)
-    beside.replace(file)
 
 
 def _read(file: FileIO, path: Path, key: Callable[[Record], Key]) -> dict[Key, Record]:
