@@ -289,8 +289,10 @@ class Lookahead:
             return (state, stack, remaining, needed), 0.0
         if below.least_steps == INFINITE:
             return (state, stack.top, None), 0.0
-        open_part = below.pending, below.unresolved, below.promised, below.paid
-        return (state, stack.top, *open_part, remaining, needed), below.free_steps
+        return (
+            (state, stack.top, below.pending, below.unresolved, below.promised, below.paid, remaining, needed),
+            below.free_steps,
+        )
 
     def top(self, configuration: Hashable) -> tuple[State, str | None] | None:
         """The state and the stack top, where these alone decide which branches there are; None where more does."""
@@ -314,7 +316,9 @@ class Lookahead:
         after = Configuration(leap.target, stack.rest.push(leap.pushed))
         if self._counted is None:
             return after
-        return LimitedConfiguration(after, remaining - leap.need, self._counted.counters.pay_all(leap.reads, needed))
+        if needed:
+            needed = self._counted.counters.pay_all(leap.reads, needed)
+        return LimitedConfiguration(after, remaining - leap.need, needed)
 
     def least_steps(self, configuration: Hashable) -> float:
         """A cheap lower bound of the moves to the end, limits aside; infinite where even that is impossible."""

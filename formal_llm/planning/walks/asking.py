@@ -15,7 +15,6 @@ from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import Move
 from formal_llm.llms.question import Message, Option, Outlook, Prospect, Question, Term
 from formal_llm.planning.plans.tree import Node, build_tree
-from formal_llm.planning.plans.vocabulary import Vocabulary
 from formal_llm.planning.walks.choices import Choice, ChoiceTable, Fork
 from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry
 from formal_llm.planning.walks.wording import Wording
@@ -29,11 +28,10 @@ class Asker:
         self.wording = wording
         self._task = task
         self.walk = walk
-        self._vocabulary = Vocabulary(table.lookahead.source)
 
     def tree(self, moves: Sequence[Move]) -> Node:
         """The tree of a plan."""
-        return build_tree(moves, self._vocabulary.label, self._vocabulary.start)
+        return build_tree(moves, self._table.vocabulary.label, self._table.vocabulary.start)
 
     def ask(self, entry: JournalEntry, moves: Sequence[Move], journal: Sequence[JournalEntry], left: float) -> Question:
         """The question of a choice, after moves and earlier choices, when ``left`` more moves may be made."""
@@ -69,16 +67,16 @@ class Asker:
     def texts(self, fork: Fork) -> tuple[str, ...]:
         """The texts of all choices of a fork."""
         if fork.several:
-            return tuple(self._vocabulary.label(choice.reads[0]) for choice in fork.choices)
-        return self.wording.options(fork.choices, self._vocabulary.label)
+            return tuple(self._table.vocabulary.label(choice.reads[0]) for choice in fork.choices)
+        return self.wording.options(fork.choices, self._table.vocabulary.label)
 
     def chosen_text(self, entry: JournalEntry) -> str:
         """The text of what was chosen at an entry."""
         if entry.chosen is None:
             return ""
         if entry.fork.several:
-            return ", ".join(map(self._vocabulary.label, sorted(entry.members)))
-        return self.wording.option(entry.chosen, self._vocabulary.label)
+            return ", ".join(map(self._table.vocabulary.label, sorted(entry.members)))
+        return self.wording.option(entry.chosen, self._table.vocabulary.label)
 
     def _options(self, entry: JournalEntry) -> tuple[Option, ...]:
         """The options of an entry; those of a fork with nothing ruled out are made once."""
@@ -100,14 +98,15 @@ class Asker:
         lookahead = self._table.lookahead
         after = self._table.after(entry.configuration, choice)
         detours = lookahead.detours(after)
+        known = self._table.vocabulary.terminals or detours
         return Prospect(
             uses=tuple(map(self._term, choice.reads)),
-            allows=tuple((self._term(n), detours[n]) for n in self._vocabulary.terminals or detours if n in detours),
+            allows=tuple((self._term(n), detours[n]) for n in known if n in detours),
             length=int(lookahead.least_length(after)),
         )
 
     def _term(self, name: str) -> Term:
-        return Term(name, self._vocabulary.label(name), self._vocabulary.description(name))
+        return Term(name, self._table.vocabulary.label(name), self._table.vocabulary.description(name))
 
 
 def _asked(choices: Sequence[Choice]) -> str:

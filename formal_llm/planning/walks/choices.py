@@ -26,6 +26,7 @@ from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import constrained
 from formal_llm.automata.models.rules import Source
 from formal_llm.errors import AutomatonError
+from formal_llm.planning.plans.vocabulary import Vocabulary
 
 _CACHE = 200_000
 
@@ -94,6 +95,7 @@ class ChoiceTable:
     def __init__(self, lookahead: Lookahead, *, look: bool = True) -> None:
         self.lookahead = lookahead
         self.automaton = lookahead.automaton
+        self.vocabulary = Vocabulary(lookahead.source)
         self.look = look
         self._rules: str | None = None
         self._templates: dict[tuple[State, str | None], _Template] = {}

@@ -132,10 +132,12 @@ class Walk:
             BudgetExceeded: the budget is used up. Put a larger one in its place and the walk goes on.
             NoValidPlan: every branch was tried or ruled out.
         """
-        if not isinstance(self._trail.state, JournalEntry) and self.done:
-            return None
         entry = self._trail.state
-        assert isinstance(entry, JournalEntry)  # it has settled, and not at the end
+        if not isinstance(entry, JournalEntry):
+            if self.done:
+                return None
+            entry = self._trail.state
+            assert isinstance(entry, JournalEntry)  # it has settled, and not at the end
         if entry.question is None:
             if self.budget.metered:
                 self.afford()
