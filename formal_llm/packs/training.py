@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 from formal_llm.errors import ModelError, TrainingError
 from formal_llm.llms.local.encoders import EncoderLLM
 from formal_llm.llms.local.llm import LocalLLM
+from formal_llm.llms.local.loading import settings_of
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.packs import training_rewards as rewards
 from formal_llm.planning import Planner, Task, TaskPack
 from formal_llm.rltf.all_plans import count_plans
 from formal_llm.rltf.distributed import World
 from formal_llm.rltf.metrics_log import View
-from formal_llm.rltf.policy import LoRA, Policy, local_model
+from formal_llm.rltf.policy import LoRA, Policy, base_and_adapter, local_model
 from formal_llm.rltf.reward_cache import CachedReward
 from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.settings import Settings, count_updates
@@ -192,11 +193,12 @@ def policy_of(settings: Settings) -> Policy:
         ModelError, ResourceNotFound: the model cannot be loaded or trained, or there are no such adapters.
         MissingDependency: torch, transformers or peft are not installed.
     """
+    model, adapter = base_and_adapter(settings.model)
     return Policy(
-        model_of(settings),
+        model_of(settings.model_copy(update={"model": model})),
         LoRA(settings.rank, settings.alpha, settings.dropout, settings.targets),
         temperature=settings.temperature,
-        adapter=settings.adapter or None,
+        adapter=settings.adapter or adapter,
         seed=settings.seed,
         gradient_checkpointing=settings.gradient_checkpointing,
         autocast=settings.autocast or None,
@@ -213,6 +215,9 @@ def model_of(settings: Settings) -> LocalLLM:
     """
     name = settings.model
     provider, colon, rest = name.partition(":")
+    template = settings_of(settings.template)
+    if template and provider != "transformers" and not Path(name).is_dir():
+        raise ModelError(f"{name} has no chat template, so {min(template)} sets nothing")
     if name == "minilm" or (provider == "encoder" and rest):
         encoder = (rest,) if rest else ()
         return EncoderLLM(*encoder, device=settings.device, dtype=settings.dtype, batch_tokens=settings.batch_tokens)
@@ -220,7 +225,7 @@ def model_of(settings: Settings) -> LocalLLM:
     if named or Path(name).is_dir():
         return TransformersLLM(
             rest if named else name, device=settings.device, dtype=settings.dtype,
-            batch_tokens=settings.batch_tokens, cache_bytes=settings.cache_bytes,
+            batch_tokens=settings.batch_tokens, cache_bytes=settings.cache_bytes, template_settings=template,
         )  # fmt: skip
     if not colon and ("/" in name or name.startswith((".", "~"))):
         raise ModelError(f"there is no folder {name!r}; a model of the hub by that name is written transformers:{name}")

@@ -7,7 +7,6 @@ training began with, so the distance to it costs no second model.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
 from formal_llm.llms.llm import LLM, resolve
 from formal_llm.llms.local.llm import LocalLLM
+from formal_llm.llms.local.loading import base_of, quiet_peft
 from formal_llm.llms.question import Question
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ class Policy:
 
     Args:
         llm: a local model: ``"transformers:MODEL"``, ``"encoder:MODEL"``, ``"minilm"``, a folder, or a
-            :class:`LocalLLM`. Its weights are frozen, and the adapters put into it.
+            :class:`LocalLLM`. Its weights are frozen, and the adapters put into it. The folder of trained adapters
+            (``RUN/final``) stands for the model they were trained on, and is the ``adapter`` then.
         lora: settings of the adapters.
         temperature: the log-probabilities of options are divided by it, and normalised again.
         adapter: a folder with trained adapters in the format of peft, to go on from; then ``lora`` does not count.
@@ -88,6 +89,9 @@ class Policy:
     ) -> None:
         if not temperature > 0:
             raise ValueError(f"temperature is above 0, not {temperature}")
+        if isinstance(llm, str):
+            llm, own = base_and_adapter(llm)
+            adapter = adapter or own
         self.llm = local_model(llm)
         self.scorer = self.llm.scorer
         self.temperature = temperature
@@ -219,6 +223,20 @@ def local_model(llm: str | LLM) -> LocalLLM:
     return found
 
 
+def base_and_adapter(model: str) -> tuple[str, str | None]:
+    """A model as a person names it, and the folder of adapters where it names one: then the model is their base.
+
+    Raises:
+        ModelError: the model of the adapters is not there, or nothing says which it is.
+    """
+    provider, colon, rest = model.partition(":")
+    if not colon or provider not in ("transformers", "encoder"):
+        provider, rest = "transformers", model
+    folder, question, settings = rest.partition("?")
+    base = base_of(folder)
+    return (model, None) if base is None else (f"{provider}:{base}{question}{settings}", folder)
+
+
 def _checkpoint(model: PreTrainedModel) -> None:
     """Have a model compute its activations again in the backward pass."""
     if hasattr(model, "activation_checkpointing_enable"):
@@ -250,10 +268,12 @@ def _with_adapters(model: PreTrainedModel, lora: LoRA, seed: int, folder: Path |
     import torch
 
     name = type(model).__name__
+    if any("lora_" in part for part, _ in model.named_modules()):
+        raise ModelError(f"this {name} has trained adapters already; name their folder as the model, or as the adapter")
     if folder is not None:
         _state_in(folder)
         try:
-            with _quiet():
+            with quiet_peft():
                 return peft.PeftModel.from_pretrained(model, str(folder), is_trainable=True)
         except (ValueError, RuntimeError, KeyError, OSError) as error:
             raise ModelError(f"the adapters in {folder} do not fit {name}: {error}") from error
@@ -261,20 +281,12 @@ def _with_adapters(model: PreTrainedModel, lora: LoRA, seed: int, folder: Path |
         r=lora.rank, lora_alpha=lora.alpha, lora_dropout=lora.dropout, bias="none",
         target_modules=list(lora.targets or default_targets(model)), fan_in_fan_out=name.startswith("GPT2"),
     )  # fmt: skip
-    with torch.random.fork_rng(devices=[]), _quiet():
+    with torch.random.fork_rng(devices=[]), quiet_peft():
         torch.manual_seed(seed)
         try:
             return peft.get_peft_model(model, config)
         except ValueError as error:
             raise ModelError(f"adapters cannot be put into {name}: {error}") from error
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the warning that peft looks at a name which transformers is about to give up."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
-        yield
 
 
 def _state_in(folder: Path) -> dict[str, torch.Tensor]:

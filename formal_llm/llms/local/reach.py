@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedConfig, PreTrainedModel
 
-    #: Reads sorted texts in one packed row: for each the last hidden states of the tokens it shares with no earlier one.
+    #: Reads sorted texts in one packed row: of each the last hidden states of the tokens it shares with no earlier one.
     ReadsPacked: TypeAlias = Callable[[Sequence[Sequence[int]]], list[torch.Tensor]]
 
 #: Names of settings that bound how far back a layer sees: ``sliding_window``, ``window_size``, ``keep_window_size``,
