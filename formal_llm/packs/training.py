@@ -27,6 +27,7 @@ from formal_llm.rltf.policy import LoRA, Policy, base_and_adapter, local_model
 from formal_llm.rltf.reward_cache import CachedReward
 from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.settings import Settings, count_updates
+from formal_llm.rltf.timed_reward import TimedReward
 from formal_llm.rltf.trainer import Trainer
 from formal_llm.rltf.warm_start import ReferenceLimits
 
@@ -146,10 +147,17 @@ def trainer_of(
     place = Path(folder)
     parts = ingredients or Ingredients.of(settings, place)
     policy = policy_of(settings)
+    if settings.threads is not None:
+        import torch
+
+        torch.set_num_threads(settings.threads)
     place.mkdir(parents=True, exist_ok=True)
     # A reward without a name of its own (a closure, an object) goes by the one under which the settings ask for it.
     name = None if parts.reward.identity is not None else settings.reward
-    with CachedReward(parts.reward, place / REWARDS, name=name) as reward:
+    judge = parts.reward
+    if settings.reward_timeout is not None:
+        judge = TimedReward(judge, settings.reward_timeout, settings.failed_reward)
+    with CachedReward(judge, place / REWARDS, name=name) as reward:
         yield Trainer(
             parts.planner, policy, reward, parts.tasks, place,
             held_out=parts.held_out, settings=settings, metrics=parts.metrics, references=parts.references,

@@ -7,6 +7,7 @@ training began with, so the distance to it costs no second model.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,11 +25,17 @@ if TYPE_CHECKING:
     from peft import PeftModel
     from transformers import PreTrainedModel
 
-#: The projections of queries and values, as models name them: the first pair that a model has is trained.
+#: The projections of queries and values, as models name them: the first row of names that a model has is trained.
 TARGETS = (
     ("q_proj", "v_proj"), ("q", "v"), ("query", "value"), ("q_lin", "v_lin"), ("c_attn",), ("query_key_value",),
     ("in_proj", "x_proj"),
+    ("q_b_proj", "kv_b_proj"), ("q_proj", "kv_b_proj"),  # of DeepSeek, from a latent vector
+    ("qkv_proj",), ("Wqkv",), ("Wq", "Wv"), ("project_q", "project_v"), ("query_proj", "value_proj"),
+    ("q_b_proj", "kv_proj"), ("key", "value"), ("kv_proj",),
+    ("in_proj",),  # of Mamba 2: it makes all that a layer reads of a token
 )  # fmt: skip
+#: Parts of a model that look at pictures or hear: they get no adapters of themselves, since plans are made of text.
+_TOWERS = re.compile(r"(^|[._])(vision|visual|vit|image|video|audio|speech)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -39,7 +46,8 @@ class LoRA:
         rank: of the two matrices of each adapter.
         alpha: the adapters' output is multiplied with alpha / rank.
         dropout: the share of an adapter's input that is left out in training.
-        targets: the names of the modules that get adapters; empty: the projections of queries and values.
+        targets: the names of the modules that get adapters, wherever they are; empty: the projections of queries and
+            values, but not in parts that look at pictures or hear.
     """
 
     rank: int = 8
@@ -252,7 +260,7 @@ def default_targets(model: torch.nn.Module) -> tuple[str, ...]:
     Raises:
         ModelError: none of the names that are known.
     """
-    names = {name.rpartition(".")[2] for name, _ in model.named_modules()}
+    names = {name.rpartition(".")[2] for name, _ in model.named_modules() if not _TOWERS.search(name)}
     for targets in TARGETS:
         if names.issuperset(targets):
             return targets
@@ -277,9 +285,14 @@ def _with_adapters(model: PreTrainedModel, lora: LoRA, seed: int, folder: Path |
                 return peft.PeftModel.from_pretrained(model, str(folder), is_trainable=True)
         except (ValueError, RuntimeError, KeyError, OSError) as error:
             raise ModelError(f"the adapters in {folder} do not fit {name}: {error}") from error
+    from transformers.pytorch_utils import Conv1D
+
+    targets = lora.targets or default_targets(model)
+    aimed = {part: module for part, module in model.named_modules() if part.rpartition(".")[2] in targets}
+    towers = [] if lora.targets else sorted(part for part in aimed if _TOWERS.search(part))
     config = peft.LoraConfig(
-        r=lora.rank, lora_alpha=lora.alpha, lora_dropout=lora.dropout, bias="none",
-        target_modules=list(lora.targets or default_targets(model)), fan_in_fan_out=name.startswith("GPT2"),
+        r=lora.rank, lora_alpha=lora.alpha, lora_dropout=lora.dropout, bias="none", target_modules=list(targets),
+        exclude_modules=towers or None, fan_in_fan_out=any(isinstance(module, Conv1D) for module in aimed.values()),
     )  # fmt: skip
     with torch.random.fork_rng(devices=[]), quiet_peft():
         torch.manual_seed(seed)

@@ -88,6 +88,9 @@ class Settings(BaseModel):
         default=2, ge=1, description="How many of the last ones are kept; the best one besides."
     )
     processes: int | None = Field(default=None, ge=1, description="How many processes there must be.")
+    threads: int | None = Field(
+        default=None, ge=1, description="Threads that compute on a CPU; none: as many as torch takes."
+    )
     tensorboard: bool = Field(default=False, description="Write the figures for TensorBoard as well.")
     seed: int = Field(default=0, ge=0, description="Of all draws.")
 

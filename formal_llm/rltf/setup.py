@@ -19,7 +19,8 @@ _LATER = frozenset({"template"})
 #: Settings that may change when a run goes on: they do not change what it computes.
 _MAY_CHANGE = frozenset({
     "model", "updates", "epochs", "evaluate_every", "checkpoint_every", "keep_checkpoints", "processes", "tensorboard",
-    "device", "reward_workers", "reward_timeout", "data", "questions_per_pass", "batch_tokens", "cache_bytes",
+    "device", "threads", "reward_workers", "reward_timeout", "data", "questions_per_pass", "batch_tokens",
+    "cache_bytes",
 })  # fmt: skip
 
 

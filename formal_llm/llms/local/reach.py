@@ -135,6 +135,8 @@ class Reach:
             alone = self._model.base_model(
                 input_ids=read, attention_mask=torch.ones_like(read), use_cache=False
             ).last_hidden_state
+            if not alone.isfinite().all():
+                return True  # whichever way it is read, its answers are no numbers, which is told
             apart = 0.0
             for packed, plain in zip(self._packed(texts), alone, strict=True):
                 plain = plain[-len(packed) :].float()
