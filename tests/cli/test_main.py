@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 
+from formal_llm.cli.main import app
 from tests.cli.program import run
 
 
@@ -69,6 +71,13 @@ def test_help_has_examples_and_exit_codes() -> None:
         assert f"formal-llm {command}" in said
         assert "Exit codes" in said
     assert run("--version").stdout.startswith("formal-llm 0")
+
+
+def test_the_paragraphs_of_a_help_text_are_left_to_the_terminal_to_wrap() -> None:
+    command = typer.main.get_command(app).get_command(None, "run")  # type: ignore[attr-defined,arg-type]  # a group
+    paragraphs = command.help.split("\n\n")
+    assert all("\n" not in paragraph for paragraph in paragraphs if not paragraph.startswith("  "))
+    assert any(paragraph.startswith("  formal-llm run") for paragraph in paragraphs)
 
 
 @pytest.mark.slow
