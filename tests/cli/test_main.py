@@ -74,7 +74,7 @@ def test_help_has_examples_and_exit_codes() -> None:
 
 
 def test_the_paragraphs_of_a_help_text_are_left_to_the_terminal_to_wrap() -> None:
-    command = typer.main.get_command(app).get_command(None, "run")  # type: ignore[attr-defined,arg-type]  # a group
+    command = typer.main.get_command(app).get_command(None, "run")  # type: ignore[attr-defined]  # a group
     paragraphs = command.help.split("\n\n")
     assert all("\n" not in paragraph for paragraph in paragraphs if not paragraph.startswith("  "))
     assert any(paragraph.startswith("  formal-llm run") for paragraph in paragraphs)
