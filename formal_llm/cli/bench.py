@@ -42,8 +42,9 @@ if TYPE_CHECKING:
 
 HELP = f"""Compare LLMs and ways of planning on the tasks of a pack: how many plans are valid, and what they are worth.
 
-Methods: zero and few ask for a plan in free text; constrained forces the names of tools one by one; formal asks only
-for what can still become a valid plan. Without --method, all that apply to an LLM.
+Methods: zero and few ask for a plan in free text; names forces the names of tools one by one; typed does so as OpenAGI
+does, where each tool takes what the last one gives; formal asks only for what can still become a valid plan. Without
+--method, all that apply to an LLM.
 
 Everything is on record in the folder of --out. A run that was stopped goes on with the same command; more LLMs, methods
 or repeats are added to it.
@@ -65,7 +66,8 @@ class MethodName(StrEnum):
 
     zero = "zero"
     few = "few"
-    constrained = "constrained"
+    names = "names"
+    typed = "typed"
     formal = "formal"
 
 

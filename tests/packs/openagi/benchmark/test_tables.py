@@ -85,9 +85,7 @@ def test_markdown() -> None:
 @settings(max_examples=40)
 def test_no_figure_is_cut_off(llms: list[tuple[str, int]], width: int) -> None:
     columns = [
-        MethodColumn(
-            f"{name} {place}", "constrained", 5, 0.125, dict.fromkeys(GROUPS, 0.1234), 0.5678, 0.01, 3.5, 1234.5
-        )
+        MethodColumn(f"{name} {place}", "names", 5, 0.125, dict.fromkeys(GROUPS, 0.1234), 0.5678, 0.01, 3.5, 1234.5)
         for place, (name, count) in enumerate(llms)
         for _ in range(count if len(name) < 8 else 1)
     ]
