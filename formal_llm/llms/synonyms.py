@@ -52,7 +52,7 @@ class SynonymLikeness:
 
 def _wordnet() -> Callable[[str], list[str]]:
     try:
-        from Oyemi import find_synonyms  # type: ignore[import-not-found, unused-ignore]  # no stubs
+        from Oyemi import find_synonyms
     except ImportError as error:
         raise MissingDependency("synonyms need the lexicon of oyemi: pip install 'formal-llm[synonyms]'") from error
     return lambda word: list(find_synonyms(word))

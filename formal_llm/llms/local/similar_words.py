@@ -1,8 +1,8 @@
 """``builtin:minilm``: words and a sentence encoder together.
 
 The encoder reads single words: a word of the task and one of a terminal are alike as the cosine of their vectors says.
-So "fuzzy" speaks for what sharpens a blurry image, and the plan is found as the built-in answerer finds it: each word
-is to be covered once, and each terminal costs something.
+So "photo" speaks for what takes an image, and the plan is found as the built-in answerer finds it: each word is to be
+covered once, and each terminal costs something.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def make(method: Method, assigned: Assignment) -> None:
     """Make an attempt for each key."""
     if method == "formal":
         _formal(assigned)
-    elif method in ("names", "typed"):
+    elif method == "names" or method == "typed":
         _force(method, assigned)
     else:
         _written(method, assigned)
