@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import statistics
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from formal_llm import TaskPack
 from formal_llm.packs.openagi.benchmark.tables import (
     GROUPS,
     MethodColumn,
@@ -139,3 +141,11 @@ def test_published_figures_are_marked() -> None:
         table = markdown_table(title, columns, published.scores)
         assert "CLIP score" in table
         assert "questions" not in table  # the paper does not tell
+
+
+def test_the_published_groups_give_the_published_weights() -> None:
+    pack, groups = TaskPack.load("openagi"), read_published().groups
+    for moved, weights in (({}, (1, 10, 3, 3)), (groups, (1, 9, 3, 4))):
+        counted = Counter(moved.get(number, pack.tasks[number].group) for number in pack.splits["test"])
+        assert tuple(counted[group] for group in GROUPS) == weights
+    assert not set(groups) - set(pack.splits["test"])
