@@ -44,14 +44,21 @@ _STOP_WORDS = frozenset([
 
 
 def content_words(text: str) -> tuple[str, ...]:
-    """The words of ``text`` that carry meaning, in order, in small letters."""
-    return tuple(word for word in _WORD.findall(text.casefold()) if word not in _STOP_WORDS)
+    """The words of ``text`` that carry meaning, in order; in small letters, unless a capital inside a sentence says that
+    they are names.
+    """
+    found = []
+    for match in _WORD.finditer(text):
+        word, before = match.group(), text[: match.start()].rstrip()
+        if word.casefold() not in _STOP_WORDS:
+            found.append(word if before and (before[-1].isalnum() or before[-1] == ",") else word.casefold())
+    return tuple(found)
 
 
 @lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
     """A word without its endings."""
-    found = _BRITISH.sub("or", word)
+    found = _BRITISH.sub("or", word.casefold())
     while (ending := next((e for e in _SUFFIXES if found.endswith(e) and len(found) - len(e) >= 3), None)) is not None:
         found = found[: -len(ending)]
     return found

@@ -46,7 +46,7 @@ class SynonymLikeness:
     def _families(self, word: str) -> frozenset[str]:
         """The stems of the synonyms of a word that are one word."""
         with self._lock:  # one connection to a database
-            found = self._synonyms(word)
+            found = self._synonyms(word.casefold())
         return frozenset(stem(one) for one in found if len(content_words(one)) == 1)
 
 
