@@ -44,9 +44,7 @@ _STOP_WORDS = frozenset([
 
 
 def content_words(text: str) -> tuple[str, ...]:
-    """The words of ``text`` that carry meaning, in order; in small letters, unless a capital inside a sentence says that
-    they are names.
-    """
+    """The words of ``text`` that carry meaning, in order; in small letters, but for names inside a sentence."""
     found = []
     for match in _WORD.finditer(text):
         word, before = match.group(), text[: match.start()].rstrip()
