@@ -17,7 +17,8 @@ from formal_llm.errors import BudgetExceeded, FormalLLMError, InfiniteLanguage, 
 
 EXIT_CODES = {
     0: "done",
-    1: "no valid plan exists, a plan to verify is not valid, check --strict found warnings, or diff a difference",
+    1: "no valid plan exists, a plan to verify is not valid, check --strict found warnings, diff a difference, or run "
+    "had to do without a tool that the plan needs",
     2: "wrong arguments, or a file that cannot be read",
     3: "the LLM could not be asked, or gave no legal answer",
     4: "the budget is used up; what was planned so far is shown",

@@ -18,7 +18,8 @@ from formal_llm.cli.batch import Batch, plan_tasks, read_tasks
 from formal_llm.cli.console import EXIT_CODES_HELP, command, err, out, print_text
 from formal_llm.cli.sources import load, read_limits
 from formal_llm.errors import BudgetExceeded, FormalLLMError
-from formal_llm.llms import LLM, CachedLLM, Prices, RecordingLLM, resolve
+from formal_llm.llms import LLM, CachedLLM, Prices, Question, RecordingLLM, resolve
+from formal_llm.llms.builtin import BuiltinLLM
 from formal_llm.planning import Budget, Plan, Planner, Wording
 from formal_llm.planning.walks.events import Answered, Asked, Backtracked, Event, Failed, Finished, Forced, Started
 
@@ -188,11 +189,33 @@ def answerer(name: str, cache: Path | None, record: Path | None) -> Iterator[LLM
     """The LLM of a provider string; what it answers is kept and recorded where that is wanted."""
     with ExitStack() as opened:
         llm = resolve(name)
+        if isinstance(llm, BuiltinLLM):
+            opened.enter_context(_ties_told(llm, name))
         if cache is not None:
             llm = opened.enter_context(CachedLLM(llm, cache, name=None if hasattr(llm, "identity") else name))
         if record is not None:
             llm = opened.enter_context(RecordingLLM(llm, record))
         yield llm
+
+
+@contextmanager
+def _ties_told(llm: BuiltinLLM, name: str) -> Iterator[None]:
+    """Say afterwards how often the first of equally good options was taken, and which were the first such ones."""
+    first, times = "", 0
+
+    def told(question: Question, best: tuple[int, ...]) -> None:
+        nonlocal first, times
+        first = first or " | ".join(question.options[number - 1].text for number in best)
+        times += 1
+
+    llm.on_tie = told
+    try:
+        yield
+    finally:
+        if times:
+            often = "once" if times == 1 else f"{times:,} times"
+            said = f"{name}: the task does not tell options apart; {often} the first of them was taken, as of: {first}"
+            err().print(said, style="yellow", markup=False)
 
 
 def read_prices(text: str | None) -> Prices | None:

@@ -147,3 +147,14 @@ def test_forms_are_names_of_the_option() -> None:
     assert code == 2
     for form in Show:
         assert f"'{form.value}'" in said
+
+
+def test_ties_of_the_builtin_answerer_are_told() -> None:
+    done = run("plan", "openagi", "Does the customer like our product?", "--input", "text", "--goal", "text")
+    assert done.returncode == 0
+    assert done.stderr == (
+        "builtin: the task does not tell options apart; once the first of them was taken, as of: the output of "
+        '"Text Summarization" | the output of "Text Generation" | the output of "Machine Translation" | the output of '
+        '"Fill Mask" | the output of "Sentiment Analysis"\n'
+    )
+    assert run("plan", "openagi", "Given noisy image, how to return the regular image?").stderr == ""
