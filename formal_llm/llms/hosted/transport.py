@@ -13,6 +13,7 @@ from __future__ import annotations
 import email.utils
 import logging
 import math
+import ssl
 import time
 from collections.abc import Iterable
 from contextlib import aclosing
@@ -29,22 +30,28 @@ from formal_llm.llms.hosted.bounds import Bounds, OutOfBounds, seconds_left
 WAIT = "formal_llm.wait"
 #: Seconds beyond which an SDK may refuse to wait by itself.
 _LONG = 120
-#: The shortest wait for the network: 0 would mean not to wait at all.
+#: A time so short that nothing is begun any more.
 _SHORTEST = 0.001
 
 
 def sync_client(sdk: ModuleType, bounds: Bounds) -> Any:
     """An HTTP client that waits, for a client of the SDK."""
-    made = _classes(sdk)[0]()
+    made = _classes(sdk)[0](verify=_certificates())
     made.bounds = bounds
     return made
 
 
 def async_client(sdk: ModuleType, bounds: Bounds) -> Any:
     """An HTTP client that is awaited, for a client of the SDK."""
-    made = _classes(sdk)[1]()
+    made = _classes(sdk)[1](verify=_certificates())
     made.bounds = bounds
     return made
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Whom to trust: read once, since it takes longer than many a request."""
+    return httpx2.create_ssl_context()
 
 
 class Bounded:
@@ -64,6 +71,8 @@ class Bounded:
 
     def _heard(self, response: httpx2.Response) -> None:
         """Put in order how long a server asks to wait, which may be anything; what does not fit is not waited for."""
+        if response.status_code < 400:
+            return
         wait = retry_after(response.headers)
         for name in ("retry-after", "retry-after-ms"):
             response.headers.pop(name, None)
@@ -187,11 +196,14 @@ def retry_after(headers: httpx2.Headers) -> float | None:
 # -- waiting for the network ----------------------------------------------------------------------------------------
 
 
-def _cut(timeout: float | None) -> float | None:
+def _cut(timeout: float | None, late: type[Exception] = httpcore2.ReadTimeout) -> float | None:
+    """A timeout, cut to the time that is left; raises where there is none, also if what is waited for is there."""
     left = seconds_left()
     if left is None:
         return timeout
-    return max(left if timeout is None else min(left, timeout), _SHORTEST)
+    if left <= _SHORTEST:
+        raise late("the deadline has passed")
+    return left if timeout is None else min(left, timeout)
 
 
 class _Punctual(httpcore2.NetworkBackend):
@@ -200,11 +212,22 @@ class _Punctual(httpcore2.NetworkBackend):
     def __init__(self, network: httpcore2.NetworkBackend) -> None:
         self._network = network
 
-    def connect_tcp(self, host: str, port: int, timeout: float | None = None, **more: Any) -> httpcore2.NetworkStream:
-        return _PunctualStream(self._network.connect_tcp(host, port, _cut(timeout), **more))
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.NetworkStream:
+        left = _cut(timeout, httpcore2.ConnectTimeout)
+        return _PunctualStream(self._network.connect_tcp(host, port, left, local_address, socket_options))
 
-    def connect_unix_socket(self, path: str, timeout: float | None = None, **more: Any) -> httpcore2.NetworkStream:
-        return _PunctualStream(self._network.connect_unix_socket(path, _cut(timeout), **more))
+    def connect_unix_socket(
+        self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
+    ) -> httpcore2.NetworkStream:
+        left = _cut(timeout, httpcore2.ConnectTimeout)
+        return _PunctualStream(self._network.connect_unix_socket(path, left, socket_options))
 
     def sleep(self, seconds: float) -> None:
         self._network.sleep(seconds)
@@ -218,7 +241,7 @@ class _PunctualStream(httpcore2.NetworkStream):
         return self._stream.read(max_bytes, _cut(timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, _cut(timeout))
+        self._stream.write(buffer, _cut(timeout, httpcore2.WriteTimeout))
 
     def close(self) -> None:
         self._stream.close()
@@ -226,7 +249,9 @@ class _PunctualStream(httpcore2.NetworkStream):
     def start_tls(
         self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore2.NetworkStream:
-        return _PunctualStream(self._stream.start_tls(ssl_context, server_hostname, _cut(timeout)))
+        return _PunctualStream(
+            self._stream.start_tls(ssl_context, server_hostname, _cut(timeout, httpcore2.ConnectTimeout))
+        )
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
