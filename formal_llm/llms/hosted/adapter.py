@@ -70,6 +70,7 @@ class HostedLLM(ABC):
         self.bounds = bounds
         self._client = client
         self._process = os.getpid()
+        self._parents: list[object] = []
         self.settings: dict[str, object] = given(address=plain_address(client.base_url), **settings)
         self.asks_logprobs = logprobs is not False
         self._may_drop_logprobs = logprobs is None
@@ -89,7 +90,8 @@ class HostedLLM(ABC):
         if self._process != os.getpid() and self.bounds is not None:
             # A forked process has its parent's connections, and reads the answers to its parent's questions. The
             # parent's client is kept, untouched: to close it would be to speak on those connections.
-            self._parents, self._client, self._process = self._client, self._make_client(), os.getpid()
+            self._parents.append(self._client)
+            self._client, self._process = self._make_client(), os.getpid()
         return self._client
 
     # -- asking -------------------------------------------------------------------------------------------------

@@ -20,10 +20,11 @@ PER_CLIENT = 32
 
 @dataclass(slots=True, eq=False)
 class Lane:
-    """A client that is awaited, and how many requests are in flight through it."""
+    """A client that is awaited, how many requests are in flight through it, and whether it gets no more of them."""
 
     client: AsyncClient
     in_flight: int = 0
+    left: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -70,9 +71,14 @@ class Lanes:
             yield lane.client
         finally:
             lane.in_flight -= 1
+            if lane.left:
+                await self._close(lane)
 
     async def aclose(self) -> None:
-        """Close the clients of the running event loop; one of the user's stays open."""
+        """Close the clients of the running event loop, those in use when they are not any more; the user's stays open.
+
+        Whoever asks afterwards gets a new one: others on this loop may go on.
+        """
         import asyncio
 
         here = self._loops.get(asyncio.get_running_loop())
@@ -107,5 +113,9 @@ class Lanes:
             if self._loops.get(loop) is here:
                 del self._loops[loop]
             for lane in here.lanes:
-                if lane.client is not self._given:
-                    await lane.client.close()
+                lane.left = True
+                await self._close(lane)
+
+    async def _close(self, lane: Lane) -> None:
+        if not lane.in_flight and lane.client is not self._given:
+            await lane.client.close()

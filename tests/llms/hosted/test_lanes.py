@@ -86,6 +86,36 @@ def test_closing_by_hand_and_beginning_anew(lanes: Lanes) -> None:
     asyncio.run(use())
 
 
+def test_closing_takes_no_client_away_from_others(lanes: Lanes) -> None:
+    async def use() -> None:
+        async with lanes.client() as first, lanes.client() as again:
+            assert again is first
+            await lanes.aclose()  # somebody else on this loop is done
+            assert Client.open == 1
+            async with lanes.client() as second:
+                assert second is not first
+                assert Client.open == 2
+        assert Client.open == 1  # the first one was closed with its last request
+        await lanes.aclose()
+        assert Client.open == 0
+
+    asyncio.run(use())
+
+
+def test_batches_on_one_loop_do_not_close_each_others_connections(adapter: Adapter, server: ps.ProtocolServer) -> None:
+    llm = adapter.make(server.url)
+    server.script = [ps.ok(2, together=2), ps.ok(1, together=2), ps.ok(1), ps.ok(1), ps.ok(2)]
+
+    async def both() -> None:
+        planner = Planner(RULES, llm)
+        outcomes = await asyncio.gather(planner.aplan_all(["t"]), planner.aplan_all(["u"]))
+        words = [outcome.unwrap().word for (outcome,) in outcomes]
+        assert sorted(map(len, words)) == [1, 4]
+
+    asyncio.run(both())
+    llm.client.close()
+
+
 def test_lanes_of_loops_in_threads_do_not_meet(lanes: Lanes) -> None:
     inside = threading.Barrier(4)
     found: list[Any] = []
