@@ -91,10 +91,8 @@ def modes(url: str, plans: int) -> None:
     for _ in range(ROUNDS):
         for name, way in ways.items():
             found[name].append(measure(way("slow", base_url=url, api_key="none"), plans, 64))
-    table = Table(
-        title=f"CPU of a plan, 64 in flight, {plans} plans, best of 3; the planner alone: {own * 1000:.2f} ms"
-    )
-    for column in ("requests made by", "plans/s", "questions/plan", "CPU ms/plan", "CPU ms/question", "of before"):
+    table = Table(title=f"64 in flight, {plans} plans, best of {ROUNDS}; the planner alone: {own * 1000:.2f} ms a plan")
+    for column in ("requests by", "plans/s", "questions", "CPU ms/plan", "a question", "of before"):
         table.add_column(column, justify="right")
     before = min(cpu for _, cpu, _ in found["create (before)"])
     for name, runs in found.items():
