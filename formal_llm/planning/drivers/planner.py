@@ -202,12 +202,12 @@ class Planner:
         """
         told = self.on_event
         if told is not None and not walk.usage.questions:
-            told(Started(walk.task, walk.name))
+            told(Started(walk.task, walk.name, id=walk.id))
         try:
             yield from self._search(walk, rng)
         except BaseException as error:  # also that nobody wants an answer any more
             if told is not None:
-                told(Failed(error, walk.usage, walk.name))
+                told(Failed(error, walk.usage, walk.name, id=walk.id))
             raise
 
     def _search(self, walk: Walk, rng: random.Random | None) -> Steps:
@@ -222,7 +222,7 @@ class Planner:
         """Ask a question until its answer is legal, within the walk's budget; what was in vain goes on its account."""
         told = self.on_event
         if told is not None:
-            told(Asked(question))
+            told(Asked(question, id=walk.id))
         vain = TokenUsage()
 
         def before_again(usage: TokenUsage) -> None:
@@ -238,7 +238,7 @@ class Planner:
             walk.charge(usage or vain)
             raise
         if told is not None:
-            told(Answered(question, answer))
+            told(Answered(question, answer, id=walk.id))
         return answer
 
     # -- planning and carrying out ------------------------------------------------------------------------------

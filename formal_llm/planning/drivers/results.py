@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan, ResultsError
 from formal_llm.planning.drivers.batch import Outcome
-from formal_llm.planning.drivers.json_lines import open_alone, write_line, write_whole
+from formal_llm.planning.drivers.json_lines import line_of, open_alone, replace_alone, write_line
 from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
@@ -26,6 +26,7 @@ from formal_llm.planning.plans.usage import Usage
 from formal_llm.planning.plans.vocabulary import fingerprint_of
 
 _FORMAT = "formal_llm.result/1"
+_BUSY = "another run is writing this file; wait for it, or give another file"
 
 
 def run_of(planner: Planner) -> dict[str, str]:
@@ -128,20 +129,22 @@ class Results:
         return True
 
     def forget_failed(self) -> int:
-        """Take the failures out of the file, so that they are planned again; how many there were."""
+        """Take the failures out of the file, so that they are planned again; how many there were.
+
+        Raises:
+            ResultsError: the file was replaced, moved or deleted meanwhile; what stands there now is left as it is.
+        """
         failed = self.failed
         if failed:
             kept = [line for index, line in self.done.items() if index not in set(failed)]
-            write_whole(self.path, (json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in kept))
-            self._file.close()
-            self._file = self._open()
+            self._file = replace_alone(self._file, self.path, map(line_of, kept), busy=_BUSY)
             self.done = {line["index"]: line for line in kept}
         return len(failed)
 
     # -- opening ------------------------------------------------------------------------------------------------
 
     def _open(self) -> FileIO:
-        return open_alone(self.path, busy="another run is writing this file; wait for it, or give another file")
+        return open_alone(self.path, busy=_BUSY)
 
     def _load(self) -> None:
         self._file.seek(0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from formal_llm.automata import Transition
 from formal_llm.automata.lookahead.lookahead import Lookahead
@@ -19,15 +20,18 @@ from formal_llm.planning.walks.choices import Choice, ChoiceTable, Fork
 from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry
 from formal_llm.planning.walks.wording import Wording
 
+_NUMBERS = count(1)
+
 
 class Asker:
-    """Makes the questions of a walk, which has a task and a name."""
+    """Makes the questions of a walk, which has a task, a name, and a number for itself."""
 
     def __init__(self, table: ChoiceTable, wording: Wording, task: str, walk: str = "") -> None:
         self._table = table
         self.wording = wording
         self._task = task
         self.walk = walk
+        self.id = next(_NUMBERS)
 
     def tree(self, moves: Sequence[Move]) -> Node:
         """The tree of a plan."""

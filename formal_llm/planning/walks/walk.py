@@ -93,9 +93,14 @@ class Walk:
         trail = self._trail
         trail.settle(self.budget, lambda: self.partial)
         if trail.state is Stage.DONE and trail.on_event is not None:
-            trail.on_event(Finished(self.plan, self.name))
+            trail.on_event(Finished(self.plan, self.name, id=self.id))
 
     # -- looking ------------------------------------------------------------------------------------------------
+
+    @property
+    def id(self) -> int:
+        """The number that this walk and its forks have for themselves in this process; its events tell it."""
+        return self._asker.id
 
     @property
     def table(self) -> ChoiceTable:
@@ -305,7 +310,7 @@ class Walk:
         if usage is not None:
             self._trail.meter.set(usage)
         if self._trail.state is Stage.DONE and on_event is not None:
-            on_event(Finished(self.plan, self.name))
+            on_event(Finished(self.plan, self.name, id=self.id))
 
     # -- checkpoints --------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from formal_llm.automata import CFG, Source, Transition
 from formal_llm.automata.models.symbols import members
 from formal_llm.errors import NotationError, did_you_mean
 from formal_llm.llms.question import Message
-from formal_llm.planning.plans.steps import Order, read_steps
+from formal_llm.planning.plans.steps import Order, Step, read_steps
 from formal_llm.planning.plans.tree import Node, is_nested, only_terminal, production_of, text_of
 from formal_llm.planning.plans.vocabulary import Vocabulary
 from formal_llm.planning.walks.choices import Choice, ChoiceTable
@@ -170,7 +170,7 @@ class Wording:
         instruction = self.instruction_several if several else self.instruction
         values = {
             "task": task,
-            "progress": self.progress(tree, 0 if shown is None else len(self._chosen(shown))),
+            "progress": self.progress(tree, 0 if shown is None else len(self._chosen(shown, self._steps(shown)))),
             "target": fill(self.question_target, {"question": question}) if question else self.goal(tree),
             "options": "\n".join(f"{number}: {text}" for number, text in enumerate(options, 1)),
             "instruction": fill(instruction, {"count": len(options)}),
@@ -199,19 +199,21 @@ class Wording:
 
     def progress(self, tree: Node, skip: int = 0) -> str:
         """The steps so far, in the order in which they were chosen, and the one to choose now."""
-        lines = self._chosen(tree)
-        return "\n".join([*lines[skip:], f"{self._step_name(len(read_steps(tree, self.order)))}: ?"])
+        steps = self._steps(tree)
+        return "\n".join([*self._chosen(tree, steps)[skip:], f"{self._step_name(len(steps))}: ?"])
+
+    def _steps(self, tree: Node) -> tuple[Step, ...]:
+        """The steps of a tree in the order in which they were chosen."""
+        steps = read_steps(tree, self.order)
+        return steps[::-1] if self.order == "backward" else steps
 
     def _step_name(self, place: int) -> str:
         if self.order == "forward":
             return f"Step {place + 1}"
         return f"Step n-{place}" if place else "Step n"
 
-    def _chosen(self, tree: Node) -> list[str]:
+    def _chosen(self, tree: Node, steps: Sequence[Step]) -> list[str]:
         """The lines of the progress: the steps so far, numbered, and the decisions between them."""
-        steps = read_steps(tree, self.order)
-        if self.order == "backward":
-            steps = steps[::-1]
         lines = [f"{self._step_name(n)}: {fill(self.step, {'text': step.text})}" for n, step in enumerate(steps)]
         if tree.symbol != "plan" or all(node.question is None for node in tree.children):
             return lines

@@ -166,6 +166,66 @@ def test_failures_are_taken_out_to_be_planned_again(tmp_path: Path) -> None:
         assert results.failed == [5]
 
 
+@pytest.mark.parametrize("how", ["replaced", "deleted"])
+def test_a_file_that_was_replaced_meanwhile_is_left_as_it_is(tmp_path: Path, how: str) -> None:
+    path, other = tmp_path / "out.jsonl", b"somebody else's\n"
+    with Results(path, RUN) as results:
+        for outcome in MADE[:8]:
+            results.add(outcome)
+        if how == "replaced":
+            (tmp_path / "moved").write_bytes(other)
+            (tmp_path / "moved").replace(path)
+        else:
+            path.unlink()
+        with pytest.raises(ResultsError, match="replaced, moved or deleted"):
+            results.forget_failed()
+        with pytest.raises(ResultsError, match="replaced, moved or deleted"):  # and nothing is written to nowhere
+            results.add(MADE[8])
+    assert (path.read_bytes() if how == "replaced" else path.exists()) == (other if how == "replaced" else False)
+
+
+def test_nobody_gets_the_file_while_its_failures_are_taken_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others try at every step that the file system sees."""
+    path = tmp_path / "out.jsonl"
+    tried = []
+
+    def trying(name: str) -> None:
+        real = getattr(Path, name)
+
+        def method(self: Path, *given: object, **more: object) -> object:
+            done = real(self, *given, **more)
+            monkeypatch.setattr(Path, name, real)
+            with pytest.raises(ResultsError, match="another run is writing"):
+                Results(path, RUN)
+            monkeypatch.setattr(Path, name, method)
+            tried.append(name)
+            return done
+
+        monkeypatch.setattr(Path, name, method)
+
+    with Results(path, RUN) as results:
+        for outcome in MADE:
+            results.add(outcome)
+        for name in ("replace", "stat"):
+            trying(name)
+        assert results.forget_failed() == 2
+        monkeypatch.undo()
+        results.add(MADE[5])
+    assert tried == ["stat", "stat", "replace"]
+    assert len(lines(path)) == 11
+    assert [file.name for file in tmp_path.iterdir()] == ["out.jsonl"]
+
+
+def test_failures_with_odd_texts_can_be_taken_out(tmp_path: Path) -> None:
+    half = Outcome(40, Task("half \ud800"), MADE[0].plan, None, Usage())
+    with Results(tmp_path / "out.jsonl", RUN) as results:
+        results.add(half)
+        results.add(MADE[5])
+        assert results.forget_failed() == 1
+    with Results(tmp_path / "out.jsonl", RUN) as results:
+        assert results.done[40]["task"] == "half \ud800"
+
+
 def test_where_nothing_can_be_written(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="cannot be written"):
         Results(tmp_path / "no" / "such" / "folder", RUN)
