@@ -17,7 +17,7 @@ from formal_llm.automata import PDA
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.cli.console import EXIT_CODES_HELP, command, out, print_text
-from formal_llm.cli.options import JsonOption, SetOption, SourceArgument
+from formal_llm.cli.options import JsonOption, OrderOption, SetOption, SourceArgument
 from formal_llm.cli.sources import load, read_plan
 from formal_llm.errors import FormalLLMError
 from formal_llm.llms import PROVIDERS
@@ -76,13 +76,14 @@ def draw(
     ] = None,
     max_boxes: Annotated[int, typer.Option(min=1, help="Draw no automaton that takes more boxes than this.")] = 60,
     set_: SetOption = None,
+    order: OrderOption = None,
 ) -> None:
     """Draw rules or their automaton."""
-    loaded = load(source, set_)
+    loaded = load(source, set_, order=None if order is None else order.value)
     language = loaded.whole
     drawable: Any = as_automaton(language) if what is What.pda else loaded.rules
     if plan is not None:
-        drawable = Overlay(read_plan(plan, loaded, language), drawable, order=loaded.wording.order)
+        drawable = Overlay(read_plan(plan, loaded, language), drawable, order=loaded.wording.reads)
     if what is What.pda or isinstance(loaded.rules, (PDA, Behaviour)):
         boxes = len(drawable.picture.nodes)
         if boxes > max_boxes:

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
+
+
+class OrderName(StrEnum):
+    """Which way the word of a plan runs."""
+
+    forward = "forward"
+    backward = "backward"
+
 
 SourceArgument = Annotated[
     str,
@@ -32,5 +41,13 @@ SetOption = Annotated[
 ConstraintOption = Annotated[
     list[str] | None,
     typer.Option("--constraint", metavar="FORMULA", help="A formula that every plan must satisfy. Repeatable."),
+]
+OrderOption = Annotated[
+    OrderName | None,
+    typer.Option(
+        "--order",
+        help="Whether the first symbol of a rule is the first step (forward) or the last (backward), "
+        "where the rules do not say it with %order.",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]

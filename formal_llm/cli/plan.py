@@ -91,6 +91,7 @@ def plan(
         float, typer.Option(min=0, help="For --search best-first: above 0, longer plans are favoured; 1 is the mean.")
     ] = 0.0,
     seed: Annotated[int, typer.Option(help="For --search sample.")] = 0,
+    order: options.OrderOption = None,
     show: Annotated[list[Show] | None, typer.Option(help="How to print the plan. Repeatable.")] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Show on stderr what is asked and answered.")] = False,
     wording: Annotated[Path | None, typer.Option(help="A TOML file with prompt templates.")] = None,
@@ -137,10 +138,12 @@ def plan(
         raise FormalLLMError("--length-penalty is for --search best-first")
     if not math.isfinite(length_penalty):
         raise FormalLLMError(f"--length-penalty is a number from 0, not {length_penalty}")
-    loaded = load(source, set_, constraint)
-    words = Wording.from_file(wording) if wording is not None else loaded.wording
+    loaded = load(source, set_, constraint, None if order is None else order.value)
+    for warning in loaded.warnings:
+        err().print(f"warning: {warning}", markup=False)
+    words = loaded.worded(Wording.from_file(wording)) if wording is not None else loaded.wording
     if conversation:
-        words = Wording(**{**vars(words), "conversation": True})
+        words = replace(words, conversation=True)
     if rules:
         words = words.with_rules()
     if max_cost is not None and prices is None:

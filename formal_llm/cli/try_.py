@@ -57,9 +57,10 @@ def try_(
     set_: options.SetOption = None,
     lookahead: LookaheadOption = LookaheadMode.on,
     max_states: options.MaxStatesOption = 20_000,
+    order: options.OrderOption = None,
 ) -> None:
     """Try rules."""
-    loaded = load(source, set_)
+    loaded = load(source, set_, order=None if order is None else order.value)
     planner = Planner(
         loaded.source,
         "test:first",  # never asked: the person at the terminal answers

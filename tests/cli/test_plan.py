@@ -147,3 +147,40 @@ def test_forms_are_names_of_the_option() -> None:
     assert code == 2
     for form in Show:
         assert f"'{form.value}'" in said
+
+
+TRIP = 'Trip "trip" -> Way Stay\nWay -> train "Take the train" | bus\nStay -> hotel "Sleep in a hotel" | tent\n'
+
+
+def test_the_order_of_a_plan_and_the_warning_where_nobody_says_it(tmp_path: Path) -> None:
+    path = tmp_path / "trip.cfg"
+    path.write_text(TRIP)
+    plan, verify = runner("plan"), runner("verify")
+    forward, backward = (
+        "Step 1: Take the train\nStep 2: Sleep in a hotel\n",
+        "Step 1: Sleep in a hotel\nStep 2: Take the train\n",
+    )
+    code, printed, said = plan(str(path), "--llm", "test:first")
+    assert (code, printed) == (0, backward)
+    assert "warning: " in said
+    assert "Write %order forward if Way comes first" in said
+    assert plan(str(path), "--llm", "test:first", "--order", "forward")[1] == forward
+    wording = tmp_path / "words.toml"
+    wording.write_text('step = "{text}!"\n')
+    assert plan(str(path), "--llm", "test:first", "--order", "forward", "--wording", str(wording))[1] == forward
+    printed_plan = tmp_path / "plan.txt"
+    printed_plan.write_text(forward)
+    assert verify(str(path), str(printed_plan), "--order", "forward")[0] == 0
+    path.write_text("%order forward\n" + TRIP)
+    assert plan(str(path), "--llm", "test:first") == (0, forward, "")
+    assert plan(str(path), "--llm", "test:first", "--wording", str(wording))[1] == forward
+    assert plan(str(path), "--llm", "test:first", "--order", "backward")[1] == backward
+    assert verify(str(path), str(printed_plan))[0] == 0
+    assert runner("draw")(str(path), "--plan", str(printed_plan))[0] == 0
+
+
+def test_an_automaton_that_says_its_order_prints_alike_with_and_without_its_pack() -> None:
+    file = str(Path(__file__).parents[2] / "grammars" / "daily.pda")
+    printed = runner("plan")(file, "--llm", "test:first")[1].splitlines()
+    assert printed[0].startswith("Step 1: 10:00")
+    assert printed[-1].endswith("19:00 to 20:00: Eat breakfast")  # nothing says here that it comes first

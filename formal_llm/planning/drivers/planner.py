@@ -119,7 +119,7 @@ class Planner:
         self.length_penalty = length_penalty
         self.seed = seed
         self._random = random.Random(seed)
-        self.wording = wording or Wording.default(self.source)
+        self.wording = (wording or Wording()).settled(self.source)
         self.budget = budget or Budget()
         self.prices = prices
         self.tries = tries

@@ -81,7 +81,7 @@ class Walk:
         else:
             both = self.task.limits & limits if limits else self.task.limits
             table = ChoiceTable.of(source_of(source, "Walk"), goal=self.task.goal, limits=both, lookahead=lookahead)
-        self.wording = wording or Wording.default(table)
+        self.wording = (wording or Wording()).settled(table)
         self.budget = budget or Budget()
         self._asker = Asker(table, self.wording, self.task.description, name)
         self._trail = Trail(table, self._asker, Meter(prices), on_event)
@@ -180,7 +180,7 @@ class Walk:
         """The plan as far as it is made."""
         asker, moves = self._asker, tuple(self._trail.moves)
         return Plan(
-            self.task.description, lambda: asker.tree(moves), order=self.wording.order, usage=self.usage,
+            self.task.description, lambda: asker.tree(moves), order=self.wording.reads, usage=self.usage,
             complete=self._trail.state is Stage.DONE, log_probability=self.log_probability,
         )  # fmt: skip
 
