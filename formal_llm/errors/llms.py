@@ -23,7 +23,13 @@ class AskedQuestion(Protocol):
 
 
 class LLMError(FormalLLMError):
-    """Base of what can go wrong with the one who answers."""
+    """Base of what can go wrong with the one who answers.
+
+    Attributes:
+        usage: what was spent before it (a ``TokenUsage``), where that is known: by earlier tries at the same question.
+    """
+
+    usage: Any = None
 
 
 class UnknownProvider(LLMError, ValueError):

@@ -124,8 +124,19 @@ def attempts(question: Question, tries: int = 3, before_again: Callable[[TokenUs
 
 
 def ask(llm: LLM, question: Question, *, tries: int = 3) -> Answer:
-    """Ask until the answer is legal, at most ``tries`` times; what comes back is as of :func:`attempts`."""
-    asking = attempts(question, tries)
+    """Ask until the answer is legal, at most ``tries`` times; what comes back is as of :func:`attempts`.
+
+    Raises:
+        InvalidAnswer: after the last try, with the transcript of all.
+        LLMError: the LLM could not be asked; its ``usage`` is that of the tries before.
+    """
+    vain = TokenUsage()
+
+    def note(usage: TokenUsage) -> None:
+        nonlocal vain
+        vain = usage
+
+    asking = attempts(question, tries, note)
     try:
         asked = next(asking)
         while True:
@@ -133,6 +144,9 @@ def ask(llm: LLM, question: Question, *, tries: int = 3) -> Answer:
                 answer = llm.choose(asked)
             except InvalidAnswer as error:
                 asked = asking.throw(error)
+            except LLMError as error:
+                error.usage = vain + (error.usage or TokenUsage())
+                raise
             else:
                 asked = asking.send(answer)
     except StopIteration as end:

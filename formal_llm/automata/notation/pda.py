@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NoReturn, cast
+from typing import NoReturn
 
 from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.lookahead.lookahead import Lookahead
@@ -201,7 +201,7 @@ class _Reader:
             self.fail("a second order; there is one", names[-1])
         if names[0].text not in ORDERS:
             self.fail(unknown("order", names[0].text, ORDERS), names[0])
-        self.order = cast("Order", names[0].text)
+        self.order = names[0].text
 
     def _ask(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
         if [token.kind for token in tokens] != ["name", "string"]:

@@ -150,15 +150,15 @@ class Planner:
         """
         return Walk(self.table(task), task, name=name, **self._of_walks)
 
-    def resume(self, snapshot: Mapping[str, JSON] | str, task: str | Task | None = None) -> Walk:
-        """The walk of a snapshot (see :meth:`Walk.restore`).
+    def resume(self, snapshot: Mapping[str, JSON] | str, task: str | Task | None = None, *, name: str = "") -> Walk:
+        """The walk of a snapshot (see :meth:`Walk.restore`); it has a name where several are under way.
 
         The task is needed where it had a goal, limits or inputs of its own; else its description is in the snapshot.
         """
         table, settings = self.table("" if task is None else task), self._of_walks
         if task is None:
-            return Walk.restore(snapshot, table, **settings)
-        return Walk.restore(snapshot, table, **settings, task=task)
+            return Walk.restore(snapshot, table, **settings, name=name)
+        return Walk.restore(snapshot, table, **settings, name=name, task=task)
 
     @property
     def _of_walks(self) -> SharedSettings:
@@ -296,6 +296,7 @@ class Planner:
         concurrency: int | None = None,
         budget: Budget | None = None,
         skip: Container[int] = (),
+        begun: Mapping[int, Mapping[str, JSON]] | None = None,
         on_outcome: Callable[[Outcome], None] | None = None,
     ) -> list[Outcome]:
         """A plan for each task; many walks advance together, and one task's failure is its own.
@@ -311,6 +312,7 @@ class Planner:
                 planner's own budget). It is looked at before each question, so at most the questions in flight go
                 beyond it; what is not finished by then ends with ``BudgetExceeded``, its ``shared`` True.
             skip: places among the tasks, from 0, that are left out since they are done already.
+            begun: for places among the tasks, from 0, the snapshot of a walk to go on from (:meth:`Walk.snapshot`).
             on_outcome: called with each outcome as it comes. What it raises ends the run.
 
         Returns:
@@ -320,7 +322,8 @@ class Planner:
             ValueError: a concurrency below 1; a budget of steps or backtracks, which only single plans have.
             RuntimeError: called from a coroutine; there :meth:`aplan_all` is awaited.
         """
-        return run(BatchRun(self, tasks, budget=budget, skip=skip, on_outcome=on_outcome), concurrency)
+        batch = BatchRun(self, tasks, budget=budget, skip=skip, begun=begun, on_outcome=on_outcome)
+        return run(batch, concurrency)
 
     async def aplan_all(
         self,
@@ -329,7 +332,9 @@ class Planner:
         concurrency: int | None = None,
         budget: Budget | None = None,
         skip: Container[int] = (),
+        begun: Mapping[int, Mapping[str, JSON]] | None = None,
         on_outcome: Callable[[Outcome], None] | None = None,
     ) -> list[Outcome]:
         """As :meth:`plan_all`, on the running event loop."""
-        return await arun(BatchRun(self, tasks, budget=budget, skip=skip, on_outcome=on_outcome), concurrency)
+        batch = BatchRun(self, tasks, budget=budget, skip=skip, begun=begun, on_outcome=on_outcome)
+        return await arun(batch, concurrency)

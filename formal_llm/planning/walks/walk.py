@@ -212,9 +212,10 @@ class Walk:
         """What tokens cost; None without prices."""
         return self._trail.meter.cost(tokens)
 
-    def charge(self, tokens: TokenUsage) -> None:
-        """Count what was used in vain, for a question that got no answer."""
+    def charge(self, tokens: TokenUsage, questions: int = 0) -> None:
+        """Count what was used in vain: for a question that got no answer, or for answers that led to no plan."""
         self._trail.meter.tokens += tokens
+        self._trail.meter.questions += questions
 
     # -- answering ----------------------------------------------------------------------------------------------
 
