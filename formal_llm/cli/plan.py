@@ -20,6 +20,7 @@ from formal_llm.cli.sources import load, read_limits
 from formal_llm.errors import BudgetExceeded, FormalLLMError
 from formal_llm.llms import LLM, CachedLLM, Prices, RecordingLLM, resolve
 from formal_llm.planning import Budget, Plan, Planner, Wording
+from formal_llm.planning.walks.budget import QUESTIONS
 from formal_llm.planning.walks.events import Answered, Asked, Backtracked, Event, Failed, Finished, Forced, Started
 
 
@@ -98,7 +99,9 @@ def plan(
     conversation: Annotated[
         bool, typer.Option("--conversation", help="Ask in one conversation, not each question alone.")
     ] = False,
-    max_questions: Annotated[int | None, typer.Option(min=1, help="Stop after so many questions.")] = None,
+    max_questions: Annotated[
+        int, typer.Option(min=0, help="Stop after so many questions for one plan; 0 for no bound.")
+    ] = QUESTIONS,
     max_steps: Annotated[int, typer.Option(min=1, help="The most moves of the automaton in a plan.")] = 10_000,
     max_backtracks: Annotated[int | None, typer.Option(min=1, help="Stop after so many dead ends.")] = None,
     max_states: options.MaxStatesOption = 20_000,
@@ -159,7 +162,7 @@ def plan(
             length_penalty=length_penalty,
             seed=seed,
             wording=words,
-            budget=Budget(questions=max_questions, steps=max_steps, backtracks=max_backtracks),
+            budget=Budget(questions=max_questions or None, steps=max_steps, backtracks=max_backtracks),
             prices=read_prices(prices),
             tries=tries,
             max_states=max_states,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Literal, TypeVar, get_args
 
@@ -20,7 +21,7 @@ from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.source import source_of
 from formal_llm.planning.task import Task
-from formal_llm.planning.walks.budget import Budget
+from formal_llm.planning.walks.budget import QUESTIONS, Budget
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.events import Answered, Asked, EventCallback, Failed, Started
 from formal_llm.planning.walks.settings import LookaheadMode, SharedSettings
@@ -64,7 +65,9 @@ class Planner:
         length_penalty: of ``"best-first"``: 0 for the most probable plan; above 0, longer plans are favoured (see
             :func:`formal_llm.planning.drivers.search.best_first`).
         wording: how questions are put; :meth:`Wording.default` where left out.
-        budget: what each plan may use.
+        budget: what each plan may use. Where left out, 200 questions for each plan; those of all branches together with
+            ``"best-first"``, and so many again for each new plan of :meth:`solve` and each call of :meth:`drive`. Walks
+            that others take to their end (:meth:`start`, training) have no such bound.
         prices: what the model's tokens cost; then plans tell their cost, and a budget may bound it.
         tries: how often one question is asked until the answer is legal.
         max_states: the budget of one lookahead query (see :class:`Lookahead`).
@@ -120,7 +123,9 @@ class Planner:
         self.seed = seed
         self._random = random.Random(seed)
         self.wording = (wording or Wording()).settled(self.source)
-        self.budget = budget or Budget()
+        #: What walks are given where nobody gave a budget; while this planner asks, questions are bounded as well.
+        self._usual = Budget()
+        self.budget = budget or self._usual
         self.prices = prices
         self.tries = tries
         self.max_states = max_states
@@ -203,12 +208,18 @@ class Planner:
         told = self.on_event
         if told is not None and not walk.usage.questions:
             told(Started(walk.task, walk.name))
+        given = walk.budget
+        bounded = replace(given, questions=walk.usage.questions + QUESTIONS) if given is self._usual else given
+        walk.budget = bounded
         try:
             yield from self._search(walk, rng)
         except BaseException as error:  # also that nobody wants an answer any more
             if told is not None:
                 told(Failed(error, walk.usage, walk.name))
             raise
+        finally:
+            if walk.budget is bounded:
+                walk.budget = given
 
     def _search(self, walk: Walk, rng: random.Random | None) -> Steps:
         ask = partial(self._ask, walk)
