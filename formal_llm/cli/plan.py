@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import replace
 from enum import StrEnum
+from io import StringIO
 from pathlib import Path
 from typing import Annotated
 
@@ -65,7 +66,7 @@ Examples:
 
   formal-llm plan my.cfg "Cook dinner" --llm person --limit wok=1
 
-  formal-llm plan openagi 3 --llm test:random --trace --show json
+  formal-llm plan openagi 3 --llm test:random --trace --out plan.json
 
   formal-llm plan openagi --tasks test --out results.jsonl --llm openai:gpt-6-luna --cache answers.sqlite
 
@@ -127,7 +128,12 @@ def plan(
         typer.Option(metavar="FILE|SPLIT", help="Many tasks: a file with one on each line, or a pack's split."),
     ] = None,
     out_: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="With --tasks: the results, a line of JSON for each.")
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Where the plan goes instead of standard output; with --tasks the results, a line of JSON for each.",
+        ),
     ] = None,
     concurrency: Annotated[
         int | None, typer.Option(min=1, help="With --tasks: how many are planned at once (for hosted models 32).")
@@ -177,16 +183,24 @@ def plan(
             batch = Batch(out_, concurrency, together if together.metered else None, retry_failed)
             plan_tasks(planner, read_tasks(tasks, loaded), batch)
             return
-        if out_ is not None or concurrency is not None or retry_failed:
-            raise FormalLLMError("--out, --concurrency and --retry-failed are for many tasks: --tasks FILE")
+        if concurrency is not None or retry_failed:
+            raise FormalLLMError("--concurrency and --retry-failed are for many tasks: --tasks FILE")
+        if out_ is not None and not out_.parent.is_dir():
+            raise FormalLLMError(f"{out_}: there is no folder {out_.parent}")
         planner.budget = replace(planner.budget, requests=max_requests, tokens=max_tokens, cost=max_cost)
-        forms = show or [Show.steps]
+        endings = {".json": Show.json, ".mmd": Show.mermaid}
+        forms = show or [endings.get(out_.suffix, Show.steps) if out_ is not None else Show.steps]
         try:
             made = planner.plan(loaded.task(task, inputs=input_ or (), goal=goal))
         except BudgetExceeded as error:
             print_plan(error.plan, forms)
             raise
-        print_plan(made, forms)
+        if out_ is None:
+            print_plan(made, forms)
+            return
+        with redirect_stdout(StringIO()) as printed:
+            print_plan(made, forms)
+        out_.write_text(printed.getvalue(), encoding="utf-8")
 
 
 @contextmanager

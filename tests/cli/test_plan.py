@@ -184,3 +184,25 @@ def test_an_automaton_that_says_its_order_prints_alike_with_and_without_its_pack
     printed = runner("plan")(file, "--llm", "test:first")[1].splitlines()
     assert printed[0].startswith("Step 1: 10:00")
     assert printed[-1].endswith("19:00 to 20:00: Eat breakfast")  # nothing says here that it comes first
+
+
+def test_one_plan_into_a_file(tmp_path: Path) -> None:
+    plan, options = runner("plan"), ("openagi", TASK)
+    for name, form in (("plan.txt", "steps"), ("plan.json", "json"), ("plan.mmd", "mermaid"), ("plan", "steps")):
+        assert plan(*options, "--out", str(tmp_path / name)) == (0, "", "")
+        printed = plan(*options, "--show", form)[1]
+        written = (tmp_path / name).read_text(encoding="utf-8")
+        if form == "json":
+            assert Plan.from_json(written) == Plan.from_json(printed)
+        else:
+            assert written == printed != ""
+    file = str(tmp_path / "both.json")
+    assert plan(*options, "--out", file, "--show", "word", "--show", "steps")[0] == 0
+    assert Path(file).read_text().startswith("translation captioning colorization denoising input_image\n\nStep 1")
+    # What is not finished is shown, and takes no file's place.
+    code, printed, said = plan(*options, "--out", file, "--max-questions", "1")
+    assert (code, printed != "") == (4, True)
+    assert Path(file).read_text().startswith("translation")
+    code, printed, said = plan(*options, "--out", str(tmp_path / "no" / "x"))
+    assert (code, printed) == (2, "")
+    assert "there is no folder" in said
