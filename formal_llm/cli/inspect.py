@@ -131,7 +131,7 @@ def tasks(
         packs = [TaskPack.load(name) for name in authored.names("tasks")]
         rows = [{"name": one.name, "title": one.title, "tasks": len(one.tasks)} for one in packs]
         shown = [{**row, "counted": counted(len(one.tasks), "task")} for row, one in zip(rows, packs, strict=True)]
-        line = "{name:<12} {counted:>10}  {title}"
+        line = "{name:<12} {counted:>11}  {title}"
     else:
         loaded = TaskPack.load(pack)
         number = {id(task): place for place, task in enumerate(loaded.tasks)}

@@ -78,7 +78,7 @@ Examples:
 def plan(
     source: options.SourceArgument,
     task: options.TaskArgument = "",
-    llm: Annotated[str, typer.Option(help="Who answers; see: formal-llm llms.")] = "builtin",
+    llm: options.LLMOption = "builtin",
     limit: options.LimitOption = None,
     require: options.RequireOption = None,
     input_: options.InputOption = None,

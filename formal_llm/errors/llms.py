@@ -108,6 +108,10 @@ class ProviderError(LLMError):
         super().__init__(message)
 
 
+class UnreadableResponse(ProviderError):
+    """What came back from a provider is no answer: a page of HTML, JSON that was cut. The question is asked again."""
+
+
 class AnswerFileError(LLMError):
     """A file of answers, a cache or a transcript, cannot be used: damaged, of something else, not to be written to.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
-from formal_llm.errors import InvalidAnswer, ProviderError
+from formal_llm.errors import InvalidAnswer, ProviderError, UnreadableResponse
 from formal_llm.llms.hosted.settings import given, plain_address
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.usage import TokenUsage
@@ -243,11 +243,13 @@ def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
     status = getattr(error, "status_code", None)
     # A connection error's own words are left out: they may quote the request's headers, and the key with them.
     kind = type(error).__name__  # both SDKs name theirs alike
+    failure: type[ProviderError] = ProviderError
     if kind == "APITimeoutError":
         what = "no answer came in time; try again, or give a longer timeout"
     elif kind == "APIConnectionError":
         what = f"the server cannot be reached, or it hung up; check the network and {url}"
     elif not isinstance(status, int) or status < 400:
+        failure = UnreadableResponse
         # The SDKs say by a plain ValueError what they do not take.
         detail = f"{kind}: {error}" if type(error) is ValueError else kind
         what = f"the request could not be made, or what came back cannot be read ({detail}); check {url}"
@@ -263,7 +265,7 @@ def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
     else:
         what = f"the request was refused; {llm.needs}"
     said = f" (status {status}: {shown_words(error, llm.client)})" if isinstance(status, int) else ""
-    return ProviderError(f"{llm.name}: {what}{said}", error)
+    return failure(f"{llm.name}: {what}{said}", error)
 
 
 def _said(error: Exception) -> str:
