@@ -17,8 +17,7 @@ from formal_llm.errors import BudgetExceeded, InvalidAnswer, LLMError
 from formal_llm.llms.llm import LLM, AsyncLLM, BatchLLM
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.usage import TokenUsage
-from formal_llm.planning.drivers.driving import Steps, WalkDriver, achosen, chosen, give
-from formal_llm.planning.json_data import JSON
+from formal_llm.planning.drivers.driving import Snapshot, Steps, WalkDriver, achosen, chosen, give
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.usage import Usage
 from formal_llm.planning.task import Task
@@ -96,7 +95,7 @@ class TaskRun:
         index: int,
         task: str | Task,
         shared: SharedBudget | None = None,
-        snapshot: Mapping[str, JSON] | None = None,
+        snapshot: Snapshot | None = None,
     ) -> None:
         self.question: Question | None = None
         self.outcome: Outcome | None = None
@@ -161,10 +160,9 @@ class BatchRun:
         self,
         driver: WalkDriver,
         tasks: Iterable[str | Task],
-        *,
         budget: Budget | None = None,
         skip: Container[int] = (),
-        begun: Mapping[int, Mapping[str, JSON]] | None = None,
+        begun: Mapping[int, Snapshot] | None = None,
         on_outcome: Callable[[Outcome], None] | None = None,
     ) -> None:
         self.llm = driver.llm

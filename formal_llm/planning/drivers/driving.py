@@ -20,6 +20,8 @@ from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.walk import Walk
 
+#: What a walk is restored from (:meth:`Walk.snapshot`).
+Snapshot = Mapping[str, JSON]
 #: Questions go out, answers come in.
 Steps = Generator[Question, Answer, None]
 
@@ -46,7 +48,7 @@ class WalkDriver(Protocol):
     def start(self, task: str | Task, *, name: str = "") -> Walk:
         """A walk for a task, before its first question."""
 
-    def resume(self, snapshot: Mapping[str, JSON] | str, task: str | Task | None = None, *, name: str = "") -> Walk:
+    def resume(self, snapshot: Snapshot | str, task: str | Task | None = None, *, name: str = "") -> Walk:
         """The walk of a snapshot."""
 
     def steps(self, walk: Walk, rng: random.Random | None = None) -> Steps:

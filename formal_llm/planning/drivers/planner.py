@@ -14,10 +14,9 @@ from formal_llm.llms.llm import Asking, LLMLike, attempts, resolve
 from formal_llm.llms.question import Question
 from formal_llm.llms.usage import Prices, TokenUsage
 from formal_llm.planning.drivers.batch import BatchRun, Outcome, arun, run
-from formal_llm.planning.drivers.driving import Steps, adrive, drive
+from formal_llm.planning.drivers.driving import Snapshot, Steps, adrive, drive
 from formal_llm.planning.drivers.search import best_first, greedy, sample
 from formal_llm.planning.drivers.solving import Runner, Solution, Solving, asolve, solve
-from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.source import source_of
 from formal_llm.planning.task import Task
@@ -65,9 +64,8 @@ class Planner:
         length_penalty: of ``"best-first"``: 0 for the most probable plan; above 0, longer plans are favoured (see
             :func:`formal_llm.planning.drivers.search.best_first`).
         wording: how questions are put; :meth:`Wording.default` where left out.
-        budget: what each plan may use. Where left out, 200 questions for each plan; those of all branches together with
-            ``"best-first"``, and so many again for each new plan of :meth:`solve` and each call of :meth:`drive`. Walks
-            that others take to their end (:meth:`start`, training) have no such bound.
+        budget: what each plan may use; where left out, 200 questions each time that a walk is driven. Walks that others
+            take to their end (:meth:`start`, training) have no such bound.
         prices: what the model's tokens cost; then plans tell their cost, and a budget may bound it.
         tries: how often one question is asked until the answer is legal.
         max_states: the budget of one lookahead query (see :class:`Lookahead`).
@@ -104,8 +102,8 @@ class Planner:
     ) -> None:
         if lookahead not in ("on", "off"):
             raise ValueError(f"lookahead is 'on' or 'off', not {lookahead!r}")
-        if search not in get_args(Search):
-            raise ValueError(f"search is one of {', '.join(map(repr, get_args(Search)))}, not {search!r}")
+        if search not in (known := get_args(Search)):
+            raise ValueError(f"search is one of {', '.join(map(repr, known))}, not {search!r}")
         if length_penalty and search != "best-first":
             raise ValueError(f"a length_penalty is for search='best-first', not for {search!r}")
         if length_penalty < 0:
@@ -155,7 +153,7 @@ class Planner:
         """
         return Walk(self.table(task), task, name=name, **self._of_walks)
 
-    def resume(self, snapshot: Mapping[str, JSON] | str, task: str | Task | None = None, *, name: str = "") -> Walk:
+    def resume(self, snapshot: Snapshot | str, task: str | Task | None = None, *, name: str = "") -> Walk:
         """The walk of a snapshot (see :meth:`Walk.restore`); it has a name where several are under way.
 
         The task is needed where it had a goal, limits or inputs of its own; else its description is in the snapshot.
@@ -307,7 +305,7 @@ class Planner:
         concurrency: int | None = None,
         budget: Budget | None = None,
         skip: Container[int] = (),
-        begun: Mapping[int, Mapping[str, JSON]] | None = None,
+        begun: Mapping[int, Snapshot] | None = None,
         on_outcome: Callable[[Outcome], None] | None = None,
     ) -> list[Outcome]:
         """A plan for each task; many walks advance together, and one task's failure is its own.
@@ -333,8 +331,7 @@ class Planner:
             ValueError: a concurrency below 1; a budget of steps or backtracks, which only single plans have.
             RuntimeError: called from a coroutine; there :meth:`aplan_all` is awaited.
         """
-        batch = BatchRun(self, tasks, budget=budget, skip=skip, begun=begun, on_outcome=on_outcome)
-        return run(batch, concurrency)
+        return run(BatchRun(self, tasks, budget, skip, begun, on_outcome), concurrency)
 
     async def aplan_all(
         self,
@@ -343,9 +340,8 @@ class Planner:
         concurrency: int | None = None,
         budget: Budget | None = None,
         skip: Container[int] = (),
-        begun: Mapping[int, Mapping[str, JSON]] | None = None,
+        begun: Mapping[int, Snapshot] | None = None,
         on_outcome: Callable[[Outcome], None] | None = None,
     ) -> list[Outcome]:
         """As :meth:`plan_all`, on the running event loop."""
-        batch = BatchRun(self, tasks, budget=budget, skip=skip, begun=begun, on_outcome=on_outcome)
-        return await arun(batch, concurrency)
+        return await arun(BatchRun(self, tasks, budget, skip, begun, on_outcome), concurrency)
