@@ -60,13 +60,20 @@ def cfg_warnings(cfg: CFG) -> tuple[Diagnostic, ...]:
 def _order(cfg: CFG) -> list[Diagnostic]:
     """A grammar that does not tell its order, with a rule that cannot be a tool and what it is applied to.
 
-    Grammars without a label or a text are let be: many are written for their language alone.
+    Grammars without a label or a text are let be: many are written for their language alone. So is a production with a
+    text: it is a step itself, and what it begins with is what the step is applied to.
     """
     if cfg.order is not None or not (cfg.symbols or any(production.text for production in cfg.productions)):
         return []
     for production in cfg.productions:
         first, *more = production.body or ("",)
-        if more and first in cfg.nonterminals and first not in cfg.classes and production.head in cfg.reachable:
+        if (
+            production.text is None
+            and more
+            and first in cfg.nonterminals
+            and first not in cfg.classes
+            and production.head in cfg.reachable
+        ):
             said = (
                 f"the rule {production} begins with the nonterminal {first}, so it looks like steps in the order in "
                 f"which they happen; but plans are read from the last step to the first. Write %order forward if "

@@ -56,6 +56,8 @@ class TestWarnings:
         CFG.from_string(f"%order backward\n{self.FORWARD}")
         # What the head of a rule is chosen from is a tool, and a rule of one symbol is a renaming.
         CFG.from_string('S "shirt" -> Tool S | T\nT -> dirty_shirt\nTool -> wash | iron')
+        # A production with a text is a step itself, applied to what it begins with.
+        CFG.from_string('S -> Cut tub "Wash"\nCut -> knife "Cut" | scissors "Snip"')
         # Nobody reads steps in a grammar without texts and labels.
         CFG.from_string("S -> S a | b")
 
