@@ -6,7 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from formal_llm import CFG, PDA, Behaviour, Flowchart, Limits, Planner, ScriptedLLM, Source, Walk, Wording, constraint
+from formal_llm import (
+    CFG,
+    PDA,
+    Behaviour,
+    Flowchart,
+    Limits,
+    Planner,
+    Question,
+    ScriptedLLM,
+    Source,
+    Walk,
+    Wording,
+    constraint,
+)
 from formal_llm.errors import NotationError
 
 TOOLS = CFG.from_string(
@@ -92,6 +105,10 @@ def test_the_forward_order() -> None:
     assert "the next part, the rest of the day" in prompt(walk)
 
 
+def last(question: Question) -> int:
+    return len(question.options)
+
+
 def test_the_order_is_that_of_the_rules_unless_the_wording_has_its_own() -> None:
     cfg = CFG.from_string("S -> wash S | dry | iron")
     pda = PDA.from_string("%accept q\np, a, ε -> q, ε")
@@ -108,10 +125,10 @@ def test_the_order_is_that_of_the_rules_unless_the_wording_has_its_own() -> None
     ]  # fmt: skip
     for source, order in said:
         for wording in (None, Wording(), Wording(system="Be brief."), Wording.from_mapping({"step": "{text}!"})):
-            assert Planner(source, "test:first", wording=wording).plan("t").order == order
+            assert Planner(source, last, wording=wording).plan("t").order == order
             assert Walk(source, "t", wording=wording).partial.order == order
         for own in ("backward", "forward"):
-            assert Planner(source, "test:first", wording=Wording(order=own)).plan("t").order == own  # type: ignore[arg-type]
+            assert Planner(source, last, wording=Wording(order=own)).plan("t").order == own  # type: ignore[arg-type]
 
 
 def test_a_forward_grammar_is_asked_planned_and_printed_forward() -> None:
