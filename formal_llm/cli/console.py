@@ -13,7 +13,15 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from formal_llm.errors import BudgetExceeded, FormalLLMError, InfiniteLanguage, LLMError, NoValidPlan, Undecided
+from formal_llm.errors import (
+    BudgetExceeded,
+    FormalLLMError,
+    InfiniteLanguage,
+    LLMError,
+    NoValidPlan,
+    Undecided,
+    UnknownProvider,
+)
 
 EXIT_CODES = {
     0: "done",
@@ -55,12 +63,15 @@ def exit_code(error: FormalLLMError) -> int:
         return 1
     if isinstance(error, BudgetExceeded):
         return 4
-    return 3 if isinstance(error, LLMError) else 2
+    return 3 if isinstance(error, LLMError) and not isinstance(error, UnknownProvider) else 2
 
 
 def said_of(error: Exception) -> str:
     """What is said of an error at the command line, which has options where Python has arguments."""
     said = str(error)
+    if isinstance(error, OSError) and error.strerror and not isinstance(error, FormalLLMError):
+        # Without the number that Python puts before it, and with the place where it belongs.
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, BudgetExceeded):
         what, _, _ = said.partition("; raise it (")
         return f"{what.replace(' (error.plan)', '')}; raise it with --max-{error.kind}"

@@ -52,7 +52,6 @@ app = typer.Typer(
     help="Plans from language models that provably follow the rules people write down.",
     epilog=EXIT_CODES_HELP,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -139,7 +139,7 @@ def test_nobody_can_be_asked(tmp_path: Path) -> None:
         (("openagi", "--tasks", "tests"), 2, "Did you mean 'test'"),
         (("openagi", "--tasks", "7,999"), 2, "no task '999'. There are: 0 to 184."),
         (("openagi", "--toolkit", "classic"), 2, "Did you mean 'classical'"),
-        (("openagi", "--llm", "nobody"), 3, "'nobody' names no LLM"),
+        (("openagi", "--llm", "nobody"), 2, "'nobody' names no LLM"),
         (("openagi", "--bert", "x", "--text-score", "chrf"), 2, "--bert is for --text-score bertscore"),
         (("openagi", "--data", "nowhere", "--tasks", "7", "--text-score", "chrf"), 2, "no folder of task data"),
         (("openagi", "--method", "magic"), 2, "'magic' is not one of 'zero', 'few', 'names', 'typed', 'formal'"),

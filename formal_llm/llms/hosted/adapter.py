@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from formal_llm.errors import InvalidAnswer, ProviderError
+from formal_llm.errors import InvalidAnswer, ProviderError, UnreadableResponse
 from formal_llm.llms.hosted.bounds import Bounds, OutOfBounds
 from formal_llm.llms.hosted.lanes import Lanes
 from formal_llm.llms.hosted.settings import given, plain_address
@@ -241,6 +241,7 @@ def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
     status = getattr(error, "status_code", None)
     # A connection error's own words are left out: they may quote the request's headers, and the key with them.
     kind = type(error).__name__  # both SDKs name theirs alike
+    failure: type[ProviderError] = ProviderError
     if isinstance(error, OutOfBounds):
         what = str(error)
     elif kind == "APITimeoutError":
@@ -248,6 +249,7 @@ def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
     elif kind == "APIConnectionError":
         what = f"the server cannot be reached, or it hung up; check the network and {url}"
     elif not isinstance(status, int) or status < 400:
+        failure = UnreadableResponse
         # The SDKs say by a plain ValueError what they do not take.
         detail = f"{kind}: {error}" if type(error) is ValueError else kind
         what = f"the request could not be made, or what came back cannot be read ({detail}); check {url}"
@@ -263,7 +265,7 @@ def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
     else:
         what = f"the request was refused; {llm.needs}"
     said = f" (status {status}: {shown_words(error, llm.client)})" if isinstance(status, int) else ""
-    return ProviderError(f"{llm.name}: {what}{said}", error)
+    return failure(f"{llm.name}: {what}{said}", error)
 
 
 def _wait(error: Exception, llm: HostedLLM) -> str:

@@ -86,7 +86,7 @@ class Asker:
         """The options of an entry; those of a fork with nothing ruled out are made once."""
         fork = entry.fork
         shown: tuple[Wording, tuple[Option, ...]] | None = fork.shown
-        if shown is None or shown[0] is not self.wording:
+        if shown is None or (shown[0] is not self.wording and shown[0] != self.wording):
             shown = fork.shown = (self.wording, _numbered(self.texts(fork)))
         if len(entry.offered) == len(fork.choices):
             return shown[1]
@@ -96,7 +96,7 @@ class Asker:
     def _outlook(self, entry: JournalEntry, moves: Sequence[Move]) -> Outlook:
         prospects = tuple(self._prospect(entry, choice) for choice in entry.offered)
         so_far = tuple(self._term(move.read) for move in moves if move.read is not None)
-        return Outlook(so_far, prospects, self.wording.order == "backward")
+        return Outlook(so_far, prospects, self.wording.backward)
 
     def _prospect(self, entry: JournalEntry, choice: Choice) -> Prospect:
         lookahead = self._table.lookahead

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from formal_llm.errors import InvalidAnswer, ProviderError
+from formal_llm.errors import InvalidAnswer, ProviderError, UnreadableResponse
 from formal_llm.llms.llm import AsyncLLM, ask
 from formal_llm.llms.question import Question
 from tests.llms.hosted import protocol_server as ps
@@ -132,6 +132,21 @@ def test_a_failure_of_the_provider_is_not_asked_again(
     with pytest.raises(ProviderError):
         ask(made(adapter), make_question(), tries=3)
     assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize("page", [ps.HTML, ps.BROKEN_JSON, ps.NO_UNICODE], ids=["html", "cut json", "no unicode"])
+def test_a_page_that_is_no_answer_is_asked_for_again(
+    page: ps.Behaviour, adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [page, page, ps.ok(2)]
+    answer = ask(made(adapter), make_question(), tries=3)
+    assert answer.number == 2
+    assert len(server.bodies) == 3
+    assert server.bodies[0] == server.bodies[2]  # it is the same question: the model did nothing wrong
+    server.script = [page, page, ps.ok(2)]
+    with pytest.raises(UnreadableResponse, match="cannot be read"):
+        ask(made(adapter), make_question(), tries=2)
+    assert len(server.bodies) == 5
 
 
 @pytest.mark.parametrize("adapter", OF_EACH_SDK, ids=str)

@@ -148,7 +148,7 @@ def test_a_failure_ends_its_spans(provider: Provider) -> None:
 def test_what_happens_on_the_way_is_noted(provider: Provider) -> None:
     spans = Spans(tracer=provider.provider.get_tracer("t"))
     Planner(CHAIN, "test:first", limits=Limits({"a": 2, "b": 0}), on_event=spans).plan("t")
-    Planner(CHAIN, "test:first", limits=Limits({"a": 2}, {"c": 1}), lookahead="off", on_event=spans).plan("t")
+    Planner(CHAIN, "test:first", limits=Limits({"a": 2, "b": 2}, {"c": 1}), lookahead="off", on_event=spans).plan("t")
     names = [event.name for span in provider.spans() for event in span.events]
     assert "formal_llm.forced" in names
 
@@ -162,7 +162,7 @@ def test_without_the_library_the_way_out_is_told(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("content", [False, True])
 def test_log_lines(caplog: pytest.LogCaptureFixture, content: bool) -> None:
     with caplog.at_level(logging.DEBUG, logger="formal_llm"):
-        Planner(CHAIN, "test:first", limits=Limits({"a": 2}), on_event=logged(content=content)).plan(SECRET)
+        Planner(CHAIN, "test:first", limits=Limits({"a": 2, "b": 2}), on_event=logged(content=content)).plan(SECRET)
         with pytest.raises(BudgetExceeded):
             Planner(CHAIN, "test:first", budget=Budget(questions=1), on_event=logged(content=content)).plan("t")
     levels = [record.levelname for record in caplog.records]
