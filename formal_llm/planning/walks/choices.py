@@ -294,7 +294,7 @@ class ChoiceTable:
     def _ways(
         self, configuration: Any, members: tuple[str, ...], must: frozenset[str], may: frozenset[str], steps: float
     ) -> Iterator[tuple[tuple[Any, ...], Any, tuple[str, ...]]]:
-        """As :meth:`_select`, for every set that can be chosen: moves, what they lead to, the set; few members first."""
+        """As :meth:`_select`, but for every set that can be chosen, few members first; with the set itself."""
         count = 0
         seen: set[Hashable] = set()  # a set may come about in several ways
         barren: set[Hashable] = set()  # from here no set can be chosen

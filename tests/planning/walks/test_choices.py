@@ -189,7 +189,7 @@ def test_the_sets_that_can_be_chosen_are_those_of_trying_all(
     assert len(found) == len(set(found))
     assert set(found) == set(tried)
     if look == "on" and steps == math.inf and not rules:
-        paid = {name: cost for name, cost in zip(names, costs, strict=True)}
+        paid = dict(zip(names, costs, strict=True))
         assert set(found) == {one for one in all_sets(names) if least <= sum(paid[name] for name in one) <= most}
     must = frozenset(forced) & frozenset(names)
     for may in all_sets(names):
