@@ -151,7 +151,7 @@ class NodeScanner:
         self.at += 2
         text: str | None = None
         shape: str | None = None
-        if "}" not in self.text[self.at :]:
+        if self.text.find("}", self.at) < 0:
             self.fail("the bracket '@{' is not closed", start, expected=("'}'",))
         while not re.compile(r"[\s,]*\}").match(self.text, self.at):
             pair = self.take(_PAIR)
