@@ -13,6 +13,7 @@ from typing import TextIO, cast
 
 from formal_llm.errors import InvalidAnswer, LLMError
 from formal_llm.llms.question import Answer, AnswerLike, Question
+from formal_llm.pictures.visible import visible
 
 
 class FunctionLLM:
@@ -187,7 +188,7 @@ class Person:
             LLMError: the input ended.
         """
         reads, writes = self._reads or sys.stdin, self._writes or sys.stderr
-        writes.write(f"\n{question.prompt}\n> ")
+        writes.write(visible(f"\n{question.prompt}\n> "))
         writes.flush()
         line = reads.readline()
         if not line:
