@@ -162,7 +162,7 @@ class Records(AbstractContextManager["Records"]):
             if not isinstance(there, dict):
                 raise ValueError("no object")
         except (OSError, ValueError):
-            raise ResultsError(f"{file}: this is no setting of a benchmark; give another folder") from None
+            raise ResultsError(f"{file}: this is no JSON of a setting; give another folder") from None
         if there != setting:
             other = [key for key in {**setting, **there} if setting.get(key) != there.get(key)]
             raise ResultsError(
