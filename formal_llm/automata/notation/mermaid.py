@@ -24,6 +24,8 @@ _GAP = re.compile(r"(?:\s|;|%%\{(?:(?!%%).)*\}%%|%%[^\n]*)*", re.DOTALL)
 _REST = re.compile(r'(?:"[^"\n]*"|[^;\n])*')
 _HEADER = re.compile(r"(flowchart-elk|flowchart|graph)(?![\w-])[ \t]*([^\s;]*)")
 _IGNORED = re.compile(r"(?:classDef|class|style|linkStyle|click|accTitle|accDescr)(?=[ \t:])[ \t]*(?![-=.~]{2})")
+#: How many arrows one may stand for, with "&" between the nodes.
+_MOST_ARROWS = 100_000
 _CLASS = re.compile(r":::\w[\w-]*(?:,\w[\w-]*)*")
 _EDGE_ID = re.compile(r"\w[\w-]*@(?=[-=<~]|[xo][-=])")
 _TAIL = r"(?P<tail>[<xo](?=--|==|-\.))?"
@@ -195,6 +197,8 @@ class _Parser(NodeScanner):
             self.take(SPACE)
             right = self._group(at)
             place = self.source.at(at)
+            if len(left) * len(right) > _MOST_ARROWS:
+                self.fail(f"this stands for more than {_MOST_ARROWS:,} arrows", at)
             self.drawing.links += [Link(one, other, text, place) for one in left for other in right]
             left = right
 
