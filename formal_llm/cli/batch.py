@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
+from types import NoneType
 from typing import Any
 
 import typer
 
+from formal_llm.authored.files import lines_of, parse_json, read_text
+from formal_llm.authored.tables import Items, Keys, Named, OneOf, problems
 from formal_llm.automata import Limits
 from formal_llm.cli.console import counted, err, progress_bars
 from formal_llm.cli.sources import LoadedRules
@@ -22,6 +24,8 @@ from formal_llm.planning.plans.usage import Usage
 
 #: After so many failures in a row that nobody's plan is to blame for, a run ends: the provider cannot be reached.
 _IN_A_ROW = 10
+#: Notations of whole files, which have no task on each line.
+_NO_LINES = (".json", ".toml", ".yaml", ".yml")
 #: Where no progress bar can be drawn, a line is printed every so many seconds.
 _EVERY = 30
 
@@ -59,12 +63,14 @@ def read_tasks(name: str, source: LoadedRules) -> list[Task]:
         if source.pack is not None and not path.suffix:
             return list(source.pack.split(name))
         raise ResourceNotFound("file of tasks", name)
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise NotationError("this is no text in UTF-8", file=name) from None
+    if path.suffix in _NO_LINES:
+        raise NotationError(
+            f"a file of tasks has a task on each line, and {path.suffix} is another notation",
+            file=name,
+            suggestion="write a sentence on each line, or a JSON object on each line (.jsonl)",
+        )
     tasks = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines_of(read_text(path)), 1):
         if line.strip() and not line.lstrip().startswith("#"):
             try:
                 tasks.append(_task(line.strip(), source))
@@ -78,16 +84,25 @@ def read_tasks(name: str, source: LoadedRules) -> list[Task]:
 def _task(line: str, source: LoadedRules) -> Task:
     if not line.startswith("{"):
         return source.task(line)
-    data: dict[str, Any] = json.loads(line)
-    known = ("task", "goal", "inputs", "limit", "require")
-    for key in data:
-        if key not in known:
-            raise ValueError(f"unknown key {key!r}; there are: {', '.join(known)}")
-    if not isinstance(data.get("task"), str):
-        raise ValueError("the key 'task' with the text of the task is missing")
+    data: Any = parse_json(line, once=True)
+    for found in problems(data, _TASK):
+        near = found.suggestion or (f"there are: {', '.join(found.expected)}" if found.expected else "")
+        raise ValueError(f"{found.problem}; {near}" if near else found.problem)
     task = source.task(data["task"], inputs=data.get("inputs") or (), goal=data.get("goal"))
     more = Limits(at_most=data.get("limit") or {}, at_least=data.get("require") or {})
     return Task(task.description, task.goal, task.limits & more, task.inputs, task.group)
+
+
+_TASK = Keys(
+    {
+        "task": str,
+        "goal": OneOf((str, NoneType)),
+        "inputs": OneOf((Items(str), NoneType)),
+        "limit": Named(OneOf((int, NoneType))),
+        "require": Named(int),
+    },
+    needed=("task",),
+)
 
 
 def plan_tasks(planner: Planner, tasks: Sequence[Task], batch: Batch) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import ParamSpec, TypeVar
+from types import TracebackType
+from typing import ParamSpec, TextIO, TypeVar
 
 import typer
 from rich.console import Console
@@ -22,6 +25,8 @@ from formal_llm.errors import (
     Undecided,
     UnknownProvider,
 )
+from formal_llm.pictures.terminal import Terminal
+from formal_llm.pictures.visible import visible
 
 EXIT_CODES = {
     0: "done",
@@ -49,12 +54,12 @@ settings = _Settings()
 
 def out() -> Console:
     """The console for results. Made anew each time, so that it follows a redirected standard output."""
-    return Console(highlight=False, soft_wrap=True, emoji=False)
+    return Terminal()
 
 
 def err() -> Console:
     """The console for everything that is not the result."""
-    return Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+    return Terminal(stderr=True)
 
 
 def exit_code(error: FormalLLMError) -> int:
@@ -119,9 +124,34 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def print_text(text: str) -> None:
-    """A result as it is: no markup, no colours, no wrapping."""
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
-    sys.stdout.flush()
+    """A result as it is: no markup, no colours, no wrapping; but what a terminal would obey is made visible."""
+    write_visibly(sys.stdout, text if text.endswith("\n") else text + "\n")
+
+
+def write_visibly(stream: TextIO, text: str) -> None:
+    """Write a text at once, what a terminal would obey made visible."""
+    stream.write(visible(text))
+    stream.flush()
+
+
+def guard_errors() -> None:
+    """Make visible, too, what Python itself writes of warnings and of errors that nobody expected."""
+
+    def show_warning(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        write_visibly(file or sys.stderr, warnings.formatwarning(message, category, filename, lineno, line))
+
+    def show_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        write_visibly(sys.stderr, "".join(traceback.format_exception(kind, error, trace)))
+
+    warnings.showwarning = show_warning
+    sys.excepthook = show_error
 
 
 def counted(number: int, what: str) -> str:

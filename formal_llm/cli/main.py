@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 
 from formal_llm import __version__
 from formal_llm.cli import bench, check, count, data, diff, inspect, plan, run, try_, verify
-from formal_llm.cli.console import EXIT_CODES_HELP, print_text, settings
+from formal_llm.cli.console import EXIT_CODES_HELP, guard_errors, print_text, settings
 
 if TYPE_CHECKING:
     from typer._click.core import Command, Context  # typer's own copy of click, which is what its groups take
@@ -90,4 +90,5 @@ app.command(help=bench.HELP)(bench.bench)
 
 def main() -> None:
     """Run the command line."""
+    guard_errors()
     app()

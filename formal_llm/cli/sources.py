@@ -9,18 +9,18 @@ from pathlib import Path
 from warnings import catch_warnings
 
 from formal_llm import authored
+from formal_llm.authored.files import read_text
+from formal_llm.authored.tables import SCALAR, Named, read_toml
 from formal_llm.automata import CFG, PDA, Limits
 from formal_llm.automata.models.automaton import Word
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.rules import Rules, automaton_of
-from formal_llm.automata.models.written import read_text
 from formal_llm.automata.notation.files import ENDINGS, read_rules
 from formal_llm.automata.notation.formula import constraint
 from formal_llm.errors import FormalLLMError, ResourceNotFound
 from formal_llm.planning import Task, TaskPack, Wording
 from formal_llm.planning.plans.reading import read_plan_text
 from formal_llm.planning.plans.steps import Order
-from formal_llm.planning.walks.wording import read_toml
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def read_facts(pairs: Sequence[str]) -> dict[str, str]:
     facts: dict[str, str] = {}
     for pair in pairs:
         if pair.startswith("@"):
-            facts |= {name: str(value) for name, value in read_toml(pair[1:]).items()}
+            facts |= {name: str(value) for name, value in read_toml(pair[1:], Named(SCALAR)).items()}
             continue
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():

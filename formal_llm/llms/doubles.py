@@ -13,6 +13,7 @@ from typing import TextIO, cast
 
 from formal_llm.errors import InvalidAnswer, LLMError
 from formal_llm.llms.question import Answer, AnswerLike, Question
+from formal_llm.pictures.visible import visible
 
 
 class FunctionLLM:
@@ -193,7 +194,7 @@ class Person:
             LLMError: the input ended.
         """
         reads, writes = self._reads or sys.stdin, self._writes or sys.stderr
-        writes.write(f"\n{question.prompt}\n")
+        writes.write(visible(f"\n{question.prompt}\n"))
         while True:
             writes.write("> ")
             writes.flush()
@@ -203,4 +204,4 @@ class Person:
             try:
                 return question.check(line.rstrip("\n"))
             except InvalidAnswer as error:
-                writes.write(f"{question.again(error.problem).complaint}\n")
+                writes.write(visible(f"{question.again(error.problem).complaint}\n"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from formal_llm.authored.files import open_file
 from formal_llm.errors import InputError
 from formal_llm.tools import images
 from formal_llm.tools.kinds import IMAGE, TEXT, Kind
@@ -59,7 +60,7 @@ def read_input(
     if kind is None:
         kind = TEXT if real.suffix.lower() in (".txt", ".md") else IMAGE
     try:
-        with real.open("rb") as file:
+        with open_file(real) as file:
             data = file.read(max_bytes + 1)  # not stat and then read: it may grow in between
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from io import FileIO
 from pathlib import Path
 
+from formal_llm.authored.files import check_plain
 from formal_llm.errors import ResultsError
 
 
@@ -24,6 +25,7 @@ def open_alone(path: Path, *, what: str = "file", busy: str) -> FileIO:
     """
     while True:
         try:
+            check_plain(path)
             # Unbuffered: what has been written is the system's, and survives the end of this process.
             file = path.open("ab+", buffering=0)
         except OSError as error:

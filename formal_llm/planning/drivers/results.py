@@ -19,6 +19,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, Self
 
+from formal_llm.authored.files import parse_json
 from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan, ResultsError
 from formal_llm.planning.drivers.batch import Outcome
 from formal_llm.planning.drivers.json_lines import line_of, open_alone, replace_alone, write_line
@@ -258,7 +259,7 @@ class Results:
     @staticmethod
     def _parsed(line: bytes) -> dict[str, Any] | None:
         try:
-            data = json.loads(line)
+            data = parse_json(line)
         except ValueError:
             return None
         known = isinstance(data, dict) and data.get("format") == _FORMAT

@@ -16,11 +16,11 @@ decisions between them; what it has in common with the flowchart are the words t
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from formal_llm.authored.files import parse_json
 from formal_llm.automata import CFG, PDA, Lookahead, Source, Transition, Word
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.product import product
@@ -153,7 +153,7 @@ class _PlanReader:
 
     def _from_json(self, text: str) -> Word:
         try:
-            data = json.loads(text)
+            data: Any = parse_json(text)
             if isinstance(data, dict) and "tree" in data:
                 return Plan.from_json(text).word
             names = data["word"] if isinstance(data, dict) else data

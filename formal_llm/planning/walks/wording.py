@@ -8,15 +8,15 @@ is a template that a task pack, or code, may replace.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from formal_llm.authored.tables import Items, Keys, Shape, problems, read_toml
 from formal_llm.automata import CFG, Source, Transition
 from formal_llm.automata.models.symbols import ORDERS, members
-from formal_llm.errors import NotationError, did_you_mean
+from formal_llm.errors import NotationError
 from formal_llm.llms.question import Message
 from formal_llm.planning.plans.steps import Order, Step, read_steps
 from formal_llm.planning.plans.tree import Node, is_nested, only_terminal, production_of, text_of
@@ -152,13 +152,9 @@ class Wording:
         Raises:
             NotationError: an unknown key, or a value that does not fit.
         """
-        known = [field.name for field in fields(cls)]
-        for key in data:
-            if key not in known:
-                near = did_you_mean(key, known)
-                raise NotationError(
-                    f"unknown key in a wording: {key}", file=file, suggestion=f"did you mean {near}?" if near else None
-                )
+        found = next(problems(data, SHAPE, _CALLED), None)
+        if found is not None:
+            raise NotationError(found.problem, file=file, expected=found.expected, suggestion=found.suggestion)
         values: dict[str, Any] = dict(data)
         try:
             return replace(cls(), **values)
@@ -167,8 +163,12 @@ class Wording:
 
     @classmethod
     def from_file(cls, path: str | Path) -> Wording:
-        """A wording from a TOML file."""
-        return cls.from_mapping(read_toml(path), file=str(path))
+        """A wording from a TOML file.
+
+        Raises:
+            NotationError: the file cannot be read, or as :meth:`from_mapping`; with the line.
+        """
+        return cls.from_mapping(read_toml(path, SHAPE, _CALLED), file=str(path))
 
     # -- the parts of a question --------------------------------------------------------------------------------
 
@@ -307,6 +307,12 @@ class Wording:
         return tuple(texts)
 
 
+_CALLED = "in a wording"
+_OTHER_SHAPES: dict[str, Shape] = {"conversation": bool, "examples": Items(Items(str))}
+#: What may stand in a file with a wording.
+SHAPE = Keys({name: _OTHER_SHAPES.get(name, str) for name in Wording.__annotations__})
+
+
 def _path_to_open(tree: Node) -> list[Node] | None:
     """The nodes from the root to the leftmost open one."""
     path: list[Node] = []
@@ -319,17 +325,3 @@ def _path_to_open(tree: Node) -> list[Node] | None:
             return path
         todo.extend((child, depth + 1) for child in reversed(node.children))
     return None
-
-
-def read_toml(path: str | Path) -> dict[str, Any]:
-    """The table of a TOML file.
-
-    Raises:
-        NotationError: the file is missing or is no TOML.
-    """
-    try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise NotationError(f"the file cannot be read: {error.strerror}", file=str(path)) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise NotationError(f"this is not TOML: {error}", file=str(path)) from None

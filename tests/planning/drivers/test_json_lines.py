@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
@@ -113,3 +114,16 @@ def test_what_fails_on_the_way_leaves_the_file_as_it_was(tmp_path: Path) -> None
     with pytest.raises(KeyError):
         write_whole(path, parts())
     assert path.read_bytes() == b"one"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device"])
+def test_what_is_no_plain_file_is_refused(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero")
+    with pytest.raises(ResultsError, match=r"this is a (pipe|folder|device)"):
+        open_alone(path, busy="busy")

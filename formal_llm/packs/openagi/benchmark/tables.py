@@ -12,10 +12,9 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from formal_llm import authored
-from formal_llm.errors import NotationError
+from formal_llm.authored.tables import Items, Keys, Named, read_toml
 from formal_llm.packs.openagi.benchmark.conditions import METHODS, Method
 from formal_llm.packs.openagi.benchmark.records import ScoredPlan
-from formal_llm.planning.walks.wording import read_toml
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -119,6 +118,19 @@ def _means(rows: Sequence[ScoredPlan], key: Literal["task", "repeat"]) -> list[f
     return [statistics.fmean(some) for some in values.values()]
 
 
+_COLUMN = {"table": int, "llm": str, "method": str, "valid": float, "average": float, **dict.fromkeys(GROUPS, float)}
+_PUBLISHED = Keys(
+    {
+        "source": str,
+        "scores": Named(str),
+        "differences": Items(str),
+        "groups": Named(str),
+        "columns": Items(Keys(_COLUMN, needed=(*_COLUMN,))),
+    },
+    needed=("source", "scores", "differences", "groups", "columns"),
+)
+
+
 def read_published() -> Published:
     """The paper's figures, from ``tasks/openagi/published.toml``.
 
@@ -126,20 +138,16 @@ def read_published() -> Published:
         NotationError: the file cannot be read.
     """
     file = authored.find("tasks", "openagi") / "published.toml"
-    data = read_toml(file)
-    try:
-        columns = [
-            MethodColumn(
-                row["llm"], row["method"], 0, float(row["valid"]), {group: float(row[group]) for group in GROUPS},
-                float(row["average"]), published=int(row["table"]),
-            )
-            for row in data["columns"]
-        ]  # fmt: skip
-        groups = {int(task): str(group) for task, group in data.get("groups", {}).items()}
-        differences = tuple(map(str, data.get("differences", ())))
-        return Published(str(data["source"]), dict(data["scores"]), tuple(columns), differences, groups)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise NotationError(f"this is no table of published figures: {error!r}", file=str(file)) from None
+    data = read_toml(file, _PUBLISHED)
+    columns = (
+        MethodColumn(
+            row["llm"], row["method"], 0, float(row["valid"]), {group: float(row[group]) for group in GROUPS},
+            float(row["average"]), published=row["table"],
+        )
+        for row in data["columns"]
+    )  # fmt: skip
+    groups = {int(task): group for task, group in data["groups"].items()}
+    return Published(data["source"], data["scores"], tuple(columns), tuple(data["differences"]), groups)
 
 
 # -- how they look -----------------------------------------------------------------------------------------------------
