@@ -19,7 +19,8 @@ from formal_llm import (
     verify,
 )
 from formal_llm.errors import FormalLLMError, NotationError
-from formal_llm.planning.plans.reading import fill_decisions, names_of
+from formal_llm.planning.plans.moved import fill_decisions
+from formal_llm.planning.plans.reading import names_of
 from tests.planning.rules import DAY, under
 
 REFUND = Flowchart.from_mermaid(
