@@ -33,4 +33,5 @@ ConstraintOption = Annotated[
     list[str] | None,
     typer.Option("--constraint", metavar="FORMULA", help="A formula that every plan must satisfy. Repeatable."),
 ]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Read only what `plan` prints, to the letter.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]

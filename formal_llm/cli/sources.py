@@ -19,7 +19,6 @@ from formal_llm.automata.notation.formula import constraint
 from formal_llm.errors import FormalLLMError, ResourceNotFound
 from formal_llm.planning import Task, TaskPack, Wording
 from formal_llm.planning.plans.reading import read_plan_text
-from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.walks.wording import read_toml
 
 
@@ -47,15 +46,6 @@ class LoadedRules:
         if self.pack is not None:
             return self.pack.wording
         return Wording.default(self.source)
-
-    @property
-    def order_of_lines(self) -> Order:
-        """The order in which a plan, one step a line, is read: as `plan` prints it.
-
-        But the steps of a grammar say what they are applied to, or are the word, unless its productions have texts.
-        """
-        told = not isinstance(self.source, CFG) or any(production.text for production in self.source.productions)
-        return self.wording.order if told else "forward"
 
     @property
     def constraints(self) -> tuple[PDA, ...]:
@@ -193,11 +183,15 @@ def _counts(option: str, pairs: Sequence[str]) -> dict[str, int]:
     return counts
 
 
+def plan_text(name: str) -> str:
+    """The text in a file, or on standard input for ``-``."""
+    return sys.stdin.read() if name == "-" else read_text(Path(name))
+
+
 def read_plan(name: str, loaded: LoadedRules, rules: CFG | PDA) -> Word:
     """The plan in a file, or on standard input for ``-``, as the rules spell it.
 
     Raises:
         NotationError: it cannot be read.
     """
-    text = sys.stdin.read() if name == "-" else read_text(Path(name))
-    return read_plan_text(text, rules, order=loaded.order_of_lines)
+    return read_plan_text(plan_text(name), rules, order=loaded.wording.order)

@@ -187,20 +187,22 @@ class _Forest:
     def told(self, root: _Key) -> Told:
         """The automaton, and which line tells each terminal."""
         bottom = "\0"
-        made: list[Transition] = []
         begin = (self._name(root), bottom)
+        rules: list[tuple[str, Word]] = []
         while self._todo:
             key = self._todo.pop()
-            name = self._names[key]
             bodies = self._of_part(*key) if len(key) == 3 else self._of_state(*key)
-            made += [Transition("on", None, name, "on", body) for body in bodies]
+            rules += ((self._names[key], body) for body in bodies)
+        made = [Transition("on", None, head, "on", body) for head, body in rules]
         made.append(Transition("on", None, bottom, "end"))
         reads = {
             Transition("on", terminal, leaf, "on"): None if line < 0 else line
             for (terminal, line), leaf in self._leaves.items()
         }
         pda = PDA([*made, *reads], start="on", accepting=["end"], stack=begin, check=False)
-        return Told(pda, {move: line for move, line in reads.items() if line is not None})
+        leaves = {leaf: terminal for (terminal, _), leaf in self._leaves.items()}
+        lines = {move: line for move, line in reads.items() if line is not None}
+        return Told(pda, lines, some_word(rules, begin[0], leaves))
 
     def _name(self, key: _Key) -> str:
         if key not in self._names:
@@ -223,6 +225,42 @@ class _Forest:
             part = previous.body.parts[previous.passed]
             plain = self._plain(state, previous.passed)
             yield (self._name((previous, origin)), *plain, self._name((part, origin, at)))
+
+
+def some_word(rules: Sequence[tuple[str, Word]], start: str, leaves: Mapping[str, str]) -> Word:
+    """A word that rules derive, found in linear time: each symbol by the first rule of which all parts derive one."""
+    waiting: dict[str, list[int]] = {}
+    missing = [len(body) for _, body in rules]
+    for index, (_, body) in enumerate(rules):
+        for name in body:
+            waiting.setdefault(name, []).append(index)
+    chosen: dict[str, Word] = {}
+    ready = [*leaves]
+    ready += _choose(rules, chosen, (index for index, count in enumerate(missing) if not count))
+    while ready:
+        done = []
+        for index in waiting.get(ready.pop(), ()):
+            missing[index] -= 1
+            done += [] if missing[index] else [index]
+        ready += _choose(rules, chosen, done)
+    word: list[str] = []
+    todo = [start]
+    while todo:
+        name = todo.pop()
+        if name in leaves:
+            word.append(leaves[name])
+        else:
+            todo += reversed(chosen[name])
+    return tuple(word)
+
+
+def _choose(rules: Sequence[tuple[str, Word]], chosen: dict[str, Word], done: Iterable[int]) -> Iterator[str]:
+    """Note the rules by which symbols are derived for the first time; these symbols."""
+    for index in done:
+        head, body = rules[index]
+        if head not in chosen:
+            chosen[head] = body
+            yield head
 
 
 def alive(table: dict[Part, Ways]) -> dict[Part, Ways]:

@@ -83,7 +83,9 @@ class Moved:
     def guess(self) -> Word | None:
         """The terminals of the steps with decisions filled in as far as they go, where that is no word."""
         matches = self._matches[::-1] if self._order == "backward" else self._matches
-        names = [tuple(dict.fromkeys(move.read for move in found if move.read is not None)) for found in matches]
+        names = [
+            tuple(name for name in self._moves.pda.terminals if name in {m.read for m in found}) for found in matches
+        ]
         word = fill_decisions([one for one in names if one], self._moves.pda)
         return None if self._moves.pda.accepts(word) else word
 

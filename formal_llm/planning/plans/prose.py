@@ -142,7 +142,7 @@ def plan_lines(text: str, sayings: Sayings, *, strict: bool) -> tuple[list[Line]
 
 def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
     """The lines that are not empty, with their places. Only newlines part lines, as an editor counts them."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return ((place, line) for place, line in enumerate(lines, 1) if line.strip())
 
 

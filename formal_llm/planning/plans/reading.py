@@ -93,6 +93,11 @@ class Reading:
         return next((word for word in chain(outright, found) if word is not None), None)
 
 
+def order_of(source: Source) -> Order:
+    """The order of plans where nothing tells it: that of a grammar's is backward, any other one's forward."""
+    return "forward" if Vocabulary(as_automaton(source_of(source, "read_plan"))).grammar is None else "backward"
+
+
 def read_plan(text: str, source: Source, *, order: Order | None = None, strict: bool = False) -> Reading:
     """What a text tells, of the plans of a grammar or an automaton; its constraints and limits are not looked at.
 
@@ -162,7 +167,7 @@ class _Reader:
         vocabulary = Vocabulary(automaton)
         self._terminals = dict.fromkeys(vocabulary.terminals)
         self.naming = Naming(vocabulary, self._terminals)
-        self._order: Order = order or ("forward" if self.cfg is None else "backward")
+        self._order: Order = order or order_of(automaton)
         self._strict = strict
 
     @cached_property

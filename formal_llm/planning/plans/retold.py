@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from formal_llm.automata import CFG, Word
 from formal_llm.planning.plans.lines import Manner, Retelling
@@ -54,7 +55,7 @@ class Retold:
         """What is told, with the lines counted as they stand."""
         if self._order == "forward":
             return told
-        return Told(told.pda, {move: len(self._lines) - 1 - line for move, line in told.lines.items()})
+        return replace(told, lines={move: len(self._lines) - 1 - line for move, line in told.lines.items()})
 
     def wrong(self) -> Wrong:
         """Why there are no words: the first line that cannot follow, in the order of the derivation."""

@@ -23,17 +23,21 @@ class Told:
     Attributes:
         pda: the automaton for these words.
         lines: for the transitions by which a line tells something, the index of that line.
+        sample: one of the words, where it was found on the way.
     """
 
     pda: PDA
     lines: Mapping[Transition, int]
+    sample: Word | None = None
 
     def within(self, rules: PDA, max_states: int) -> Word | None:
-        """One of the shortest of the words that keep the constraints of a product and the limits; None for none.
+        """One of the words that keep the constraints of a product and the limits, a short one; None for none.
 
         Raises:
             Undecided: the budget of states ran out before that was known.
         """
+        if self.sample is not None and _keeps(rules, self.sample):
+            return self.sample
         pda = PDA(
             self.pda.transitions, start=self.pda.start_state, accepting=self.pda.accepting_states,
             stack=self.pda.start_stack, symbols=rules.symbols, check=False,
@@ -42,9 +46,16 @@ class Told:
         return Lookahead(kept.with_limits(rules.limits, rules.terminals), max_states=max_states).shortest_word()
 
 
+def _keeps(rules: PDA, word: Word) -> bool:
+    """Whether a word keeps the constraints of a product, and the limits."""
+    return all(bound.holds(word) for bound in rules.bounds) and all(
+        factor.without_limits.accepts(word) for factor in rules.factors[1:]
+    )
+
+
 def has_word(told: Told) -> bool:
     """Whether there is a word at all."""
-    return Lookahead(told.pda).completable().value != "no"
+    return told.sample is not None or Lookahead(told.pda).completable().value != "no"
 
 
 def prints(transition: Transition, label: str) -> str | None:
