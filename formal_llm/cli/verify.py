@@ -16,9 +16,9 @@ from formal_llm.planning.checking.verify import Verifier
 HELP = """Verify a plan that anybody wrote: is it valid, where does it go wrong, what is the nearest valid plan?
 
 The plan is read from a file, or from standard input for "-": steps by name or label, one a line, in the order in which
-they are carried out; a word; nested calls; JSON. All that it says counts: times, order, brackets, numbers. Lines that are
-no steps ("Here is my plan:"), bullets, check boxes, bold and remarks behind a step are left out and told, never where they
-name a step. With --strict only what `plan` prints is read.
+they are carried out; a word; nested calls; JSON. All that it says counts: times, order, brackets, numbers. Lines that
+are no steps ("Here is my plan:"), bullets, check boxes, bold and remarks behind a step are left out and told, never
+where they name a step. With --strict only what `plan` prints is read.
 
 Where a task is named, the plan must also be one for its goal, from its inputs. Limits and constraints that are to blame
 are named.

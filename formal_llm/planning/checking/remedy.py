@@ -1,8 +1,8 @@
 """The nearest valid plan to the lines of somebody's plan, and what to change in them.
 
-Steps are counted here and not terminals: a decision that is in no line costs nothing. A step that is there is kept where
-that can be: to insert one costs 1, to take one out or to replace it costs 2. So what is missing is put in before what
-is there is given up.
+Steps are counted here and not terminals: a decision that is in no line costs nothing. A step that is there is kept
+where that can be: to insert one costs 1, to take one out or to replace it costs 2. So what is missing is put in before
+what is there is given up.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from formal_llm.automata import PDA, Limits, Lookahead, SumLimit, Symbol, Transition, Word
-from formal_llm.automata.languages.edits import Edit, EditWeights
+from formal_llm.automata.languages.edits import Edit, EditWeights, edits
 from formal_llm.automata.languages.nearest import nearest
-from formal_llm.planning.plans.prose import Line
+from formal_llm.planning.plans.prose import Line, folded
 from formal_llm.planning.plans.sayings import Moves
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.plans.told import prints
@@ -54,10 +54,21 @@ def remedy(rules: PDA, lines: Sequence[Line], order: Order, *, max_states: int) 
     if found.word is None:
         return None
     texts = [steps.texts[name] for name in found.word]
-    changes = [_change(edit, lines, order, steps) for edit in found.edits]
-    if order == "backward":
-        texts, changes = texts[::-1], changes[::-1]
+    changes = [
+        _change(edit, lines, steps.texts.get(edit.new or "", "")) for edit in _in_order(found.edits, lines, order)
+    ]
+    texts = texts if order == "forward" else texts[::-1]
     return Remedy(tuple(text for text in texts if text), tuple(changes), found.distance)
+
+
+def _in_order(made: Sequence[Edit], lines: Sequence[Line], order: Order) -> Sequence[Edit]:
+    """The edits with positions in the lines, where the word may run from the last of them to the first."""
+    if order == "forward":
+        return made
+    # What is inserted before a place in the word comes behind it in the lines.
+    last = len(lines) - 1
+    turned = [replace(edit, position=last - edit.position + (edit.kind == "insert")) for edit in made]
+    return turned[::-1]
 
 
 def _kept(at: int) -> str:
@@ -101,20 +112,24 @@ class _StepAutomaton:
         self.limited = pda.with_limits(Limits(sums=sums)) if fits else None
 
 
-def _change(edit: Edit, lines: Sequence[Line], order: Order, steps: _StepAutomaton) -> str:
-    """An edit, told with the lines of the file."""
-    at = edit.position if order == "forward" else len(lines) - 1 - edit.position
-    new = steps.texts.get(edit.new or "", "")
+def _change(edit: Edit, lines: Sequence[Line], new: str) -> str:
+    """An edit of the lines, told as the file counts them."""
+    at = edit.position
     if edit.kind == "delete":
         return f"take out line {lines[at].place}: {lines[at].text}"
     if edit.kind == "substitute":
         return f"replace line {lines[at].place}, {lines[at].text!r}, by: {new}"
-    # What is inserted comes before a place in the word, and behind it in the lines of a backward plan.
-    after = at - 1 if order == "forward" else at
     if not lines:
         return f"write: {new}"
-    where = f"after line {lines[after].place}" if after >= 0 else f"before line {lines[0].place}"
-    return f"insert {where}: {new}"
+    return f"insert {f'after line {lines[at - 1].place}' if at else f'before line {lines[0].place}'}: {new}"
+
+
+def line_changes(lines: Sequence[Line], steps: Sequence[str]) -> tuple[str, ...]:
+    """What to change in the lines to get these steps, which are as they are printed."""
+    texts = [step.split(": ", 1)[-1] for step in steps]
+    made = edits(tuple(folded(line.text) for line in lines), tuple(map(folded, texts)), KEEPING)
+    shown = {folded(text): text for text in texts}
+    return tuple(_change(edit, lines, shown.get(edit.new or "", "")) for edit in made)
 
 
 def in_labels(edit: Edit, word: Word, rules: PDA) -> str:

@@ -1,18 +1,16 @@
 """Is the plan that a text tells valid? All that it says is looked at, and all that it may stand for.
 
-A text may stand for many words, since a plan does not print everything. It is valid where one of them follows the rules:
-then a valid plan says just this, and who carries the text out does what that plan says. Where it may also be read as a
-word that breaks a rule, that is told.
+A text may stand for many words, since a plan does not print everything. It is valid where one of them follows the
+rules: then a valid plan says just this, and who carries the text out does what that plan says. Where it may also be
+read as a word that breaks a rule, that is told.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from formal_llm.automata import PDA, Word
-from formal_llm.errors import AutomatonError
-from formal_llm.planning.checking.remedy import Remedy, in_labels, remedy
+from formal_llm.planning.checking.remedy import Remedy, in_labels, line_changes, remedy
 from formal_llm.planning.checking.verify import Verification, Verifier
 from formal_llm.planning.plans.overlay import Overlay
 from formal_llm.planning.plans.prose import Wrong
@@ -43,11 +41,10 @@ class TextVerification(Verification):
     changes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        rows = [f"{'valid' if self.valid else 'not valid'}: {self.reason}"]
-        if self.changes:
-            rows += ["nearest valid plan:", *(f"  {step}" for step in self.steps)]
-            rows += ["to get there:", *(f"  {change}" for change in self.changes)]
-        return "\n".join(rows)
+        if not self.changes:
+            return super().__str__()
+        rows = [f"not valid: {self.reason}", "nearest valid plan:", *(f"  {step}" for step in self.steps)]
+        return "\n".join([*rows, "to get there:", *(f"  {change}" for change in self.changes)])
 
 
 def verify_text(
@@ -148,21 +145,18 @@ class _Invalid:
                 found, nearest=nearest, edits=(), distance=made.distance, nearest_decided=True, steps=steps,
                 changes=made.changes,
             )  # fmt: skip
-        if found.nearest is None or not found.edits:
+        if found.nearest is None or not found.edits or not reading.lines:
             return found
+        made = Overlay(found.nearest, self._rules, order=self._order).steps
+        steps = tuple(map(str, made)) or (" ".join(found.nearest) or "ε (the empty plan)",)
+        if not any(step.inputs for step in made):
+            return replace(found, steps=steps, changes=line_changes(reading.lines, steps))
         changes = tuple(in_labels(edit, found.word, self._rules) for edit in found.edits)
-        return replace(found, steps=self._printed(found.nearest), changes=changes)
+        return replace(found, steps=steps, changes=changes)
 
     def _read_back(self, made: Remedy) -> Word | None:
         text = "\n".join(f"Step {number}: {step}" for number, step in enumerate(made.steps, 1))
         return read_plan(text, self._rules, order=self._order, strict=True).within(self._rules)
-
-    def _printed(self, word: Word) -> Sequence[str]:
-        try:
-            steps = Overlay(word, self._rules, order=self._order).steps
-        except AutomatonError:
-            steps = ()
-        return tuple(map(str, steps)) or (" ".join(word) or "ε (the empty plan)",)
 
 
 _UNKNOWN = Verification((), False, "", decided=False, nearest_decided=False)

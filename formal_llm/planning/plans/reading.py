@@ -81,8 +81,8 @@ class Reading:
         """A word that the text stands for and that follows the rules; None where there is none.
 
         Args:
-            rules: a product, of which the constraints and the limits count, or an automaton, of which the limits do; none
-                at all where left out.
+            rules: a product, of which the constraints and the limits count, or an automaton, of which the limits do;
+                none at all where left out.
             max_states: the budget of states.
 
         Raises:
@@ -274,6 +274,8 @@ class _Reader:
             raise NotationError(
                 "there is no step in this text", file="<plan>", line=skipped[0].place if skipped else None
             )
+        for line in lines:
+            self.naming.check(line)
         told: tuple[Told, ...] = ()
         words: tuple[Word, ...] = ()
         guess = None
@@ -291,11 +293,13 @@ class _Reader:
             words = (tuple(self._known(line.text, line.place, line.source) for line in self._in_order(lines)),)
         wrong = misnumbered(lines, decisions)
         if wrong is not None:
-            return Reading(lines=tuple(lines), skipped=tuple(skipped), wrong=wrong)
+            told, words = (), ()
         if not (told or words):
             guess = retold.guess() if retold is not None else moved.guess() if moved is not None else None
-            wrong = retold.wrong() if retold is not None else Wrong("no plan is told like this")
-        return Reading(words, told, tuple(lines), tuple(skipped), guess, wrong, moved)
+            wrong = wrong or (retold.wrong() if retold is not None else Wrong("no plan is told like this"))
+        return Reading(
+            words, told, tuple(lines), tuple(skipped), guess, wrong, moved if wrong is None or not wrong.line else None
+        )
 
     def _in_order(self, lines: Sequence[Line]) -> Sequence[Line]:
         return lines[::-1] if self._order == "backward" else lines

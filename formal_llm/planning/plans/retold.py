@@ -32,16 +32,23 @@ class Retold:
     def __init__(self, cfg: CFG, lines: Sequence[Line], order: Order, *, strict: bool) -> None:
         self._cfg, self._lines = cfg, lines
         says = Productions(cfg)
-        self._inputs = any(map(says.tells_inputs, lines))
-        #: What a step is applied to is said by backward plans only.
-        self._order: Order = order if strict or not self._inputs else "backward"
-        printed = strict or all(map(says.is_printed, lines))
-        self._readings = list(self._ways("printed" if printed else "free", strict=strict))
-        found = [told for told in (reading.chart.told() for reading in self._readings) if told is not None]
-        if not found and not strict and not self._inputs and self._order == "backward":
+        self._order = order
+        manner: Manner = "printed" if strict or all(map(says.is_printed, lines)) else "free"
+        found = self._read(manner, strict=strict)
+        inputs = any(map(says.tells_inputs, lines))
+        if not found and not strict and inputs and order == "forward":
+            # Only backward plans say what a step is applied to; who writes it means it.
+            self._order = "backward"
+            found = self._read(manner, strict=False)
+        elif not found and not strict and not inputs and order == "backward":
             elided = Retelling(cfg, lines[::-1], nested=True, manner="elided").chart.told()
             found = [elided] if elided is not None else []
         self.told = tuple(self._in_order(told) for told in found)
+
+    def _read(self, manner: Manner, *, strict: bool) -> list[Told]:
+        self._readings = list(self._ways(manner, strict=strict))
+        found = (reading.chart.told() for reading in self._readings)
+        return [told for told in found if told is not None]
 
     def _ways(self, manner: Manner, *, strict: bool) -> Iterator[Retelling]:
         if self._order == "forward":

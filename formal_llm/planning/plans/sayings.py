@@ -40,22 +40,32 @@ class Naming:
                 self.names.setdefault(form, []).append(name)
 
     def terminals(self, text: str) -> tuple[str, ...]:
-        """The terminals that a text names, with or without "Use" before it; none where it names none.
-
-        Raises:
-            NotationError: it is the label of one terminal and the name of another.
-        """
+        """The terminals that a text names, with or without "Use" before it; none where it names none."""
         forms = dict.fromkeys(form for whole in spellings(text) for form in (whole, without_use(whole)))
         for form in forms:
             labelled, named = self.labels.get(form, []), self.names.get(form, [])
-            if labelled and named and not set(named) <= set(labelled):
-                raise NotationError(
-                    f"{text!r} is the label of {' or '.join(labelled)} and the name of {' or '.join(named)}; "
-                    "write it as it is printed, 'Step 1: Use ...'"
-                )
             if labelled or named:
                 return tuple(labelled or named)
         return ()
+
+    def check(self, line: Line) -> None:
+        """Raise where a line is the label of one terminal and the name of another, and not as it is printed.
+
+        Raises:
+            NotationError: it is.
+        """
+        labelled, named = (self._of(forms, line.text) for forms in (self.labels, self.names))
+        if labelled and named and not set(named) <= set(labelled) and not line.printed:
+            raise NotationError(
+                f"{line.text!r} is the label of {' or '.join(labelled)} and the name of {' or '.join(named)}; "
+                "write it as it is printed, 'Step 1: Use ...'",
+                file="<plan>", line=line.place, source_line=line.source,
+            )  # fmt: skip
+
+    @staticmethod
+    def _of(known: dict[str, list[str]], text: str) -> list[str]:
+        forms = dict.fromkeys(form for whole in spellings(text) for form in (whole, without_use(whole)))
+        return next((known[form] for form in forms if form in known), [])
 
 
 class Moves:

@@ -18,7 +18,7 @@ from formal_llm import (
     read_plan_text,
     verify,
 )
-from formal_llm.errors import FormalLLMError, NotationError
+from formal_llm.errors import NotationError
 from formal_llm.planning.plans.moved import fill_decisions
 from formal_llm.planning.plans.reading import names_of
 from tests.planning.rules import DAY, under
@@ -53,7 +53,7 @@ def pack():
     ],
 )
 def test_flat_forms(text):
-    assert read_plan_text(text, DAY) == ("eat", "wash_up", "sleep")
+    assert read_plan_text(text, DAY, order="forward") == ("eat", "wash_up", "sleep")
 
 
 def test_nested_forms(pack):
@@ -134,8 +134,8 @@ def test_nothing_is_the_empty_word():
         ("eat\nWash upp", 2, r"unknown step: Wash upp \(did you mean Wash up\?\)"),
         ("eat wash_up slep", 1, r"unknown step: slep \(did you mean sleep\?\)"),
         ("Step 1: Use quux", 1, "unknown step: quux"),
-        ("1. Eat on the result of step 2\n2. sleep", 1, "there is no step 2 before this one"),
-        ("1. sleep\n2. Eat\n3. Eat on the result of step 1", 2, "the result of step 2 is not used"),
+        ("1. Eat on the result of step 2\n2. sleep", 2, "no plan ends with this step"),
+        ("1. Wash up on sleep\n2. Eat\n3. Eat on the result of step 1", 2, "no plan has this step right before step 3"),
         ("{", None, "neither the JSON of a plan nor a list of names"),
         ('{"word": 3}', None, "a plan in JSON is a list of names"),
         ('["quux"]', None, "unknown step: quux"),
@@ -156,7 +156,7 @@ def test_a_label_that_two_terminals_share():
 def test_sharing_does_not_blow_up():
     twice = "{n}. Eat on the result of step {before} and the result of step {before}"
     lines = ["1. sleep", *(twice.format(n=n, before=n - 1) for n in range(2, 60))]
-    with pytest.raises(FormalLLMError, match="more than 10,000 terminals"):
+    with pytest.raises(NotationError, match="no plan ends with this step"):
         read_plan_text("\n".join(lines), DAY)
 
 
