@@ -10,13 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from formal_llm.automata import PDA, Word
-from formal_llm.planning.checking.remedy import Remedy, in_labels, line_changes, remedy
+from formal_llm.automata.languages.nearest import nearest
+from formal_llm.planning.checking.remedy import KEEPING, Remedy, in_labels, line_changes, remedy
 from formal_llm.planning.checking.verify import Verification, Verifier
 from formal_llm.planning.plans.overlay import Overlay
 from formal_llm.planning.plans.prose import Wrong
 from formal_llm.planning.plans.reading import Reading, order_of, read_plan
 from formal_llm.planning.plans.runs import run_of
 from formal_llm.planning.plans.steps import Order
+from formal_llm.planning.plans.told import Told
 
 #: How many steps that could have stood somewhere are listed.
 _LISTED = 8
@@ -93,8 +95,14 @@ class _Invalid:
         known = word if word is not None else reading.guess
         # Lines are repaired as lines, and what is no word of anything has no nearest one.
         by_words = repair and reading.moved is None
-        base = self._verifier.verify(known, repair=by_words) if known is not None else _UNKNOWN
+        base = self._verifier.verify(known, repair=by_words and not reading.lines) if known is not None else _UNKNOWN
         found = TextVerification(**{name: getattr(base, name) for name in Verification.__dataclass_fields__})
+        if by_words and reading.lines and known is not None:
+            near = nearest(self._verifier.lookahead, known, KEEPING, max_states=self._max_states)
+            found = replace(
+                found, nearest=near.word, edits=near.edits, distance=near.distance if near.decided else None,
+                nearest_decided=near.decided,
+            )  # fmt: skip
         if found.valid:  # its terminals, one after the other, are a plan; but not what is said besides
             found = replace(found, valid=False, may_stop=False, nearest=None, distance=None, nearest_decided=False)
         if reading.moved is not None:
@@ -106,8 +114,8 @@ class _Invalid:
             found = self._in_lines(found, word)
         return self._repaired(found) if repair else found
 
-    def _possible(self, told: object) -> bool:
-        return told.within(self._rules, self._max_states) is not None  # type: ignore[attr-defined]
+    def _possible(self, told: Told) -> bool:
+        return told.within(self._rules, self._max_states) is not None
 
     def _at(self, found: TextVerification, wrong: Wrong, blamed: Verification | None) -> TextVerification:
         """The verification with what is wrong as its reason."""
@@ -137,19 +145,19 @@ class _Invalid:
         reading = self._reading
         if reading.moved is not None:
             made = remedy(self._rules, reading.lines, self._order, max_states=self._max_states)
-            nearest = None if made is None else self._read_back(made)
-            if made is None or nearest is None:
+            word = None if made is None else self._read_back(made)
+            if made is None or word is None:
                 return replace(found, nearest=None, edits=(), distance=None, nearest_decided=False)
             steps = tuple(f"Step {number}: {step}" for number, step in enumerate(made.steps, 1))
             return replace(
-                found, nearest=nearest, edits=(), distance=made.distance, nearest_decided=True, steps=steps,
+                found, nearest=word, edits=(), distance=made.distance, nearest_decided=True, steps=steps,
                 changes=made.changes,
             )  # fmt: skip
         if found.nearest is None or not found.edits or not reading.lines:
             return found
-        made = Overlay(found.nearest, self._rules, order=self._order).steps
-        steps = tuple(map(str, made)) or (" ".join(found.nearest) or "ε (the empty plan)",)
-        if not any(step.inputs for step in made):
+        printed = Overlay(found.nearest, self._rules, order=self._order).steps
+        steps = tuple(map(str, printed)) or (" ".join(found.nearest) or "ε (the empty plan)",)
+        if not any(step.inputs and not step.told for step in printed):
             return replace(found, steps=steps, changes=line_changes(reading.lines, steps))
         changes = tuple(in_labels(edit, found.word, self._rules) for edit in found.edits)
         return replace(found, steps=steps, changes=changes)

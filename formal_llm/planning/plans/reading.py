@@ -297,9 +297,9 @@ class _Reader:
         if not (told or words):
             guess = retold.guess() if retold is not None else moved.guess() if moved is not None else None
             wrong = wrong or (retold.wrong() if retold is not None else Wrong("no plan is told like this"))
-        return Reading(
-            words, told, tuple(lines), tuple(skipped), guess, wrong, moved if wrong is None or not wrong.line else None
-        )
+        # Numbers that are wrong are told as they are; else an automaton is asked what could have stood there.
+        moved = None if wrong is not None and wrong.line is not None else moved
+        return Reading(words, told, tuple(lines), tuple(skipped), guess, wrong, moved)
 
     def _in_order(self, lines: Sequence[Line]) -> Sequence[Line]:
         return lines[::-1] if self._order == "backward" else lines

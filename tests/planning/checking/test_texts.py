@@ -9,9 +9,22 @@ from itertools import islice
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Verifier
+from formal_llm import (
+    CFG,
+    PDA,
+    Flowchart,
+    Limits,
+    Planner,
+    RandomLLM,
+    Verifier,
+    authored,
+    constraint,
+    read_plan_text,
+    verify_text,
+)
+from formal_llm.cli.sources import load
 from formal_llm.errors import NotationError, Undecided
-from formal_llm.planning.checking.texts import verify_text
+from formal_llm.planning.plans.overlay import Overlay
 from formal_llm.planning.plans.steps import Order
 from tests.planning.printing import changes, is_print_of, plans, printed, some_run_prints
 from tests.strategies import examples, grammars, limited_grammars, told_automata, told_grammars
@@ -73,3 +86,91 @@ def test_grammars_without_texts(cfg: CFG, order: Order, seed: int) -> None:
 @examples(40)
 def test_automata(pda: PDA, order: Order, seed: int) -> None:
     check_all(pda, order, seed)
+
+
+SHIPPED = [*authored.names("tasks"), *authored.names("grammars"), *authored.names("agents")]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_plans_of_all_that_is_shipped_are_valid_and_can_be_drawn(name: str) -> None:
+    loaded = load(name)
+    verifier = Verifier(loaded.whole)
+    for seed in range(6):
+        planner = Planner(loaded.source, RandomLLM(seed), wording=loaded.wording, constraints=loaded.constraints)
+        plan = planner.plan(loaded.task("117" if name == "openagi" else "")) if loaded.pack else planner.plan("")
+        forms = [str(plan), " ".join(plan.word), plan.to_json(), *([str(plan.call)] if plan.call else [])]
+        for text in forms:
+            for strict in (True, False):
+                found = verify_text(text, verifier, order=plan.order, strict=strict)
+                assert found.valid, (text, strict, found.reason)
+        drawn = Overlay(read_plan_text(str(plan), loaded.whole, order=plan.order), loaded.rules, order=plan.order)
+        assert str(drawn.picture)
+        # Two lines that are not alike, the one in the place of the other.
+        lines = [line.split(": ", 1)[1] for line in str(plan).split("\n") if line.startswith("Step ")]
+        if name in ("daily", "cooking") and len(lines) > 1:
+            turned = "\n".join(f"Step {n}: {line}" for n, line in enumerate(reversed(lines), 1))
+            assert not verify_text(turned, verifier, order=plan.order, repair=False).valid
+
+
+ETL = CFG.from_string("R -> render T\nT -> join T T | load_csv events | load_sql orders\n%limit 1")
+
+
+@pytest.mark.parametrize(
+    ("text", "valid"),
+    [
+        ("render(join(load_csv(events), load_sql(orders)))", True),
+        ("render(join, load_csv(events), load_sql(orders))", False),
+        ("3. Use load_sql on orders\n9. Use render on the result of step 3", False),
+        ("1. Use load_sql on orders\n2. Use render on the result of step 1", True),
+        ("1. Use load_sql on events\n2. Use render on the result of step 1", False),
+        ("Here you are:\n- [ ] load_sql\n- [ ] render (as HTML)", True),
+        ("- render\n- load_sql", False),
+        ("render load_sql orders", True),
+        ("render(join(load_sql(orders), load_sql(orders)))", False),
+    ],
+)
+def test_brackets_numbers_order_and_limits(text: str, valid: bool) -> None:
+    assert verify_text(text, Verifier(ETL)).valid == valid
+
+
+def test_answers_as_labels_of_decisions() -> None:
+    pda = PDA.from_string(
+        '%start p\n%accept r\n%decide p "Is it wet?"\np, yes, ε -> q, ε\np, no, ε -> s, ε\nq, dry, ε -> r, ε\n'
+        's, go, ε -> r, ε\nyes "Yes"\nno "No"'
+    )
+    verifier = Verifier(pda)
+    for text, valid in (("Step 1: Use dry", True), ("Is it wet? No\nUse dry", False), ("Is it wet? Yes\n1. dry", True)):
+        assert verify_text(text, verifier).valid == valid
+    assert verify_text("Step 1: Use dry", verifier).word == ("yes", "dry")
+
+
+def test_a_text_that_may_be_read_in_two_ways_is_told() -> None:
+    cfg = CFG.from_string('S -> a | b\na "Same"\nb "Same"')
+    verifier = Verifier(cfg, Limits({"a": 0}))
+    found = verify_text("Step 1: Use Same", verifier, order="forward")
+    assert (found.valid, found.word, found.also) == (True, ("b",), ("a",))
+    assert "it may also be read as Same, and that is not valid" in found.reason
+
+
+def test_the_line_as_the_file_counts_it_and_the_words_of_the_chart() -> None:
+    chart = Flowchart.from_mermaid("""flowchart TD
+        check[Check] --> up{Up?}
+        up -->|yes| rec[Recovered]
+        up -->|no| page[Page]
+        page --> fail[Fail over] --> ver[Verify]
+    """)
+    found = verify_text("My plan:\n\n1. Check\n\n2. Fail over (now)\n3. Verify\n", Verifier(chart))
+    assert (found.line, found.skipped) == (5, ("line 1: My plan:", "line 5: (now)"))
+    assert str(found) == (
+        "not valid: line 5 (Fail over): no plan has this step there after line 3; there could stand: Recovered / Page\n"
+        "nearest valid plan:\n  Step 1: Check\n  Step 2: Page\n  Step 3: Fail over\n  Step 4: Verify\n"
+        "to get there:\n  insert after line 3: Page"
+    )
+
+
+def test_the_constraint_to_blame_with_the_line() -> None:
+    pda = PDA.from_string('%start p\n%accept p\np, a, ε -> p, ε "A"\np, b, ε -> p, ε "B"')
+    rules = pda & constraint("(not (eventually (next a a)))", pda, name="no two in a row")
+    found = verify_text("1. A\n2. B\n3. A\n4. A", Verifier(rules))
+    assert (found.line, found.constraints) == (4, ("no two in a row",))
+    assert "because of constraint 'no two in a row'" in found.reason

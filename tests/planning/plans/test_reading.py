@@ -1,14 +1,11 @@
 """Plans that anybody wrote, read back: lines, nested calls, JSON, flowcharts, and what cannot be read."""
 
-import random
-
 import pytest
 
 from formal_llm import (
     CFG,
     PDA,
     Flowchart,
-    Limits,
     Plan,
     Planner,
     RandomLLM,
@@ -19,7 +16,6 @@ from formal_llm import (
     verify,
 )
 from formal_llm.errors import NotationError
-from formal_llm.planning.plans.moved import fill_decisions
 from formal_llm.planning.plans.reading import names_of
 from tests.planning.rules import DAY, under
 
@@ -165,48 +161,3 @@ def test_names_by_name_by_label_and_by_answer():
     assert names_of("Is the invoice paid? yes", REFUND) == ("paid=yes",)
     assert names_of("yes", REFUND) == ("paid=yes", "old=yes")
     assert names_of("fly", DAY) == ()
-
-
-CHART = Flowchart.from_mermaid(
-    """flowchart TD
-    begin([Start]) --> a[Ask] --> new{New?}
-    new -->|yes| greet[Greet] --> more{More?}
-    new -->|no| more
-    more -->|yes| a
-    more -->|no| bye[Bye]
-    """
-).pda()
-DECISIONS = {"new=yes", "new=no", "more=yes", "more=no"}
-
-
-def steps_of(word: tuple[str, ...]) -> list[tuple[str, ...]]:
-    return [(name,) for name in word if name not in DECISIONS]
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_the_steps_of_a_plan_give_a_word_with_these_steps(seed: int) -> None:
-    word = Planner(CHART, RandomLLM(seed)).plan("t").word
-    found = fill_decisions(steps_of(word), CHART)
-    assert CHART.accepts(found)
-    assert steps_of(found) == steps_of(word)
-    assert len(found) <= len(word)
-
-
-def test_limits_are_kept() -> None:
-    limited = CHART.with_limits(Limits({"new=no": 0}))
-    steps = [("a",), ("greet",), ("bye",)]
-    assert fill_decisions(steps, limited) == ("a", "new=yes", "greet", "more=no", "bye")
-
-
-def test_of_several_that_read_the_same_the_one_that_fits_is_meant() -> None:
-    assert fill_decisions([("bye", "a"), ("bye",)], CHART) == ("a", "new=no", "more=no", "bye")
-
-
-def test_where_no_word_has_the_steps_decisions_are_filled_in_as_far_as_they_go() -> None:
-    steps = [("a",), ("greet",), ("greet",), ("bye",)]
-    assert fill_decisions(steps, CHART) == ("a", "new=yes", "greet", "greet", "bye")
-    rng = random.Random(3)
-    for _ in range(20):
-        steps = [(rng.choice(["a", "greet", "bye"]),) for _ in range(rng.randrange(5))]
-        found = fill_decisions(steps, CHART)
-        assert steps_of(found) == steps
