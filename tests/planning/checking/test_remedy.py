@@ -14,7 +14,7 @@ RUNBOOK = Flowchart.from_mermaid("""flowchart TD
     a([Alert]) --> check[Check the dashboard]
     check --> up{Is the service up?}
     up -->|yes| rec[Note that it recovered] --> done([End])
-    up -->|no| page[Page the on-call engineer]
+    up -->|no| page[Page the engineer]
     page --> fail[Fail over]
     fail --> ver[Verify the standby] --> done
 """).pda()
@@ -29,14 +29,14 @@ def lines(*texts: str) -> list[Line]:
     [
         (
             ("Check the dashboard", "Fail over", "Verify the standby"),
-            ["insert after line 2: Page the on-call engineer"],
+            ["insert after line 2: Page the engineer"],
         ),
         (
-            ("Page the on-call engineer", "Fail over", "Verify the standby"),
+            ("Page the engineer", "Fail over", "Verify the standby"),
             ["insert before line 2: Check the dashboard"],
         ),
         (
-            ("Check the dashboard", "Page the on-call engineer", "Fail over"),
+            ("Check the dashboard", "Page the engineer", "Fail over"),
             ["insert after line 6: Verify the standby"],
         ),
         (("Check the dashboard", "Fail over", "Note that it recovered"), ["take out line 4: Fail over"]),

@@ -6,6 +6,7 @@ import random
 from contextlib import suppress
 from itertools import islice
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
