@@ -57,14 +57,15 @@ def is_print_of(text: str, cfg: CFG, word: tuple[str, ...], order: Order, form: 
     return False if found.complete else None
 
 
-def some_run_prints(pda: PDA, text: str, order: Order, *, deepest: int = 12) -> bool:
-    """Whether some run of an automaton without limits prints this text; its stack is no deeper than this."""
+def some_run_prints(pda: PDA, text: str, order: Order, *, deepest: int = 12) -> bool | None:
+    """Whether some run of an automaton without limits prints this text; None where only a deeper stack might."""
     lines = text.split("\n")
     if any(not line.startswith(f"Step {at}: ") for at, line in enumerate(lines, 1)):
         return False
     steps = [line.split(": ", 1)[1] for line in lines][:: 1 if order == "forward" else -1]
     todo = [(pda.start(), 0)]
     seen = set(todo)
+    cut = False
     for here, at in todo:  # it grows
         if at == len(steps) and pda.accepting(here):
             return True
@@ -73,10 +74,11 @@ def some_run_prints(pda: PDA, text: str, order: Order, *, deepest: int = 12) -> 
             silent = move.decision or not says
             after = (pda.step(here, move), at + (not silent))
             fits = silent or (at < len(steps) and steps[at] == says)
+            cut = cut or (fits and after[0].stack.depth > deepest)
             if fits and after not in seen and after[0].stack.depth <= deepest:
                 seen.add(after)
                 todo.append(after)
-    return False
+    return None if cut else False
 
 
 def printed(plan: Plan, form: str) -> str | None:

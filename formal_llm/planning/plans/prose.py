@@ -122,7 +122,7 @@ def plan_lines(text: str, sayings: Sayings, *, strict: bool) -> tuple[list[Line]
     """
     if strict:
         return [_printed(place, line) for place, line in numbered_lines(text)], []
-    rows = [(place, line, step_of(line, sayings)) for place, line in numbered_lines(text)]
+    rows = [(place, line, step_of(line, sayings)) for place, line in numbered_lines(text) if not is_rule(line)]
     marked = any(_is_marked(line) for _, line, step in rows if step is not None)
     last = max((place for place, _, step in rows if step is not None), default=0)
     lines: list[Line] = []
@@ -233,8 +233,6 @@ def _check_skipped(
     place: int, line: str, sayings: Sayings, *, marked: bool, begun: bool, over: bool
 ) -> None:  # fmt: skip
     """Raise where a line that is no step cannot be left out."""
-    if is_rule(line):
-        return
     heading = _prefix(_HEADING, line)
     text = next(iter(list(_undressed(line))[::-1]))[1] if _is_marked(line) else undecorated(line).strip()
     introduces = not begun and line.rstrip(" *_").endswith(":")

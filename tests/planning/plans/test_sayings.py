@@ -24,7 +24,8 @@ def told(text: str, *, strict: bool = False) -> set[str | None]:
     ("text", "reads"),
     [
         ("9:00: Dry it.", {"dry"}), ("9:00: dry it", {"wait"}), ("9:00:  DRY it", {"dry", "wait"}),
-        ("Use dry", {"dry"}), ("wait", {"wait"}), ("Wet? Yes", {"yes"}), ("wet: no", {"no"}), ("yes", {"yes"}), ("10:00: Dry it.", set()),
+        ("Use dry", {"dry"}), ("wait", {"wait"}), ("Wet? Yes", {"yes"}), ("wet: no", {"no"}), ("yes", {"yes"}),
+        ("10:00: Dry it.", set()),
     ],
 )  # fmt: skip
 def test_to_the_letter_before_all_else(text: str, reads: set[str]) -> None:
