@@ -3,8 +3,8 @@
 Each plan is one that random answers make; each edit inserts, deletes or replaces one tool (or a name that is no tool),
 and a plan gets one edit more with each round until it starts afresh. Nothing but verdicts may come out.
 
-With ``--texts N``, plans of N random sources of each kind are printed, read and changed in single places, and the verdicts
-are compared with those of an oracle that reads nothing (``tests/planning/printing.py``); the first wrong one is an error.
+With ``--texts N``, plans of N random sources of each kind, or some more, are printed, read and changed in single places.
+The verdicts are compared with those of an oracle that reads nothing (``tests/planning/printing.py``).
 
 Run: python benchmarks/verify.py [--edits N] [--repairs N] [--texts N]
 """
@@ -12,6 +12,7 @@ Run: python benchmarks/verify.py [--edits N] [--repairs N] [--texts N]
 from __future__ import annotations
 
 import argparse
+import os
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -50,14 +51,15 @@ def main() -> None:
 
 def check_texts(count: int) -> None:
     """Run the tests of printed plans with so many random sources of each kind."""
-    from hypothesis import settings
-
+    os.environ["FUZZ"] = str(-(-count // 40))  # by how much the tests' own numbers of examples are multiplied
     from tests.planning.checking import test_texts
 
     for test in (test_texts.test_grammars_with_texts, test_texts.test_grammars_without_texts, test_texts.test_automata):
         begin = perf_counter()
-        settings(max_examples=count, deadline=None, database=None)(test)()
-        print(f"{test.__name__}: {count} sources, all verdicts right, {perf_counter() - begin:.0f} s")
+        test()
+        print(
+            f"{test.__name__}: {test._hypothesis_internal_use_settings.max_examples} sources, all verdicts right, {perf_counter() - begin:.0f} s"
+        )
 
 
 def plan_word(pack: TaskPack, number: int) -> tuple[str, ...]:

@@ -77,8 +77,9 @@ class Moved:
             problem = f"the plan must end{after}" if ends and not could else f"no plan has this step there{after}"
             problem = problem if low or ends else "no plan begins with this step"
             return Wrong(problem, line, tuple(could))
-        line = self._lines[-1] if self._lines else None
-        return Wrong("a step is missing after this one" if line else "no plan is without steps", line, tuple(could))
+        if not self._lines:
+            return Wrong("no plan is without steps", None, tuple(could))
+        return Wrong("a step is missing after this one", self._lines[-1], tuple(could))
 
     def guess(self) -> Word | None:
         """The terminals of the steps with decisions filled in as far as they go, where that is no word."""
