@@ -1,7 +1,7 @@
 """Long flowcharts: what reading, printing, compiling, drawing and checking takes for n and for 2n steps.
 
-A chart of 32,000 steps has about 1 MB. All figures are CPU seconds of this process; the last column says by what twice as
-many steps take longer (2 is linear).
+A chart of 32,000 steps has about 1 MB. All figures are CPU seconds of this process; the last column says by what twice
+as many steps take longer (2 is linear).
 
 Run: python benchmarks/long_charts.py [STEPS]
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 import textwrap
+from html import escape
 from pathlib import Path
 
 import networkx
@@ -12,6 +13,7 @@ import networkx
 from formal_llm import CFG, PDA, Behaviour, Planner, TaskPack
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import Arrow, Box, Picture
+from formal_llm.planning.walks.events import Asked
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "pictures"
@@ -43,6 +45,80 @@ def main() -> None:
         file = FOLDER / f"{name}.svg"
         file.write_text(picture.to_svg(), encoding="utf-8")
         print(f"{file.name}: {file.stat().st_size:,} bytes")
+    (FOLDER / "overview.svg").write_text(overview(), encoding="utf-8")
+
+
+RULES = """
+%limit 1
+%limit * photo
+
+Text  "text"  -> describe Image
+               | translate Text
+Image "image" -> sharpen Image
+               | colour Image
+               | photo
+
+describe  "Captioning"
+translate "Translation"
+sharpen   "Deblurring"
+colour    "Colorization"
+"""
+ANSWERS = (2, 1, 2)
+NOT_ASKED = ("What a translation translates is not asked:", "only Captioning is left to make a text.")
+HEADS = (
+    ("You write down what is valid", "once, as a text file"),
+    ("A model answers by numbers", "only what can still be finished is offered"),
+    ("The plan follows your rules", "whatever the model answered"),
+)
+
+
+def overview() -> str:
+    """The three steps on one picture: rules, questions with their answers, the plan. All of it is a real run."""
+    questions = []
+    planner = Planner(CFG.from_string(RULES), "test:script=" + ",".join(map(str, ANSWERS)))
+    planner.on_event = lambda event: questions.append(event.question) if isinstance(event, Asked) else None
+    plan = planner.plan("Describe this blurry photo in German")
+    shown, top = (
+        [_text(36, 108 + 17 * row, line, 12, mono=True) for row, line in enumerate(RULES.strip().split("\n"))],
+        92,
+    )
+    for question, answer in zip(questions, ANSWERS, strict=True):
+        shown.append(_rectangle(342, top, 266, 12 + 19 * len(question.options), "#ffffff", "#c5cdd6"))
+        for option in question.options:
+            top += 19
+            if option.number == answer:
+                shown.append(_rectangle(346, top - 13, 258, 18, "#dde9f6", "#dde9f6"))
+            shown.append(_text(356, top, f"{option.number}: {option.text}", 12, bold=option.number == answer))
+        top += 26
+    forced = [_text(342, top + 8 + 17 * row, line, 11.5, colour="#5b6773") for row, line in enumerate(NOT_ASKED)]
+    for number, line in enumerate(str(plan).splitlines()):
+        shown.append(_rectangle(652, 92 + 56 * number, 266, 34, "#dde9f6", "#3b6ea5"))
+        shown.append(_text(662, 114 + 56 * number, line, 12))
+        if number:
+            shown.append(f'<path d="M785 {72 + 56 * number}v18m-4 -6l4 6l4 -6" fill="none" stroke="#7a8794"/>')
+    call = _text(652, 282, str(plan.call).partition(" = ")[2], 11, mono=True)
+    panels = []
+    for number, (head, below) in enumerate(HEADS):
+        panels.append(_rectangle(16 + 310 * number, 16, 298, 330, "#f6f8fa", "#d6dce2"))
+        panels.append(_text(34 + 310 * number, 46, f"{number + 1}  {head}", 14, bold=True))
+        panels.append(_text(34 + 310 * number, 68, below, 12, colour="#5b6773"))
+    body = "\n".join([*panels, *shown, *forced, call])
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 950 362" width="950" height="362">\n{body}\n</svg>\n'
+
+
+def _rectangle(x: float, y: float, width: float, height: float, fill: str, line: str) -> str:
+    return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="6" fill="{fill}" stroke="{line}"/>'
+
+
+def _text(
+    x: float, y: float, text: str, size: float, *, bold: bool = False, mono: bool = False, colour: str = "#27303a"
+) -> str:
+    family = "DejaVu Sans Mono,Menlo,Consolas,monospace" if mono else "Helvetica,Arial,sans-serif"
+    weight = ' font-weight="bold"' if bold else ""
+    return (
+        f'<text x="{x}" y="{y}" font-family="{family}" font-size="{size}"{weight} fill="{colour}" '
+        f'xml:space="preserve">{escape(text, quote=False)}</text>'
+    )
 
 
 def house() -> Picture:

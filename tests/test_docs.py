@@ -38,7 +38,7 @@ PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").rglob("*.m
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"^(?:#|%%) file: (\S+)$", re.MULTILINE)
 KINDS = {"python", "console", "cfg", "mermaid", "pda", "toml", "bash", "text"}
-BASH = re.compile(r"(pip install formal-llm|export [A-Z_]+=|make )")
+BASH = re.compile(r"(pip install (formal-llm|\.)|export [A-Z_]+=|make )")
 #: What an example must not see of the machine it runs on; and a fixed width of the terminal.
 ENVIRONMENT = {
     "OPENAI_API_KEY": None,

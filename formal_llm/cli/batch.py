@@ -14,12 +14,13 @@ import typer
 from formal_llm.authored.files import lines_of, parse_json, read_text
 from formal_llm.authored.tables import Items, Keys, Named, OneOf, problems
 from formal_llm.automata import Limits
-from formal_llm.cli.console import err, progress_bars
+from formal_llm.cli.console import counted, err, progress_bars
 from formal_llm.cli.sources import LoadedRules
 from formal_llm.errors import FormalLLMError, NotationError, ResourceNotFound
 from formal_llm.planning import Budget, Planner, Task
 from formal_llm.planning.drivers.batch import Outcome
 from formal_llm.planning.drivers.results import Results, run_of
+from formal_llm.planning.plans.usage import Usage
 
 #: After so many failures in a row that nobody's plan is to blame for, a run ends: the provider cannot be reached.
 _IN_A_ROW = 10
@@ -115,7 +116,7 @@ def plan_tasks(planner: Planner, tasks: Sequence[Task], batch: Batch) -> None:
     with Results(batch.out, run_of(planner)) as results:
         if batch.retry_failed and (again := results.forget_failed()):
             err().print(f"{again} failed before, and are planned again")
-        _check_tasks(results, tasks)
+        results.check_tasks(tasks)
         board = _Board(results, len(tasks))
         with board.progress:
             try:
@@ -124,6 +125,7 @@ def plan_tasks(planner: Planner, tasks: Sequence[Task], batch: Batch) -> None:
                     concurrency=batch.concurrency,
                     budget=batch.budget,
                     skip=frozenset(results.done),
+                    begun=results.begun,
                     on_outcome=board.note,
                 )
             except BaseException:
@@ -135,15 +137,6 @@ def plan_tasks(planner: Planner, tasks: Sequence[Task], batch: Batch) -> None:
             raise typer.Exit(4)
         if board.left:
             raise typer.Exit(3)
-
-
-def _check_tasks(results: Results, tasks: Sequence[Task]) -> None:
-    for index, line in results.done.items():
-        if index >= len(tasks) or tasks[index].description != line["task"] or tasks[index].goal != line.get("goal"):
-            raise FormalLLMError(
-                f"{results.path} has another task {index} than the tasks have now ({line['task']!r}); "
-                "tasks may be added at the end; for others give another file"
-            )
 
 
 class _Board:
@@ -160,7 +153,9 @@ class _Board:
         self._in_a_row = 0
         self._last: Exception | None = None
         self._told = monotonic()
-        self._sum = results.usage
+        # What a plan that was stopped took is part of what it takes in the end.
+        self._sum = sum((Usage(**line["usage"]) for line in results.done.values()), Usage())
+        self._begun = len(results.stopped)
         self.progress = progress_bars()
         self._bar = self.progress.add_task("", total=count, completed=self._before, said=self._said())
 
@@ -199,10 +194,13 @@ class _Board:
     def summary(self, how: str) -> None:
         """The last word."""
         console, path = self._console, self._results.path
+        self._sum = self._results.usage
         done = f"{len(self._results.done)} of {self._count} tasks in {path}"
         console.print(f"{how}: {done}: {self._said()}", markup=False)
         if self._before:
             console.print(f"{self._before} of them were there before")
+        if self._begun:
+            console.print(f"{counted(self._begun, 'plan')} went on from the question at which the last run broke")
         if self._passing:
             console.print(f"{self._passing} could not be planned now; the last one: {self._last}", markup=False)
         if self.left:

@@ -16,13 +16,22 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from formal_llm.errors import BudgetExceeded, FormalLLMError, InfiniteLanguage, LLMError, NoValidPlan, Undecided
+from formal_llm.errors import (
+    BudgetExceeded,
+    FormalLLMError,
+    InfiniteLanguage,
+    LLMError,
+    NoValidPlan,
+    Undecided,
+    UnknownProvider,
+)
 from formal_llm.pictures.terminal import Terminal
 from formal_llm.pictures.visible import visible
 
 EXIT_CODES = {
     0: "done",
-    1: "no valid plan exists, a plan to verify is not valid, check --strict found warnings, or diff a difference",
+    1: "no valid plan exists, a plan to verify is not valid, check --strict found warnings, diff a difference, or run "
+    "had to do without a tool that the plan needs",
     2: "wrong arguments, or a file that cannot be read",
     3: "the LLM could not be asked, or gave no legal answer",
     4: "the budget is used up; what was planned so far is shown",
@@ -59,12 +68,15 @@ def exit_code(error: FormalLLMError) -> int:
         return 1
     if isinstance(error, BudgetExceeded):
         return 4
-    return 3 if isinstance(error, LLMError) else 2
+    return 3 if isinstance(error, LLMError) and not isinstance(error, UnknownProvider) else 2
 
 
 def said_of(error: Exception) -> str:
     """What is said of an error at the command line, which has options where Python has arguments."""
     said = str(error)
+    if isinstance(error, OSError) and error.strerror and not isinstance(error, FormalLLMError):
+        # Without the number that Python puts before it, and with the place where it belongs.
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, BudgetExceeded):
         what, _, _ = said.partition("; raise it (")
         return f"{what.replace(' (error.plan)', '')}; raise it with --max-{error.kind}"

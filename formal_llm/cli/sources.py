@@ -33,6 +33,7 @@ class LoadedRules:
         pack: the task pack.
         warnings: what is probably not meant.
         more: constraints besides those of the pack.
+        order: the order of plans, where it is not that of the rules or the pack.
     """
 
     rules: Rules
@@ -40,13 +41,16 @@ class LoadedRules:
     pack: TaskPack | None = None
     warnings: tuple[str, ...] = ()
     more: tuple[PDA, ...] = ()
+    order: Order | None = None
 
     @property
     def wording(self) -> Wording:
         """The wording of the pack, or the default one."""
-        if self.pack is not None:
-            return self.pack.wording
-        return Wording.default(self.source)
+        return self.worded(self.pack.wording if self.pack is not None else Wording())
+
+    def worded(self, wording: Wording) -> Wording:
+        """A wording with the order of these rules, where it has none of its own."""
+        return (replace(wording, order=self.order) if self.order is not None else wording).settled(self.source)
 
     @property
     def order_of_lines(self) -> Order:
@@ -55,7 +59,7 @@ class LoadedRules:
         But the steps of a grammar say what they are applied to, or are the word, unless its productions have texts.
         """
         told = not isinstance(self.source, CFG) or any(production.text for production in self.source.productions)
-        return self.wording.order if told else "forward"
+        return self.wording.reads if told else "forward"
 
     @property
     def constraints(self) -> tuple[PDA, ...]:
@@ -113,13 +117,19 @@ class LoadedRules:
         return source
 
 
-def load(name: str, facts: Sequence[str] | None = None, constraints: Sequence[str] | None = None) -> LoadedRules:
+def load(
+    name: str,
+    facts: Sequence[str] | None = None,
+    constraints: Sequence[str] | None = None,
+    order: Order | None = None,
+) -> LoadedRules:
     """The pack or the rules of that name or path, with the warnings about them.
 
     Args:
         name: the name or path.
         facts: what stands for placeholders, each as ``NAME=VALUE``.
         constraints: formulas.
+        order: the order of plans, where it is not that of the rules or the pack.
 
     Raises:
         ResourceNotFound: there is nothing of that name.
@@ -128,7 +138,8 @@ def load(name: str, facts: Sequence[str] | None = None, constraints: Sequence[st
     with catch_warnings(record=True, action="always") as caught:
         found = _load(name, read_facts(facts or ()))
         more = tuple(constraint(text, found.source) for text in constraints or ())
-    return replace(found, more=more, warnings=tuple(dict.fromkeys(str(one.message) for one in caught)))
+    told = dict.fromkeys(str(one.message) for one in caught)
+    return replace(found, more=more, warnings=tuple(told), order=order)
 
 
 def _load(name: str, known: dict[str, str]) -> LoadedRules:

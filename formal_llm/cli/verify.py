@@ -42,10 +42,11 @@ def verify(
     set_: options.SetOption = None,
     constraint: options.ConstraintOption = None,
     max_states: options.MaxStatesOption = 50_000,
+    order: options.OrderOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
     """Verify a plan."""
-    loaded = load(source, set_, constraint)
+    loaded = load(source, set_, constraint, None if order is None else order.value)
     rules, limits = loaded.language(task, inputs=input_, goal=goal, limit=limit, require=require)
     verifier = Verifier(rules, limits, max_states=max_states)
     verdict = verifier.verify(read_plan(plan, loaded, rules))

@@ -36,7 +36,7 @@ SHAPE = Keys(
             }
         ),
         "sentence": Keys({"pattern": str, "otherwise": str}, needed=("pattern",)),
-        "inputs": Named(Keys({"terminal": str, "words": _WORDS}, needed=("terminal",))),
+        "inputs": Named(Keys({"terminal": str, "words": _WORDS, "several": bool}, needed=("terminal",))),
         "goals": Named(Keys({"symbol": str, "words": _WORDS}, needed=("symbol",))),
         "kinds": Named(str),
         "slots": Named(OneOf((_WORDS, Keys({"subsets": _WORDS}, needed=("subsets",))))),

@@ -111,7 +111,9 @@ class TaskPack:
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
-        """All tasks of the pack, in their order."""
+        """All tasks of the pack, in their order; the one that it is about, where it has no others."""
+        if not self.data.get("groups") and "task" in self.data:
+            return (self.task(""),)
         return tuple(
             self.read(text, group=group["name"])
             for group in self.data.get("groups", ())

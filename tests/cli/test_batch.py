@@ -110,7 +110,8 @@ def test_what_is_no_task(folder: Path, text: str | bytes, said: str) -> None:
 def test_options_that_do_not_go_together(folder: Path) -> None:
     for options, said in (
         (("--tasks", "tasks.txt"), "--tasks needs --out"),
-        (("--out", "x"), "for many tasks"),
+        (("--concurrency", "2"), "for many tasks"),
+        (("--retry-failed",), "for many tasks"),
         (("a task", "--tasks", "tasks.txt", "--out", "x"), "--tasks brings the tasks"),
         (("--tasks", "none.txt", "--out", "x"), "no file of tasks 'none.txt'"),
         (("a task", "--max-cost", "1"), "prices"),

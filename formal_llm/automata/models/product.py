@@ -41,52 +41,61 @@ def product(pda: PDA, finite: PDA) -> PDA:
                 "context-free; a constraint must be a finite automaton (transitions that neither pop nor push)"
             )
         pda, finite = finite, pda
-    first: dict[State, list[Transition]] = {}
-    for transition in pda.transitions:
-        first.setdefault(transition.state, []).append(transition)
-    second: dict[State, list[Transition]] = {}
-    for transition in finite.transitions:
-        second.setdefault(transition.state, []).append(transition)
-    start = (pda.start_state, finite.start_state)
-    pairs = {start: None}
-    todo = [start]
-    transitions: list[Transition] = []
-    while todo:
-        pair = todo.pop()
-        made: list[Transition] = []
-        for one in first.get(pair[0], ()):
-            if one.read is None:
-                made.append(_moved(one, pair, (one.target, pair[1])))
-            else:
-                made += (
-                    _moved(one, pair, (one.target, other.target))
-                    for other in second.get(pair[1], ())
-                    if other.read == one.read
-                )
-        for other in second.get(pair[1], ()):
-            if other.read is None:
-                made.append(_moved(other, pair, (pair[0], other.target)))
-        for transition in made:
-            if transition.target not in pairs:
-                pairs[transition.target] = None  # type: ignore[index]  # targets made here are pairs
-                todo.append(transition.target)  # type: ignore[arg-type]
-        transitions += made
+    pairs, transitions = _reachable(pda, finite)
     accepting = [p for p in pairs if p[0] in pda.accepting_states and p[1] in finite.accepting_states]
     names = dict.fromkeys((*pda.symbols, *finite.symbols))
     symbols = {name: _merged(pda.symbols.get(name), finite.symbols.get(name)) for name in names}
     return PDA(
         transitions,
-        start=start,
+        start=pairs[0],
         accepting=accepting,
         stack=pda.start_stack,
         symbols=symbols,
         classes=pda.classes,
         cfg=pda.cfg,
+        order=pda.order,
         factors=factors,
         limits=pda.limits & finite.limits,
         alphabet=dict.fromkeys(name for factor in factors for name in factor.terminals),
         check=False,
     )
+
+
+def _reachable(pda: PDA, finite: PDA) -> tuple[list[tuple[State, State]], list[Transition]]:
+    """The pairs of states that can be reached, the start first, and the transitions between them."""
+    first, second = _by_state(pda), _by_state(finite)
+    start = (pda.start_state, finite.start_state)
+    pairs = {start: None}
+    todo = [start]
+    transitions: list[Transition] = []
+    while todo:
+        one_state, other_state = pair = todo.pop()
+        made: list[Transition] = []
+        for one in first.get(one_state, ()):
+            if one.read is None:
+                made.append(_moved(one, pair, (one.target, other_state)))
+            else:
+                made += (
+                    _moved(one, pair, (one.target, other.target))
+                    for other in second.get(other_state, ())
+                    if other.read == one.read
+                )
+        for other in second.get(other_state, ()):
+            if other.read is None:
+                made.append(_moved(other, pair, (one_state, other.target)))
+        for transition in made:
+            if transition.target not in pairs:
+                pairs[transition.target] = None  # type: ignore[index]  # targets made here are pairs
+                todo.append(transition.target)  # type: ignore[arg-type]
+        transitions += made
+    return list(pairs), transitions
+
+
+def _by_state(pda: PDA) -> dict[State, list[Transition]]:
+    found: dict[State, list[Transition]] = {}
+    for transition in pda.transitions:
+        found.setdefault(transition.state, []).append(transition)
+    return found
 
 
 def _moved(transition: Transition, state: State, target: State) -> Transition:

@@ -1,8 +1,9 @@
 """The tools that the sentence of an OpenAGI task calls for, and the reward of using just these.
 
-The benchmark (Ge et al. 2023) gives no reference plans for its 185 tasks. What is here is our own reading of its
-sentences, authored in ``tasks/openagi/references.toml``: each of their words asks for what one tool does. So a plan can
-be judged without executing it, by which of these tools it uses, and which others.
+The benchmark (Ge et al. 2023) gives no reference plans for its 185 tasks, only 15 solved examples for older sentences.
+What is here is our own reading of its sentences, authored in ``tasks/openagi/references.toml``: each of their words
+asks for what one tool does. So a plan can be judged without executing it, by which of these tools it uses, and which
+others.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from formal_llm.authored.files import parse_json
+from formal_llm.authored.files import lines_of, parse_json
 from formal_llm.automata import CFG, PDA, Lookahead, Source, Transition, Word
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.product import product
@@ -116,7 +116,7 @@ class _PlanReader:
     def read(self, text: str) -> Word:
         if text.lstrip()[:1] in ("{", "["):
             return self._from_json(text)
-        numbered = list(enumerate(text.splitlines(), 1))
+        numbered = list(enumerate(lines_of(text), 1))
         lines = [(number, line) for number, line in numbered if line.strip() and not line.lstrip().startswith("# ")]
         told = self._told(lines)
         if told and (word := read_back(told[0], told[1], self._order)) is not None:

@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 from formal_llm.automata import CFG, PDA, Source, Symbol
 from formal_llm.automata.lookahead.limited import LimitedAutomaton
 from formal_llm.automata.models.automaton import HasTerminals
+from formal_llm.automata.models.symbols import Order
 from formal_llm.errors import AutomatonError
 
 
@@ -51,19 +52,21 @@ class Vocabulary:
     Attributes:
         grammar: the grammar that the automaton was made from; None where it comes from none.
         symbols: what is known of its terminals.
+        order: which way the word of a plan runs; None where the automaton does not say.
         terminals: the alphabet; empty where the automaton does not tell it.
     """
 
-    __slots__ = ("_labels", "grammar", "symbols", "terminals")
+    __slots__ = ("_labels", "grammar", "order", "symbols", "terminals")
 
     def __init__(self, automaton: Source) -> None:
         inner = automaton.source if isinstance(automaton, LimitedAutomaton) else automaton
         self.grammar: CFG | None = None
+        self.order: Order | None = None
         self.symbols: Mapping[str, Symbol] = {}
         self.terminals: Iterable[str] = ()
         self._labels: Labelling | None = None
         if isinstance(inner, PDA):
-            self.grammar, self.symbols = inner.cfg, inner.symbols
+            self.grammar, self.order, self.symbols = inner.cfg, inner.order, inner.symbols
         if isinstance(inner, HasTerminals):
             self.terminals = inner.terminals
         if isinstance(inner, Labelling):

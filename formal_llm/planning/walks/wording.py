@@ -15,10 +15,10 @@ from typing import Any
 
 from formal_llm.authored.tables import Items, Keys, Shape, problems, read_toml
 from formal_llm.automata import CFG, Source, Transition
-from formal_llm.automata.models.symbols import members
+from formal_llm.automata.models.symbols import ORDERS, members
 from formal_llm.errors import NotationError
 from formal_llm.llms.question import Message
-from formal_llm.planning.plans.steps import Order, read_steps
+from formal_llm.planning.plans.steps import Order, Step, read_steps
 from formal_llm.planning.plans.tree import Node, is_nested, only_terminal, production_of, text_of
 from formal_llm.planning.plans.vocabulary import Vocabulary
 from formal_llm.planning.walks.choices import Choice, ChoiceTable
@@ -55,7 +55,8 @@ class Wording:
     """The templates of a question.
 
     Attributes:
-        order: ``backward`` when a plan's word runs from its last step to its first, as in a prefix grammar.
+        order: ``backward`` when a plan's word runs from its last step to its first, as in a prefix grammar;
+            ``forward`` when from the first to the last; None for what the rules say (:meth:`settled`).
         conversation: False: each question stands alone; True: it comes after all earlier ones and their answers.
         system: a system message; empty for none. May use ``{task}`` and ``{rules}``, the rules in their
             notation. What is said here stays the same from question to question, so providers read it from
@@ -76,7 +77,7 @@ class Wording:
             gets a colon.
     """
 
-    order: Order = "backward"
+    order: Order | None = None
     conversation: bool = False
     system: str = ""
     examples: tuple[tuple[str, str], ...] = ()
@@ -99,7 +100,7 @@ class Wording:
     decision: str = "{question} {answer};"
 
     def __post_init__(self) -> None:
-        if self.order not in ("backward", "forward"):
+        if self.order not in (None, *ORDERS):
             raise ValueError(f"order is 'backward' or 'forward', not {self.order!r}")
         object.__setattr__(self, "examples", tuple((str(q), str(a)) for q, a in self.examples))
         blank = {"task": "", "progress": "", "target": "", "options": "", "instruction": ""}
@@ -117,13 +118,32 @@ class Wording:
 
     @classmethod
     def default(cls, source: Source | ChoiceTable) -> Wording:
-        """The wording for rules that have none of their own.
+        """The wording for rules that have none of their own."""
+        return cls().settled(source)
 
-        A grammar is written from its last step to its first; an automaton that comes from none from the first on.
+    def settled(self, source: Source | ChoiceTable) -> Wording:
+        """The same wording with its order: its own, or else that of the rules.
+
+        A grammar that does not say (``%order``) is written from its last step to its first; an automaton that comes
+        from no grammar from the first on.
         """
+        if self.order is not None:
+            return self
         rules = source.lookahead.source if isinstance(source, ChoiceTable) else source
-        of_grammar = isinstance(rules, CFG) or Vocabulary(rules).grammar is not None
-        return cls() if of_grammar else cls(order="forward")
+        if not isinstance(rules, CFG):
+            words = Vocabulary(rules)
+            return replace(self, order=words.order or ("forward" if words.grammar is None else "backward"))
+        return replace(self, order=rules.order or "backward")
+
+    @property
+    def reads(self) -> Order:
+        """The order, where the rules have said it or nobody has."""
+        return self.order or "backward"
+
+    @property
+    def backward(self) -> bool:
+        """Whether a plan's word runs from its last step to its first."""
+        return self.reads == "backward"
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, object], *, file: str | None = None) -> Wording:
@@ -170,7 +190,7 @@ class Wording:
         instruction = self.instruction_several if several else self.instruction
         values = {
             "task": task,
-            "progress": self.progress(tree, 0 if shown is None else len(self._chosen(shown))),
+            "progress": self.progress(tree, 0 if shown is None else len(self._chosen(shown, self._steps(shown)))),
             "target": fill(self.question_target, {"question": question}) if question else self.goal(tree),
             "options": "\n".join(f"{number}: {text}" for number, text in enumerate(options, 1)),
             "instruction": fill(instruction, {"count": len(options)}),
@@ -199,19 +219,21 @@ class Wording:
 
     def progress(self, tree: Node, skip: int = 0) -> str:
         """The steps so far, in the order in which they were chosen, and the one to choose now."""
-        lines = self._chosen(tree)
-        return "\n".join([*lines[skip:], f"{self._step_name(len(read_steps(tree, self.order)))}: ?"])
+        steps = self._steps(tree)
+        return "\n".join([*self._chosen(tree, steps)[skip:], f"{self._step_name(len(steps))}: ?"])
+
+    def _steps(self, tree: Node) -> tuple[Step, ...]:
+        """The steps of a tree in the order in which they were chosen."""
+        steps = read_steps(tree, self.reads)
+        return steps[::-1] if self.backward else steps
 
     def _step_name(self, place: int) -> str:
-        if self.order == "forward":
+        if not self.backward:
             return f"Step {place + 1}"
         return f"Step n-{place}" if place else "Step n"
 
-    def _chosen(self, tree: Node) -> list[str]:
+    def _chosen(self, tree: Node, steps: Sequence[Step]) -> list[str]:
         """The lines of the progress: the steps so far, numbered, and the decisions between them."""
-        steps = read_steps(tree, self.order)
-        if self.order == "backward":
-            steps = steps[::-1]
         lines = [f"{self._step_name(n)}: {fill(self.step, {'text': step.text})}" for n, step in enumerate(steps)]
         if tree.symbol != "plan" or all(node.question is None for node in tree.children):
             return lines
@@ -232,9 +254,9 @@ class Wording:
         node = path[-1]
         while len(path) > 1 and len(path[-2].children) == 1:
             path.pop()  # a renaming: what is wanted is what stands above it
-        if len(path) == 1 and self.order == "backward":
+        if len(path) == 1 and self.backward:
             return fill(self.first_target, {"label": node.label})
-        if self.order == "forward" or not is_nested(tree):
+        if not self.backward or not is_nested(tree):
             return fill(self.next_target, {"label": node.label})
         parent, child = path[-2], path[-1]
         tool = only_terminal(parent.children[0])
@@ -260,7 +282,7 @@ class Wording:
         body = production.body
         if not body:
             return "nothing"
-        nested = self.order == "backward" and len(body) > 1 and bool(choice.reads) and members(body[0]) is None
+        nested = self.backward and len(body) > 1 and bool(choice.reads) and members(body[0]) is None
         if nested:
             return fill(self.tool_option, {"label": label(choice.reads[0])})
         if choice.reads and members(body[0]) is None:

@@ -119,13 +119,16 @@ class Benchmark:
             "asking": self.conditions.identity,
         }
 
-    @property
-    def score_names(self) -> dict[str, str]:
-        """For each group of tasks the names of the scores that judge it."""
+    def score_names(self, groups: Mapping[int, str] | None = None) -> dict[str, str]:
+        """For each group of tasks the names of the scores that judge it.
+
+        Args:
+            groups: for tasks that are counted under another group than their own, that group.
+        """
         names: dict[str, list[str]] = {}
         for number, task in self.tasks.items():
             if (score := self.judge.score_for(number)) is not None:
-                names.setdefault(task.group, []).append(score.name)
+                names.setdefault((groups or {}).get(number, task.group), []).append(score.name)
         return {group: ", ".join(dict.fromkeys(known)) for group, known in names.items()}
 
     @property
