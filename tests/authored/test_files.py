@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import formal_llm
 from formal_llm.authored.files import check_plain, lines_of, open_file, parse_json, read_bytes, read_text
 from formal_llm.errors import NotationError
 
@@ -73,3 +74,14 @@ def test_json() -> None:
             parse_json(deep)
     with pytest.raises(ValueError, match="line 1"):
         parse_json("{")
+
+
+def test_everything_that_people_write_is_read_here() -> None:
+    """TOML is read against a shape, and texts are parted at line ends only: there is one place for each."""
+    root = Path(formal_llm.__file__).parent
+    texts = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in root.rglob("*.py")}
+    assert [name for name, text in texts.items() if "import tomllib" in text] == ["authored/tables.py"]
+    # Parted for the eye only, or bytes, whose method knows line ends alone.
+    shown = {"pictures/picture.py", "pictures/captions.py", "automata/drawing/cfg.py", "llms/local/loading.py"}
+    in_bytes = {"planning/drivers/results.py", "packs/openagi/benchmark/records.py"}
+    assert {name for name, text in texts.items() if "splitlines()" in text} <= shown | in_bytes

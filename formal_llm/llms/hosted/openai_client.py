@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar, Unpack
 
+from formal_llm.authored.files import lines_of
 from formal_llm.errors import MissingKey
 from formal_llm.llms.hosted.adapter import CUT_OFF, FILTERED, REFUSED, HostedLLM, chat_data, token_usage
 from formal_llm.llms.hosted.bounds import Bounds
@@ -130,7 +131,7 @@ class OpenAIClientLLM(HostedLLM):
         """The headers for a server that is not OpenAI's: nothing that the environment says for OpenAI goes to it."""
         from openai import omit
 
-        lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
+        lines = lines_of(os.environ.get("OPENAI_CUSTOM_HEADERS", ""))
         others = [line.partition(":")[0].strip() for line in lines if ":" in line]
         headers: dict[str, Any] = dict.fromkeys([*others, "OpenAI-Organization", "OpenAI-Project"], omit)
         return {**headers, "Authorization": f"Bearer {key}" if key else omit}
