@@ -9,18 +9,18 @@ from pathlib import Path
 from warnings import catch_warnings
 
 from formal_llm import authored
+from formal_llm.authored.files import read_text
+from formal_llm.authored.tables import SCALAR, Named, read_toml
 from formal_llm.automata import CFG, PDA, Limits
 from formal_llm.automata.models.automaton import Word
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.rules import Rules, automaton_of
-from formal_llm.automata.models.written import read_text
 from formal_llm.automata.notation.files import ENDINGS, read_rules
 from formal_llm.automata.notation.formula import constraint
 from formal_llm.errors import FormalLLMError, ResourceNotFound
 from formal_llm.planning import Task, TaskPack, Wording
 from formal_llm.planning.plans.reading import read_plan_text
 from formal_llm.planning.plans.steps import Order
-from formal_llm.planning.walks.wording import read_toml
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class LoadedRules:
         pack: the task pack.
         warnings: what is probably not meant.
         more: constraints besides those of the pack.
+        order: the order of plans, where it is not that of the rules or the pack.
     """
 
     rules: Rules
@@ -40,22 +41,16 @@ class LoadedRules:
     pack: TaskPack | None = None
     warnings: tuple[str, ...] = ()
     more: tuple[PDA, ...] = ()
+    order: Order | None = None
 
     @property
     def wording(self) -> Wording:
         """The wording of the pack, or the default one."""
-        if self.pack is not None:
-            return self.pack.wording
-        return Wording.default(self.source)
+        return self.worded(self.pack.wording if self.pack is not None else Wording())
 
-    @property
-    def order_of_lines(self) -> Order:
-        """The order in which a plan, one step a line, is read: as `plan` prints it.
-
-        But the steps of a grammar say what they are applied to, or are the word, unless its productions have texts.
-        """
-        told = not isinstance(self.source, CFG) or any(production.text for production in self.source.productions)
-        return self.wording.order if told else "forward"
+    def worded(self, wording: Wording) -> Wording:
+        """A wording with the order of these rules, where it has none of its own."""
+        return (replace(wording, order=self.order) if self.order is not None else wording).settled(self.source)
 
     @property
     def constraints(self) -> tuple[PDA, ...]:
@@ -113,13 +108,19 @@ class LoadedRules:
         return source
 
 
-def load(name: str, facts: Sequence[str] | None = None, constraints: Sequence[str] | None = None) -> LoadedRules:
+def load(
+    name: str,
+    facts: Sequence[str] | None = None,
+    constraints: Sequence[str] | None = None,
+    order: Order | None = None,
+) -> LoadedRules:
     """The pack or the rules of that name or path, with the warnings about them.
 
     Args:
         name: the name or path.
         facts: what stands for placeholders, each as ``NAME=VALUE``.
         constraints: formulas.
+        order: the order of plans, where it is not that of the rules or the pack.
 
     Raises:
         ResourceNotFound: there is nothing of that name.
@@ -128,7 +129,8 @@ def load(name: str, facts: Sequence[str] | None = None, constraints: Sequence[st
     with catch_warnings(record=True, action="always") as caught:
         found = _load(name, read_facts(facts or ()))
         more = tuple(constraint(text, found.source) for text in constraints or ())
-    return replace(found, more=more, warnings=tuple(dict.fromkeys(str(one.message) for one in caught)))
+    told = dict.fromkeys(str(one.message) for one in caught)
+    return replace(found, more=more, warnings=tuple(told), order=order)
 
 
 def _load(name: str, known: dict[str, str]) -> LoadedRules:
@@ -165,7 +167,7 @@ def read_facts(pairs: Sequence[str]) -> dict[str, str]:
     facts: dict[str, str] = {}
     for pair in pairs:
         if pair.startswith("@"):
-            facts |= {name: str(value) for name, value in read_toml(pair[1:]).items()}
+            facts |= {name: str(value) for name, value in read_toml(pair[1:], Named(SCALAR)).items()}
             continue
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
@@ -193,11 +195,15 @@ def _counts(option: str, pairs: Sequence[str]) -> dict[str, int]:
     return counts
 
 
+def plan_text(name: str) -> str:
+    """The text in a file, or on standard input for ``-``."""
+    return sys.stdin.read() if name == "-" else read_text(Path(name))
+
+
 def read_plan(name: str, loaded: LoadedRules, rules: CFG | PDA) -> Word:
     """The plan in a file, or on standard input for ``-``, as the rules spell it.
 
     Raises:
         NotationError: it cannot be read.
     """
-    text = sys.stdin.read() if name == "-" else read_text(Path(name))
-    return read_plan_text(text, rules, order=loaded.order_of_lines)
+    return read_plan_text(plan_text(name), rules, order=loaded.wording.order)

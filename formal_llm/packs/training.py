@@ -168,8 +168,6 @@ def trainer_of(
 def selected(pack: TaskPack, text: str) -> list[Task]:
     """The tasks that a text means: a split of the pack, ``all``, or numbers as in ``0,7,20-25``; none for no text.
 
-    All tasks of a pack that is about a single task are this one.
-
     Raises:
         ResourceNotFound: the pack has no such split or task.
         ValueError: a range that goes backwards.
@@ -177,8 +175,6 @@ def selected(pack: TaskPack, text: str) -> list[Task]:
     text = text.strip()
     if not text:
         return []
-    if text == "all" and not pack.tasks and "task" in pack.data:
-        return [pack.task("")]
     if not re.fullmatch(r"\d+(\s*-\s*\d+)?(\s*,\s*\d+(\s*-\s*\d+)?)*", text):
         return list(dict.fromkeys(pack.split(text)))
     found: list[int] = []

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from formal_llm.pictures.terminal import Terminal
 from formal_llm.rltf.metrics_log import HELD_OUT, LogEntry
 
 #: How much of the time that an update takes, as it is shown and as what is left is told from it, is the last one's.
@@ -27,7 +28,7 @@ class RunView:
 
     def __init__(self, updates: int, *, console: Console | None = None, every: float = 30.0) -> None:
         self._updates = updates
-        self._console = console or Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+        self._console = console or Terminal(stderr=True)
         self._every = every
         self._step = 0
         self._figures: Mapping[str, float] = {}
