@@ -259,7 +259,7 @@ class Results:
     @staticmethod
     def _parsed(line: bytes) -> dict[str, Any] | None:
         try:
-            data = parse_json(line)
+            data: Any = parse_json(line)
         except ValueError:
             return None
         known = isinstance(data, dict) and data.get("format") == _FORMAT
