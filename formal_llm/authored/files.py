@@ -80,7 +80,7 @@ def read_text(path: str | Path, error: type[NotationError] = NotationError, most
     try:
         data = read_bytes(path, most)
     except FileNotFoundError:
-        raise error("the file cannot be read: there is no such file", file=name) from None
+        raise error("there is no such file", file=name) from None
     except OSError as trouble:
         raise error(f"the file cannot be read: {trouble.strerror}", file=name) from None
     try:

@@ -255,7 +255,7 @@ class Results:
     @staticmethod
     def _parsed(line: bytes) -> dict[str, Any] | None:
         try:
-            data = parse_json(line)
+            data: Any = parse_json(line)
         except ValueError:
             return None
         if not isinstance(data, dict) or data.get("format") != _FORMAT:
