@@ -37,7 +37,7 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.installed   ## plan a task offline, question by question
 	@$(BIN)/formal-llm plan openagi "$(TASK)" --llm builtin --trace --show steps --show tree --show call
 
-demo-run: $(VENV)/.installed-dev   ## restore a damaged photograph offline: plan, run, report, scores
+demo-run: $(VENV)/.installed-dev   ## restore a damaged photograph and answer a question about it offline: plan, run, report
 	@$(BIN)/python benchmarks/demo_run.py build/demo-run
 
 train-demo: $(VENV)/.installed-dev   ## train a pretrained scorer on the paper's tasks for some minutes, offline

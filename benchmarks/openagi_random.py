@@ -12,7 +12,7 @@ from typing import Literal
 from rich.console import Console
 from rich.table import Table
 
-from formal_llm import Planner, RandomLLM, TaskPack
+from formal_llm import Budget, Planner, RandomLLM, TaskPack
 
 
 def main() -> None:
@@ -31,7 +31,7 @@ def main() -> None:
 
 def measure(pack: TaskPack, lookahead: Literal["on", "off"], seeds: int) -> list[str]:
     """One row of the table."""
-    planner = Planner(pack.cfg, "test:first", wording=pack.wording, lookahead=lookahead)
+    planner = Planner(pack.cfg, "test:first", wording=pack.wording, lookahead=lookahead, budget=Budget())
     plans = valid = questions = wasted = dead_ends = forced = 0
     begin = perf_counter()
     made = []

@@ -21,7 +21,7 @@ from time import perf_counter
 from rich.console import Console
 from rich.table import Table
 
-from formal_llm import FunctionLLM, Planner, Question, RandomLLM, Task, TaskPack, Wording
+from formal_llm import Budget, FunctionLLM, Planner, Question, RandomLLM, Task, TaskPack, Wording
 
 TOOLS = {
     "I": [(f"a{n}", ["I"]) for n in range(4)] + [("c", ["T"])],
@@ -126,7 +126,7 @@ def main() -> None:
         return FunctionLLM(answer)
 
     warm = Planner(pack.cfg, RandomLLM(0), wording=pack.wording)
-    blind = Planner(pack.cfg, RandomLLM(0), wording=pack.wording, lookahead="off")
+    blind = Planner(pack.cfg, RandomLLM(0), wording=pack.wording, lookahead="off", budget=Budget())
     seeds = iter(range(1, 1_000_000))
 
     def steady() -> float:

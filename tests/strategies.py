@@ -83,7 +83,8 @@ def limited_grammars(draw: st.DrawFn, *, selections: bool = True) -> CFG:
     priced = draw(st.dictionaries(st.sampled_from(LETTERS), amounts, max_size=2))
     symbols = {name: Symbol(numbers={"cost": n}) for name, n in priced.items() if name in plain.terminals}
     bounds = draw(limits(tuple(plain.terminals), ("cost",) if symbols else ()))
-    return CFG(plain.productions, plain.start, symbols, bounds)
+    order = draw(st.sampled_from((None, "backward", "forward")))
+    return CFG(plain.productions, plain.start, symbols, bounds, order)  # type: ignore[arg-type]
 
 
 @st.composite
@@ -107,7 +108,8 @@ def tool_grammars(draw: st.DrawFn) -> CFG:
         default=1,
         sums=(SumLimit("cost", draw(st.integers(0, 2))),) if symbols else (),
     )
-    return CFG(plain.productions, plain.start, symbols, bounds)
+    order = draw(st.sampled_from((None, "backward", "forward")))
+    return CFG(plain.productions, plain.start, symbols, bounds, order)  # type: ignore[arg-type]
 
 
 @st.composite
@@ -130,7 +132,8 @@ def written_grammars(draw: st.DrawFn) -> CFG:
         symbols[name] = Symbol(draw(texts), draw(texts), numbers)
         quantities |= set(numbers)
     bounds = draw(limits(tuple(plain.terminals), tuple(sorted(quantities))))
-    return CFG(plain.productions, plain.start, symbols, bounds)
+    order = draw(st.sampled_from((None, "backward", "forward")))
+    return CFG(plain.productions, plain.start, symbols, bounds, order)  # type: ignore[arg-type]
 
 
 #: Texts of steps and labels that look like the words around them, and like each other.

@@ -17,6 +17,8 @@ from benchmarks.house import ROOT, circles, imports, modules, signatures
 #: Imports of our own that stand inside functions, each for a reason. Everything in ``cli`` may wait: its commands start
 #: fast. What is loaded by name (providers, toolkits) is no import statement, and is told where it is done.
 DEFERRED = {
+    ("formal_llm.llms.hosted.anthropic", "formal_llm.llms.hosted.transport"): "httpx2",
+    ("formal_llm.llms.hosted.openai_client", "formal_llm.llms.hosted.transport"): "httpx2",
     ("formal_llm.packs.openagi.experts.restoration", "formal_llm.packs.openagi.experts.restormer"): "torch's classes",
     ("formal_llm.packs.training_rewards", "formal_llm.packs.openagi.scores.judging"): "pillow and numpy",
     ("formal_llm.packs.training_rewards", "formal_llm.packs.openagi.toolkits"): "pillow and numpy",

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
+from types import NoneType
 from typing import Any
 
 import typer
 
+from formal_llm.authored.files import lines_of, parse_json, read_text
+from formal_llm.authored.tables import Items, Keys, Named, OneOf, problems
 from formal_llm.automata import Limits
-from formal_llm.cli.console import err, progress_bars
+from formal_llm.cli.console import counted, err, progress_bars
 from formal_llm.cli.sources import LoadedRules
 from formal_llm.errors import FormalLLMError, NotationError, ResourceNotFound
 from formal_llm.planning import Budget, Planner, Task
 from formal_llm.planning.drivers.batch import Outcome
 from formal_llm.planning.drivers.results import Results, run_of
+from formal_llm.planning.plans.usage import Usage
 
 #: After so many failures in a row that nobody's plan is to blame for, a run ends: the provider cannot be reached.
 _IN_A_ROW = 10
+#: Notations of whole files, which have no task on each line.
+_NO_LINES = (".json", ".toml", ".yaml", ".yml")
 #: Where no progress bar can be drawn, a line is printed every so many seconds.
 _EVERY = 30
 
@@ -58,12 +63,14 @@ def read_tasks(name: str, source: LoadedRules) -> list[Task]:
         if source.pack is not None and not path.suffix:
             return list(source.pack.split(name))
         raise ResourceNotFound("file of tasks", name)
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise NotationError("this is no text in UTF-8", file=name) from None
+    if path.suffix in _NO_LINES:
+        raise NotationError(
+            f"a file of tasks has a task on each line, and {path.suffix} is another notation",
+            file=name,
+            suggestion="write a sentence on each line, or a JSON object on each line (.jsonl)",
+        )
     tasks = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines_of(read_text(path)), 1):
         if line.strip() and not line.lstrip().startswith("#"):
             try:
                 tasks.append(_task(line.strip(), source))
@@ -77,16 +84,25 @@ def read_tasks(name: str, source: LoadedRules) -> list[Task]:
 def _task(line: str, source: LoadedRules) -> Task:
     if not line.startswith("{"):
         return source.task(line)
-    data: dict[str, Any] = json.loads(line)
-    known = ("task", "goal", "inputs", "limit", "require")
-    for key in data:
-        if key not in known:
-            raise ValueError(f"unknown key {key!r}; there are: {', '.join(known)}")
-    if not isinstance(data.get("task"), str):
-        raise ValueError("the key 'task' with the text of the task is missing")
+    data: Any = parse_json(line, once=True)
+    for found in problems(data, _TASK):
+        near = found.suggestion or (f"there are: {', '.join(found.expected)}" if found.expected else "")
+        raise ValueError(f"{found.problem}; {near}" if near else found.problem)
     task = source.task(data["task"], inputs=data.get("inputs") or (), goal=data.get("goal"))
     more = Limits(at_most=data.get("limit") or {}, at_least=data.get("require") or {})
     return Task(task.description, task.goal, task.limits & more, task.inputs, task.group)
+
+
+_TASK = Keys(
+    {
+        "task": str,
+        "goal": OneOf((str, NoneType)),
+        "inputs": OneOf((Items(str), NoneType)),
+        "limit": Named(OneOf((int, NoneType))),
+        "require": Named(int),
+    },
+    needed=("task",),
+)
 
 
 def plan_tasks(planner: Planner, tasks: Sequence[Task], batch: Batch) -> None:
@@ -100,7 +116,7 @@ def plan_tasks(planner: Planner, tasks: Sequence[Task], batch: Batch) -> None:
     with Results(batch.out, run_of(planner)) as results:
         if batch.retry_failed and (again := results.forget_failed()):
             err().print(f"{again} failed before, and are planned again")
-        _check_tasks(results, tasks)
+        results.check_tasks(tasks)
         board = _Board(results, len(tasks))
         with board.progress:
             try:
@@ -109,6 +125,7 @@ def plan_tasks(planner: Planner, tasks: Sequence[Task], batch: Batch) -> None:
                     concurrency=batch.concurrency,
                     budget=batch.budget,
                     skip=frozenset(results.done),
+                    begun=results.begun,
                     on_outcome=board.note,
                 )
             except BaseException:
@@ -120,15 +137,6 @@ def plan_tasks(planner: Planner, tasks: Sequence[Task], batch: Batch) -> None:
             raise typer.Exit(4)
         if board.left:
             raise typer.Exit(3)
-
-
-def _check_tasks(results: Results, tasks: Sequence[Task]) -> None:
-    for index, line in results.done.items():
-        if index >= len(tasks) or tasks[index].description != line["task"] or tasks[index].goal != line.get("goal"):
-            raise FormalLLMError(
-                f"{results.path} has another task {index} than the tasks have now ({line['task']!r}); "
-                "tasks may be added at the end; for others give another file"
-            )
 
 
 class _Board:
@@ -145,7 +153,9 @@ class _Board:
         self._in_a_row = 0
         self._last: Exception | None = None
         self._told = monotonic()
-        self._sum = results.usage
+        # What a plan that was stopped took is part of what it takes in the end.
+        self._sum = sum((Usage(**line["usage"]) for line in results.done.values()), Usage())
+        self._begun = len(results.stopped)
         self.progress = progress_bars()
         self._bar = self.progress.add_task("", total=count, completed=self._before, said=self._said())
 
@@ -184,10 +194,13 @@ class _Board:
     def summary(self, how: str) -> None:
         """The last word."""
         console, path = self._console, self._results.path
+        self._sum = self._results.usage
         done = f"{len(self._results.done)} of {self._count} tasks in {path}"
         console.print(f"{how}: {done}: {self._said()}", markup=False)
         if self._before:
             console.print(f"{self._before} of them were there before")
+        if self._begun:
+            console.print(f"{counted(self._begun, 'plan')} went on from the question at which the last run broke")
         if self._passing:
             console.print(f"{self._passing} could not be planned now; the last one: {self._last}", markup=False)
         if self.left:

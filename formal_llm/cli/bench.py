@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import TaskID
 
+from formal_llm.cli.bench_tables import Form, Grouping, Shown, tell
 from formal_llm.cli.console import (
     EXIT_CODES_HELP,
     command,
-    counted,
     err,
-    out,
-    print_text,
     progress_bars,
     without_loading_bars,
 )
@@ -32,18 +30,16 @@ from formal_llm.planning import TaskPack
 from formal_llm.tools import Executor
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from formal_llm.packs.openagi.benchmark.records import ScoredPlan
-    from formal_llm.packs.openagi.benchmark.run import Benchmark, RunProgress, Skipped
+    from formal_llm.packs.openagi.benchmark.run import RunProgress
     from formal_llm.packs.openagi.data.samples import TaskData
     from formal_llm.packs.openagi.scores.choice import Scores
     from formal_llm.packs.openagi.scores.score import Score
 
 HELP = f"""Compare LLMs and ways of planning on the tasks of a pack: how many plans are valid, and what they are worth.
 
-Methods: zero and few ask for a plan in free text; constrained forces the names of tools one by one; formal asks only
-for what can still become a valid plan. Without --method, all that apply to an LLM.
+Methods: zero and few ask for a plan in free text; names forces the names of tools one by one; typed does so as OpenAGI
+does, where each tool takes what the last one gives; formal asks only for what can still become a valid plan. Without
+--method, all that apply to an LLM.
 
 Everything is on record in the folder of --out. A run that was stopped goes on with the same command; more LLMs, methods
 or repeats are added to it.
@@ -65,7 +61,8 @@ class MethodName(StrEnum):
 
     zero = "zero"
     few = "few"
-    constrained = "constrained"
+    names = "names"
+    typed = "typed"
     formal = "formal"
 
 
@@ -74,14 +71,6 @@ class TextScore(StrEnum):
 
     bertscore = "bertscore"
     chrf = "chrf"
-
-
-class Form(StrEnum):
-    """How the table is printed."""
-
-    table = "table"
-    markdown = "markdown"
-    json = "json"
 
 
 @dataclass(frozen=True)
@@ -121,6 +110,9 @@ def bench(
     device: Annotated[str, typer.Option(help="Where the models of the scores run.")] = "cpu",
     show: Annotated[Form, typer.Option(help="How the table is printed; all forms are in the folder.")] = Form.table,
     published: Annotated[bool, typer.Option(help="Show the paper's published figures, too.")] = True,
+    grouping: Annotated[
+        Grouping, typer.Option(help="Count tasks under the group of their kind, or as the published figures do.")
+    ] = Grouping.kind,
 ) -> None:
     """Run a benchmark and print its table."""
     if source not in _PACKS:
@@ -162,7 +154,7 @@ def bench(
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         (to / "results.jsonl").write_text(lines, encoding="utf-8")
         shown = [row for row in rows if row["task"] in run.tasks and row["repeat"] < repeats]
-        _tell(run, shown, skipped, to, show, published)
+        tell(run, shown, skipped, to, Shown(show, published, grouping))
 
 
 def read_numbers(text: str, pack: TaskPack) -> list[int]:
@@ -266,63 +258,6 @@ def _progress() -> Iterator[Callable[[RunProgress], None]]:
             bars.update(known[step.phase], completed=step.done, total=step.total, said=said)
 
         yield show
-
-
-def _tell(
-    run: Benchmark, rows: list[ScoredPlan], skipped: list[Skipped], folder: Path, form: Form, published: bool
-) -> None:
-    """Write the table of the tasks and repeats of this run in all forms, and print it in one."""
-    from formal_llm.packs.openagi.benchmark import tables
-
-    columns = tables.columns_of(rows, run.unscored)
-    scores = run.score_names
-    fewest, most = run.samples
-    samples = counted(most, "sample") if fewest == most else f"{fewest} to {counted(most, 'sample')}"
-    asked = f"{counted(len(run.tasks), 'task')}, {counted(run.repeats, 'repeat')}, {samples} each"
-    title = f"OpenAGI, {asked}; tools: {', '.join(run.judge.executor.toolkit.tools)}"
-    known = tables.read_published() if published else None
-    numbers = sorted({column.published for column in known.columns}) if known else []
-    notes = [f"not asked: {one.llm} {one.method}: {one.why}" for one in skipped]
-    notes += [f"left out: task {number}: no plan is valid with these tools" for number in run.left_out]
-    notes += [f"not scored: task {number}: no score for what its plans put out" for number in sorted(run.unscored)]
-    beside = [
-        (tables.published_title(known, number), [c for c in known.columns if c.published == number], known.scores)
-        for number in numbers
-        if known is not None
-    ]
-    markdown = [tables.markdown_table(title, columns, scores), *(f"- {note}" for note in notes)]
-    markdown += ["", *(tables.markdown_table(*table) for table in beside)]
-    figures = {
-        "title": title,
-        "scores": scores,
-        "columns": tables.as_data(columns),
-        "skipped": [{"llm": one.llm, "method": one.method, "why": one.why} for one in skipped],
-        "left_out": run.left_out,
-        "not_scored": sorted(run.unscored),
-        "published": None if known is None else {
-            "source": known.source, "scores": dict(known.scores), "columns": tables.as_data(known.columns)
-        },
-    }  # fmt: skip
-    data = json.dumps(figures, indent=1, ensure_ascii=False)
-    (folder / "table.md").write_text("\n".join(markdown).rstrip("\n") + "\n", encoding="utf-8")
-    (folder / "table.json").write_text(data + "\n", encoding="utf-8")
-    if form is Form.json:
-        print_text(data)
-    elif form is Form.markdown:
-        print_text("\n".join(markdown))
-    else:
-        _print_tables(title, tables.rich_tables(columns, scores, out().width))
-        for note in notes:
-            print_text(note)
-        for above, theirs, named in beside:
-            _print_tables(above, tables.rich_tables(theirs, named, out().width))
-    err().print(f"on record in {folder}: plans.jsonl, scores.jsonl, results.jsonl, table.md, table.json", markup=False)
-
-
-def _print_tables(title: str, tables: list[Table]) -> None:
-    print_text(title)
-    for table in tables:
-        out().print(table)
 
 
 def _transcript(folder: Path, name: str) -> Path:

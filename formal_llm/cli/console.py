@@ -5,19 +5,33 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import ParamSpec, TypeVar
+from types import TracebackType
+from typing import ParamSpec, TextIO, TypeVar
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from formal_llm.errors import BudgetExceeded, FormalLLMError, InfiniteLanguage, LLMError, NoValidPlan, Undecided
+from formal_llm.errors import (
+    BudgetExceeded,
+    FormalLLMError,
+    InfiniteLanguage,
+    LLMError,
+    NoValidPlan,
+    Undecided,
+    UnknownProvider,
+)
+from formal_llm.pictures.terminal import Terminal
+from formal_llm.pictures.visible import visible
 
 EXIT_CODES = {
     0: "done",
-    1: "no valid plan exists, a plan to verify is not valid, check --strict found warnings, or diff a difference",
+    1: "no valid plan exists, a plan to verify is not valid, check --strict found warnings, diff a difference, or run "
+    "had to do without a tool that the plan needs",
     2: "wrong arguments, or a file that cannot be read",
     3: "the LLM could not be asked, or gave no legal answer",
     4: "the budget is used up; what was planned so far is shown",
@@ -40,12 +54,12 @@ settings = _Settings()
 
 def out() -> Console:
     """The console for results. Made anew each time, so that it follows a redirected standard output."""
-    return Console(highlight=False, soft_wrap=True, emoji=False)
+    return Terminal()
 
 
 def err() -> Console:
     """The console for everything that is not the result."""
-    return Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+    return Terminal(stderr=True)
 
 
 def exit_code(error: FormalLLMError) -> int:
@@ -54,12 +68,15 @@ def exit_code(error: FormalLLMError) -> int:
         return 1
     if isinstance(error, BudgetExceeded):
         return 4
-    return 3 if isinstance(error, LLMError) else 2
+    return 3 if isinstance(error, LLMError) and not isinstance(error, UnknownProvider) else 2
 
 
 def said_of(error: Exception) -> str:
     """What is said of an error at the command line, which has options where Python has arguments."""
     said = str(error)
+    if isinstance(error, OSError) and error.strerror and not isinstance(error, FormalLLMError):
+        # Without the number that Python puts before it, and with the place where it belongs.
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, BudgetExceeded):
         what, _, _ = said.partition("; raise it (")
         return f"{what.replace(' (error.plan)', '')}; raise it with --max-{error.kind}"
@@ -107,9 +124,34 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def print_text(text: str) -> None:
-    """A result as it is: no markup, no colours, no wrapping."""
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
-    sys.stdout.flush()
+    """A result as it is: no markup, no colours, no wrapping; but what a terminal would obey is made visible."""
+    write_visibly(sys.stdout, text if text.endswith("\n") else text + "\n")
+
+
+def write_visibly(stream: TextIO, text: str) -> None:
+    """Write a text at once, what a terminal would obey made visible."""
+    stream.write(visible(text))
+    stream.flush()
+
+
+def guard_errors() -> None:
+    """Make visible, too, what Python itself writes of warnings and of errors that nobody expected."""
+
+    def show_warning(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        write_visibly(file or sys.stderr, warnings.formatwarning(message, category, filename, lineno, line))
+
+    def show_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        write_visibly(sys.stderr, "".join(traceback.format_exception(kind, error, trace)))
+
+    warnings.showwarning = show_warning
+    sys.excepthook = show_error
 
 
 def counted(number: int, what: str) -> str:

@@ -16,8 +16,8 @@ from formal_llm import authored
 from formal_llm.automata import PDA
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.behaviour import Behaviour
-from formal_llm.cli.console import EXIT_CODES_HELP, command, out, print_text
-from formal_llm.cli.options import JsonOption, SetOption, SourceArgument
+from formal_llm.cli.console import EXIT_CODES_HELP, command, counted, out, print_text
+from formal_llm.cli.options import JsonOption, OrderOption, SetOption, SourceArgument
 from formal_llm.cli.sources import load, read_plan
 from formal_llm.errors import FormalLLMError
 from formal_llm.llms import PROVIDERS
@@ -76,13 +76,14 @@ def draw(
     ] = None,
     max_boxes: Annotated[int, typer.Option(min=1, help="Draw no automaton that takes more boxes than this.")] = 60,
     set_: SetOption = None,
+    order: OrderOption = None,
 ) -> None:
     """Draw rules or their automaton."""
-    loaded = load(source, set_)
+    loaded = load(source, set_, order=None if order is None else order.value)
     language = loaded.whole
     drawable: Any = as_automaton(language) if what is What.pda else loaded.rules
     if plan is not None:
-        drawable = Overlay(read_plan(plan, loaded, language), drawable, order=loaded.wording.order)
+        drawable = Overlay(read_plan(plan, loaded, language), drawable, order=loaded.wording.reads)
     if what is What.pda or isinstance(loaded.rules, (PDA, Behaviour)):
         boxes = len(drawable.picture.nodes)
         if boxes > max_boxes:
@@ -129,7 +130,8 @@ def tasks(
     if pack is None:
         packs = [TaskPack.load(name) for name in authored.names("tasks")]
         rows = [{"name": one.name, "title": one.title, "tasks": len(one.tasks)} for one in packs]
-        line = "{name:<12} {tasks:>5} tasks  {title}"
+        shown = [{**row, "counted": counted(len(one.tasks), "task")} for row, one in zip(rows, packs, strict=True)]
+        line = "{name:<12} {counted:>11}  {title}"
     else:
         loaded = TaskPack.load(pack)
         number = {id(task): place for place, task in enumerate(loaded.tasks)}
@@ -138,11 +140,12 @@ def tasks(
              "task": task.description}
             for task in loaded.split(split)
         ]  # fmt: skip
+        shown = rows
         line = "{number:>4}  {group}  {task}"
     if as_json:
         print_text(json.dumps(rows, indent=2))
         return
-    for row in rows:
+    for row in shown:
         print_text(line.format(**row))
 
 

@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 
 from formal_llm import __version__
 from formal_llm.cli import bench, check, count, data, diff, inspect, plan, run, try_, verify
-from formal_llm.cli.console import EXIT_CODES_HELP, print_text, settings
+from formal_llm.cli.console import EXIT_CODES_HELP, guard_errors, print_text, settings
 
 if TYPE_CHECKING:
     from typer._click.core import Command, Context  # typer's own copy of click, which is what its groups take
@@ -34,7 +34,16 @@ class Commands(TyperGroup):
             own = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
             own.command("train", help=train.HELP)(train.train)
             self.commands["train"] = typer.main.get_command(own)
-        return super().get_command(ctx, cmd_name)
+        found = super().get_command(ctx, cmd_name)
+        if found is not None and found.help:
+            found.help = _unwrapped(found.help)
+        return found
+
+
+def _unwrapped(text: str) -> str:
+    """A help text whose paragraphs are lines, to be wrapped for the terminal; what is indented stays as it is."""
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(text if text.startswith("  ") else " ".join(text.split()) for text in paragraphs)
 
 
 app = typer.Typer(
@@ -43,7 +52,6 @@ app = typer.Typer(
     help="Plans from language models that provably follow the rules people write down.",
     epilog=EXIT_CODES_HELP,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -82,4 +90,5 @@ app.command(help=bench.HELP)(bench.bench)
 
 def main() -> None:
     """Run the command line."""
+    guard_errors()
     app()

@@ -2,14 +2,42 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+from formal_llm import authored
+from formal_llm.llms import PROVIDERS
+
+
+class OrderName(StrEnum):
+    """Which way the word of a plan runs."""
+
+    forward = "forward"
+    backward = "backward"
+
+
+def _sources(begun: str) -> list[str]:
+    """The shipped sources whose name begins so; files are completed by the shell."""
+    names = dict.fromkeys(name for kind in ("tasks", "grammars", "agents") for name in authored.names(kind))
+    return [name for name in names if name.startswith(begun)]
+
+
+def _llms(begun: str) -> list[str]:
+    """The provider strings that begin so, as far as they are known before there is a model."""
+    forms = (form if form.startswith("test:") else form.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ") for form in PROVIDERS)
+    return [form for form in forms if form.startswith(begun)]
+
+
 SourceArgument = Annotated[
     str,
-    typer.Argument(help="A task pack, or rules (.cfg grammar, .mmd flowchart, .pda automaton, .agent): name or path."),
+    typer.Argument(
+        help="A task pack, or rules (.cfg grammar, .mmd flowchart, .pda automaton, .agent): name or path.",
+        autocompletion=_sources,
+    ),
 ]
+LLMOption = Annotated[str, typer.Option("--llm", help="Who answers; see: formal-llm llms.", autocompletion=_llms)]
 TaskArgument = Annotated[str, typer.Argument(help="The task: a sentence, or the number of a task of the pack.")]
 InputOption = Annotated[
     list[str] | None,
@@ -32,6 +60,14 @@ SetOption = Annotated[
 ConstraintOption = Annotated[
     list[str] | None,
     typer.Option("--constraint", metavar="FORMULA", help="A formula that every plan must satisfy. Repeatable."),
+]
+OrderOption = Annotated[
+    OrderName | None,
+    typer.Option(
+        "--order",
+        help="Whether the first symbol of a rule is the first step (forward) or the last (backward), "
+        "where the rules do not say it with %order.",
+    ),
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Read only what `plan` prints, to the letter.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]

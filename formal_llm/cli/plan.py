@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import replace
 from enum import StrEnum
+from io import StringIO
 from pathlib import Path
 from typing import Annotated
 
@@ -18,8 +19,10 @@ from formal_llm.cli.batch import Batch, plan_tasks, read_tasks
 from formal_llm.cli.console import EXIT_CODES_HELP, command, err, out, print_text
 from formal_llm.cli.sources import load, read_limits
 from formal_llm.errors import BudgetExceeded, FormalLLMError
-from formal_llm.llms import LLM, CachedLLM, Prices, RecordingLLM, resolve
+from formal_llm.llms import LLM, CachedLLM, Prices, Question, RecordingLLM, resolve
+from formal_llm.llms.builtin import BuiltinLLM
 from formal_llm.planning import Budget, Plan, Planner, Wording
+from formal_llm.planning.walks.budget import QUESTIONS
 from formal_llm.planning.walks.events import Answered, Asked, Backtracked, Event, Failed, Finished, Forced, Started
 
 
@@ -64,7 +67,7 @@ Examples:
 
   formal-llm plan my.cfg "Cook dinner" --llm person --limit wok=1
 
-  formal-llm plan openagi 3 --llm test:random --trace --show json
+  formal-llm plan openagi 3 --llm test:random --trace --out plan.json
 
   formal-llm plan openagi --tasks test --out results.jsonl --llm openai:gpt-6-luna --cache answers.sqlite
 
@@ -76,7 +79,7 @@ Examples:
 def plan(
     source: options.SourceArgument,
     task: options.TaskArgument = "",
-    llm: Annotated[str, typer.Option(help="Who answers; see: formal-llm llms.")] = "builtin",
+    llm: options.LLMOption = "builtin",
     limit: options.LimitOption = None,
     require: options.RequireOption = None,
     input_: options.InputOption = None,
@@ -91,13 +94,16 @@ def plan(
         float, typer.Option(min=0, help="For --search best-first: above 0, longer plans are favoured; 1 is the mean.")
     ] = 0.0,
     seed: Annotated[int, typer.Option(help="For --search sample.")] = 0,
+    order: options.OrderOption = None,
     show: Annotated[list[Show] | None, typer.Option(help="How to print the plan. Repeatable.")] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Show on stderr what is asked and answered.")] = False,
     wording: Annotated[Path | None, typer.Option(help="A TOML file with prompt templates.")] = None,
     conversation: Annotated[
         bool, typer.Option("--conversation", help="Ask in one conversation, not each question alone.")
     ] = False,
-    max_questions: Annotated[int | None, typer.Option(min=1, help="Stop after so many questions.")] = None,
+    max_questions: Annotated[
+        int, typer.Option(min=0, help="Stop after so many questions for one plan; 0 for no bound.")
+    ] = QUESTIONS,
     max_steps: Annotated[int, typer.Option(min=1, help="The most moves of the automaton in a plan.")] = 10_000,
     max_backtracks: Annotated[int | None, typer.Option(min=1, help="Stop after so many dead ends.")] = None,
     max_states: options.MaxStatesOption = 20_000,
@@ -123,7 +129,12 @@ def plan(
         typer.Option(metavar="FILE|SPLIT", help="Many tasks: a file with one on each line, or a pack's split."),
     ] = None,
     out_: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="With --tasks: the results, a line of JSON for each.")
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Where the plan goes instead of standard output; with --tasks the results, a line of JSON for each.",
+        ),
     ] = None,
     concurrency: Annotated[
         int | None, typer.Option(min=1, help="With --tasks: how many are planned at once (for hosted models 32).")
@@ -137,10 +148,12 @@ def plan(
         raise FormalLLMError("--length-penalty is for --search best-first")
     if not math.isfinite(length_penalty):
         raise FormalLLMError(f"--length-penalty is a number from 0, not {length_penalty}")
-    loaded = load(source, set_, constraint)
-    words = Wording.from_file(wording) if wording is not None else loaded.wording
+    loaded = load(source, set_, constraint, None if order is None else order.value)
+    for warning in loaded.warnings:
+        err().print(f"warning: {warning}", markup=False)
+    words = loaded.worded(Wording.from_file(wording)) if wording is not None else loaded.wording
     if conversation:
-        words = Wording(**{**vars(words), "conversation": True})
+        words = replace(words, conversation=True)
     if rules:
         words = words.with_rules()
     if max_cost is not None and prices is None:
@@ -156,7 +169,7 @@ def plan(
             length_penalty=length_penalty,
             seed=seed,
             wording=words,
-            budget=Budget(questions=max_questions, steps=max_steps, backtracks=max_backtracks),
+            budget=Budget(questions=max_questions or None, steps=max_steps, backtracks=max_backtracks),
             prices=read_prices(prices),
             tries=tries,
             max_states=max_states,
@@ -171,16 +184,24 @@ def plan(
             batch = Batch(out_, concurrency, together if together.metered else None, retry_failed)
             plan_tasks(planner, read_tasks(tasks, loaded), batch)
             return
-        if out_ is not None or concurrency is not None or retry_failed:
-            raise FormalLLMError("--out, --concurrency and --retry-failed are for many tasks: --tasks FILE")
+        if concurrency is not None or retry_failed:
+            raise FormalLLMError("--concurrency and --retry-failed are for many tasks: --tasks FILE")
+        if out_ is not None and not out_.parent.is_dir():
+            raise FormalLLMError(f"{out_}: there is no folder {out_.parent}")
         planner.budget = replace(planner.budget, requests=max_requests, tokens=max_tokens, cost=max_cost)
-        forms = show or [Show.steps]
+        endings = {".json": Show.json, ".mmd": Show.mermaid}
+        forms = show or [endings.get(out_.suffix, Show.steps) if out_ is not None else Show.steps]
         try:
             made = planner.plan(loaded.task(task, inputs=input_ or (), goal=goal))
         except BudgetExceeded as error:
             print_plan(error.plan, forms)
             raise
-        print_plan(made, forms)
+        if out_ is None:
+            print_plan(made, forms)
+            return
+        with redirect_stdout(StringIO()) as printed:
+            print_plan(made, forms)
+        out_.write_text(printed.getvalue(), encoding="utf-8")
 
 
 @contextmanager
@@ -188,11 +209,33 @@ def answerer(name: str, cache: Path | None, record: Path | None) -> Iterator[LLM
     """The LLM of a provider string; what it answers is kept and recorded where that is wanted."""
     with ExitStack() as opened:
         llm = resolve(name)
+        if isinstance(llm, BuiltinLLM):
+            opened.enter_context(_ties_told(llm, name))
         if cache is not None:
             llm = opened.enter_context(CachedLLM(llm, cache, name=None if hasattr(llm, "identity") else name))
         if record is not None:
             llm = opened.enter_context(RecordingLLM(llm, record))
         yield llm
+
+
+@contextmanager
+def _ties_told(llm: BuiltinLLM, name: str) -> Iterator[None]:
+    """Say afterwards how often the first of equally good options was taken, and which were the first such ones."""
+    first, times = "", 0
+
+    def told(question: Question, best: tuple[int, ...]) -> None:
+        nonlocal first, times
+        first = first or " | ".join(question.options[number - 1].text for number in best)
+        times += 1
+
+    llm.on_tie = told
+    try:
+        yield
+    finally:
+        if times:
+            often = "once" if times == 1 else f"{times:,} times"
+            said = f"{name}: the task does not tell options apart; {often} the first of them was taken, as of: {first}"
+            err().print(said, style="yellow", markup=False)
 
 
 def read_prices(text: str | None) -> Prices | None:

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import platform
+import sys
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from formal_llm.cli.console import EXIT_CODES_HELP, command, err, print_text
+from formal_llm import __version__
+from formal_llm.cli.console import EXIT_CODES_HELP, command, counted, err, print_text
 from formal_llm.cli.plan import answerer
-from formal_llm.errors import FormalLLMError, InputError, ResourceNotFound
+from formal_llm.errors import FormalLLMError, InputError, NoValidPlan, ResourceNotFound, ToolError
+from formal_llm.llms import LLM
 from formal_llm.planning import Plan, Task, TaskPack
+from formal_llm.planning.drivers.solving import Solution
 from formal_llm.tools import Executor, Result, Toolkit, kind_named, read_input, save_report
 
 HELP = f"""Plan a task, carry the plan out, and write a report with what every step made.
 
-Tools that are not in the toolkit are not planned with; a tool that fails is planned around. The tools of classical need
-no weights; those of experts are models of the Hugging Face hub, and the ones that cannot be had are left out and named.
+Tools that the toolkit lacks are named first. A plan that needs one of them is told, and made again without: what comes
+out may then be something else, so the exit code is 1. With --strict nothing is carried out in that case. A tool that
+fails is planned around. The tools of classical need no weights; those of experts are models of the Hugging Face hub,
+and the ones that cannot be had are left out and named.
 
 Examples:
 
@@ -44,6 +53,9 @@ def run(
     toolkit: Annotated[str, typer.Option(help="Which tools: classical or experts.")] = "classical",
     llm: Annotated[str, typer.Option(help="Who answers; see: formal-llm llms.")] = "builtin",
     replans: Annotated[int, typer.Option(min=0, help="How many plans may fail before it gives up.")] = 50,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Carry nothing out where a tool is missing that the plan needs.")
+    ] = False,
 ) -> None:
     """Plan a task and carry the plan out."""
     pack = TaskPack.load(source)
@@ -52,17 +64,110 @@ def run(
     names, inputs = read_inputs(pack, input_)
     wanted = read_task(pack, task, names)
     make_folder(to)
+    _remove_stale(to, input_)
+    lacking = lacking_tools(pack, tools)
+    if lacking:
+        _warn(f"the toolkit {toolkit} lacks: {_labels(pack, lacking)}")
     with answerer(llm, None, None) as who:
-        solution = pack.planner(who).solve(wanted, inputs, _Interruptible(Executor(tools)), replans=replans)
-    for failure in solution.failures:
-        err().print(f"planned around: {failure}", style="yellow", markup=False)
-    result = solution.result
-    output = result.value
+        first = pack.planner(who).plan(wanted) if lacking else None  # made with all tools, also those that are missing
+        needed = [name for name in lacking if first is not None and name in first.word]
+        problem = f"the plan needs {_labels(pack, needed)}, which the toolkit {toolkit} lacks" if needed else ""
+        if needed and strict:
+            raise NoValidPlan(f"{problem}; take another toolkit, or leave --strict out")
+        if needed:
+            first, problem = None, f"{problem}; it was planned without, so what came out may be something else"
+            _warn(problem)
+        solution = _solve(pack, who, wanted, inputs, Executor(tools), first, replans)
+    found = [*(f"planned around: {failure}" for failure in solution.failures), *unused(pack, solution.plan, inputs)]
+    for warning in found:
+        _warn(warning)
+    output = solution.result.value
     assert output is not None  # the plan was carried out
     written = to / f"output{output.kind.ending}"
     written.write_bytes(output.dump())
-    page = save_report(to / "report.html", result)
+    about = {
+        "task": wanted.description,
+        "inputs": ", ".join(input_),
+        "LLM": llm,
+        "questions": str(solution.usage.questions),
+        "toolkit": f"{toolkit}: {_labels(pack, list(tools.tools))}",
+        "missing tools": _labels(pack, lacking) or "none",
+        "date": datetime.now().astimezone().isoformat(sep=" ", timespec="seconds"),
+        "versions": ", ".join(_versions()),
+    }
+    told = [problem, *found] if problem else found
+    page = save_report(to / "report.html", solution.result, about=about, warnings=told)
     print_text(f"{solution.plan}\n{written}\n{page}")
+    if needed:
+        raise typer.Exit(1)
+
+
+def lacking_tools(pack: TaskPack, tools: Toolkit) -> list[str]:
+    """The terminals of a pack's grammar that are tools and that a toolkit has not."""
+    limits = tools.limits(pack.cfg).at_most
+    return [name for name in pack.cfg.terminals if limits.get(name) == 0]
+
+
+def unused(pack: TaskPack, plan: Plan, inputs: Mapping[str, object]) -> list[str]:
+    """What is odd about how a plan uses its inputs: files that it has no place for, and one that meets itself."""
+    said = []
+    for terminal, value in inputs.items():
+        label, given = pack.cfg.label(terminal), len(value) if isinstance(value, tuple) else 1
+        if (places := plan.word.count(terminal)) < given:
+            said.append(f"{counted(given, 'file')} given for {label}, {places} used by the plan")
+        calls = plan.call.walk() if plan.call is not None and given == 1 else ()
+        said += [
+            f"{call.label} gets {label} twice, since one file was given for it"
+            for call in calls if sum(one.name == terminal for one in call.arguments) > 1
+        ]  # fmt: skip
+    return said
+
+
+def _solve(
+    pack: TaskPack, llm: LLM, task: Task, inputs: Mapping[str, object], tools: Executor, first: Plan | None, most: int
+) -> Solution[Result]:
+    """The solution of a task; of a plan that was made already, its result, if it can be carried out."""
+    runner = _Interruptible(tools)
+    if first is not None:
+        with suppress(ToolError):  # what fails is planned around below
+            return Solution(first, runner.run(first, inputs), (), first.usage)
+    return pack.planner(llm).solve(task, inputs, runner, replans=most)
+
+
+def _labels(pack: TaskPack, names: Sequence[str]) -> str:
+    return ", ".join(pack.cfg.label(name) if name in pack.cfg.terminals else name for name in names)
+
+
+def _warn(text: str) -> None:
+    err().print(text, style="yellow", markup=False)
+
+
+def _remove_stale(folder: Path, pairs: Sequence[str]) -> None:
+    """Remove what an earlier run wrote, which would be taken for what this one did if it should fail.
+
+    Raises:
+        InputError: something else stands there.
+    """
+    given = {Path(pair.partition("=")[2]).resolve() for pair in pairs}
+    for file in (folder / "report.html", folder / "output.png", folder / "output.txt", folder / "output.bin"):
+        if file.resolve() in given:
+            continue
+        try:
+            file.unlink(missing_ok=True)
+        except OSError as error:
+            raise InputError(f"--out: {file} cannot be replaced: {error.strerror}") from error
+
+
+def _versions() -> Iterator[str]:
+    """This library, Python, and those libraries at work that results depend on."""
+    yield f"formal_llm {__version__}"
+    yield f"Python {platform.python_version()}"
+    known = {"PIL": "pillow", "numpy": "numpy", "skimage": "scikit-image", "cv2": "opencv-python-headless",
+             "torch": "torch", "transformers": "transformers", "diffusers": "diffusers"}  # fmt: skip
+    for module, name in known.items():
+        if module in sys.modules:
+            with suppress(PackageNotFoundError):
+                yield f"{name} {version(name)}"
 
 
 class _Interruptible:
@@ -149,10 +254,11 @@ def make_folder(path: Path) -> None:
 def read_inputs(pack: TaskPack, pairs: list[str]) -> tuple[list[str], dict[str, object]]:
     """The names of the pack's inputs that ``--input NAME=FILE`` gives, and the values by terminal.
 
-    Several files for one input go to its places in the plan in their order, as a tuple.
+    Several files for one input go to its places in the plan in their order, as a tuple. They are an error for an input
+    of which the pack does not say that there are several.
 
     Raises:
-        FormalLLMError: one is not of that form.
+        FormalLLMError: one is not of that form, or is too many.
         ResourceNotFound: the pack has no such input.
         InputError: a file cannot be read.
     """
@@ -165,6 +271,8 @@ def read_inputs(pack: TaskPack, pairs: list[str]) -> tuple[list[str], dict[str, 
         if name not in known:
             raise ResourceNotFound("input", name, known)
         terminal = known[name]["terminal"]
+        if terminal in values and not known[name].get("several", False):
+            raise FormalLLMError(f"--input {name}=FILE is given twice, and there is one {name}: {pair}")
         path = Path(file)
         with suppress(OSError, RuntimeError, ValueError):  # links that lead nowhere: the path as it stands
             path = path.resolve()

@@ -9,17 +9,18 @@ from pathlib import Path
 from warnings import catch_warnings
 
 from formal_llm import authored
+from formal_llm.authored.files import read_text
+from formal_llm.authored.tables import SCALAR, Named, read_toml
 from formal_llm.automata import CFG, PDA, Limits
 from formal_llm.automata.models.automaton import Word
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.rules import Rules, automaton_of
-from formal_llm.automata.models.written import read_text
 from formal_llm.automata.notation.files import ENDINGS, read_rules
 from formal_llm.automata.notation.formula import constraint
 from formal_llm.errors import FormalLLMError, ResourceNotFound
 from formal_llm.planning import Task, TaskPack, Wording
 from formal_llm.planning.plans.reading import read_plan_text
-from formal_llm.planning.walks.wording import read_toml
+from formal_llm.planning.plans.steps import Order
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class LoadedRules:
         pack: the task pack.
         warnings: what is probably not meant.
         more: constraints besides those of the pack.
+        order: the order of plans, where it is not that of the rules or the pack.
     """
 
     rules: Rules
@@ -39,13 +41,16 @@ class LoadedRules:
     pack: TaskPack | None = None
     warnings: tuple[str, ...] = ()
     more: tuple[PDA, ...] = ()
+    order: Order | None = None
 
     @property
     def wording(self) -> Wording:
         """The wording of the pack, or the default one."""
-        if self.pack is not None:
-            return self.pack.wording
-        return Wording.default(self.source)
+        return self.worded(self.pack.wording if self.pack is not None else Wording())
+
+    def worded(self, wording: Wording) -> Wording:
+        """A wording with the order of these rules, where it has none of its own."""
+        return (replace(wording, order=self.order) if self.order is not None else wording).settled(self.source)
 
     @property
     def constraints(self) -> tuple[PDA, ...]:
@@ -103,13 +108,19 @@ class LoadedRules:
         return source
 
 
-def load(name: str, facts: Sequence[str] | None = None, constraints: Sequence[str] | None = None) -> LoadedRules:
+def load(
+    name: str,
+    facts: Sequence[str] | None = None,
+    constraints: Sequence[str] | None = None,
+    order: Order | None = None,
+) -> LoadedRules:
     """The pack or the rules of that name or path, with the warnings about them.
 
     Args:
         name: the name or path.
         facts: what stands for placeholders, each as ``NAME=VALUE``.
         constraints: formulas.
+        order: the order of plans, where it is not that of the rules or the pack.
 
     Raises:
         ResourceNotFound: there is nothing of that name.
@@ -118,7 +129,8 @@ def load(name: str, facts: Sequence[str] | None = None, constraints: Sequence[st
     with catch_warnings(record=True, action="always") as caught:
         found = _load(name, read_facts(facts or ()))
         more = tuple(constraint(text, found.source) for text in constraints or ())
-    return replace(found, more=more, warnings=tuple(dict.fromkeys(str(one.message) for one in caught)))
+    told = dict.fromkeys(str(one.message) for one in caught)
+    return replace(found, more=more, warnings=tuple(told), order=order)
 
 
 def _load(name: str, known: dict[str, str]) -> LoadedRules:
@@ -155,7 +167,7 @@ def read_facts(pairs: Sequence[str]) -> dict[str, str]:
     facts: dict[str, str] = {}
     for pair in pairs:
         if pair.startswith("@"):
-            facts |= {name: str(value) for name, value in read_toml(pair[1:]).items()}
+            facts |= {name: str(value) for name, value in read_toml(pair[1:], Named(SCALAR)).items()}
             continue
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():

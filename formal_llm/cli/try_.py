@@ -14,6 +14,7 @@ from formal_llm.cli.plan import LookaheadMode, LookaheadOption
 from formal_llm.cli.sources import load, read_limits
 from formal_llm.errors import FormalLLMError, InvalidAnswer, NoValidPlan, Undecided
 from formal_llm.llms import Answer
+from formal_llm.llms.reading import named_options
 from formal_llm.planning import Planner, Walk
 from formal_llm.planning.checking.reasons import Reasons
 from formal_llm.planning.walks.events import Backtracked, Event, Forced
@@ -56,9 +57,10 @@ def try_(
     set_: options.SetOption = None,
     lookahead: LookaheadOption = LookaheadMode.on,
     max_states: options.MaxStatesOption = 20_000,
+    order: options.OrderOption = None,
 ) -> None:
     """Try rules."""
-    loaded = load(source, set_)
+    loaded = load(source, set_, order=None if order is None else order.value)
     planner = Planner(
         loaded.source,
         "test:first",  # never asked: the person at the terminal answers
@@ -154,12 +156,12 @@ class _Trial:
         """The answer that a line gives: numbers, or the text of an option."""
         question = self._walk.question
         assert question is not None
-        for option in question.options:
-            if option.text.casefold() == line.casefold():
-                return question.check(option.number)
         try:
             return question.read(line)
         except InvalidAnswer as error:
+            named = named_options(line, [option.text for option in question.options])
+            if len(named) == 1:
+                return question.check(named[0])
             raise ValueError(f"{said_of(error)} (help tells what can be typed)") from None
 
     def _answer(self, answer: Answer, *, again: bool = False) -> None:

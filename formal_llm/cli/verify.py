@@ -49,11 +49,12 @@ def verify(
     set_: options.SetOption = None,
     constraint: options.ConstraintOption = None,
     max_states: options.MaxStatesOption = 50_000,
+    order: options.OrderOption = None,
     strict: options.StrictOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
     """Verify a plan."""
-    loaded = load(source, set_, constraint)
+    loaded = load(source, set_, constraint, None if order is None else order.value)
     rules, limits = loaded.language(task, inputs=input_, goal=goal, limit=limit, require=require)
     verifier = Verifier(rules, limits, max_states=max_states)
     verdict = verify_text(plan_text(plan), verifier, order=loaded.wording.order, strict=strict)

@@ -31,6 +31,7 @@
         ├── MissingDependency (ImportError)  an optional library is not installed
         ├── InvalidAnswer                no legal answer within the retries; carries the transcript
         ├── ProviderError                the provider failed or refused
+        │   └── UnreadableResponse       what came back is no answer: a page of HTML, cut JSON
         ├── ModelError                   a local model cannot be loaded or used: what and why
         ├── AnswerFileError              a cache or a transcript of answers cannot be used: file, line
         └── NotRecorded (LookupError)    a transcript has no answer, or none left, to a question
@@ -52,6 +53,7 @@ from formal_llm.errors.llms import (
     NotRecorded,
     ProviderError,
     UnknownProvider,
+    UnreadableResponse,
 )
 from formal_llm.errors.notation import (
     AutomatonError,
@@ -79,5 +81,5 @@ __all__ = [
     "LLMError", "MissingDependency", "MissingKey", "ModelError", "NoPlanWorked", "NoValidPlan", "NotRecorded",
     "NotationError", "PlanningError", "ProviderError", "ResourceNotFound", "ResultsError", "RewardError",
     "SnapshotError", "TooManyPlans", "ToolError", "ToolkitError", "TrainingError", "Undecided", "UnknownProvider",
-    "WalkError", "did_you_mean", "unknown",
+    "UnreadableResponse", "WalkError", "did_you_mean", "unknown",
 ]  # fmt: skip

@@ -23,7 +23,13 @@ class AskedQuestion(Protocol):
 
 
 class LLMError(FormalLLMError):
-    """Base of what can go wrong with the one who answers."""
+    """Base of what can go wrong with the one who answers.
+
+    Attributes:
+        usage: what was spent before it (a ``TokenUsage``), where that is known: by earlier tries at the same question.
+    """
+
+    usage: Any = None
 
 
 class UnknownProvider(LLMError, ValueError):
@@ -32,13 +38,20 @@ class UnknownProvider(LLMError, ValueError):
     Attributes:
         name: the string.
         known: the forms that are understood.
+        suggestions: those that were probably meant.
     """
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
         self.name = name
         self.known = tuple(known)
-        near = did_you_mean(name.split(":")[0], [form.split(":")[0] for form in known])
-        hint = f" Did you mean {near!r}?" if near else ""
+        provider, _, rest = name.partition(":")
+        providers = [form.partition(":")[0] for form in known]
+        near = provider if provider in providers else did_you_mean(provider, providers)
+        forms = [form for form in known if form.partition(":")[0] == near]
+        if near != provider and rest:  # only the name of the provider is misspelled
+            forms = [f"{near}:{rest}" if ":" in form else form for form in forms]
+        self.suggestions = tuple(dict.fromkeys(forms))
+        hint = f" Did you mean {' or '.join(map(repr, self.suggestions))}?" if forms else ""
         super().__init__(f"{name!r} names no LLM.{hint} Understood: {', '.join(known)}.")
 
 
@@ -93,6 +106,10 @@ class ProviderError(LLMError):
     def __init__(self, message: str, cause: BaseException | None = None) -> None:
         self.cause = cause
         super().__init__(message)
+
+
+class UnreadableResponse(ProviderError):
+    """What came back from a provider is no answer: a page of HTML, JSON that was cut. The question is asked again."""
 
 
 class AnswerFileError(LLMError):

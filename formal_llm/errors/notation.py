@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 from formal_llm.errors.base import FormalLLMError
 
+#: How many characters of a line an error shows.
+_SHOWN = 160
+
 
 class GrammarWarning(UserWarning):
     """A grammar, formula or behaviour that can be used, but probably says something else than its author meant."""
@@ -53,14 +56,24 @@ class NotationError(FormalLLMError, ValueError):
         if self.source_line is not None:
             number = "" if self.line is None else str(self.line)
             # Tabs are shown as one blank each, so that the caret stands under its character.
-            lines.append(f"  {number} | {self.source_line.expandtabs(1)}")
+            shown, at = _window(self.source_line.expandtabs(1), (self.column or 1) - 1)
+            lines.append(f"  {number} | {shown}")
             if self.column is not None:
-                lines.append(f"  {' ' * len(number)} | {' ' * (self.column - 1)}^")
+                lines.append(f"  {' ' * len(number)} | {' ' * at}^")
         if self.expected:
             lines.append(f"  expected: {', '.join(self.expected)}")
         if self.suggestion:
             lines.append(f"  {self.suggestion}")
         return "\n".join(lines)
+
+
+def _window(line: str, at: int) -> tuple[str, int]:
+    """What is shown of a line, and where in it its place ``at`` is: of a long line, what stands around it."""
+    if len(line) <= _SHOWN:
+        return line, at
+    begin = max(0, min(at - _SHOWN // 2, len(line) - _SHOWN))
+    before, behind = "…" if begin else "", "…" if begin + _SHOWN < len(line) else ""
+    return f"{before}{line[begin : begin + _SHOWN]}{behind}", at - begin + len(before)
 
 
 class GrammarError(NotationError):

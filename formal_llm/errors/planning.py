@@ -83,7 +83,8 @@ class BudgetExceeded(PlanningError):
         else:
             found = f" with {len(plan.word)} terminals in the plan"
         amount = f"a cost of {budget:g}" if kind == "cost" else f"{budget} {kind}"
-        whose, where = ("shared ", "plan_all(budget=...)") if shared else ("", "walk.budget, or Planner(budget=...)")
+        wider = f"budget=Budget({kind}=...)"
+        whose, where = ("shared ", f"plan_all({wider})") if shared else ("", f"walk.budget, or Planner({wider})")
         super().__init__(f"the {whose}budget of {amount} is used up{found}{least}; raise it ({where}) to go on")
 
 

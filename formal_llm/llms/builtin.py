@@ -3,103 +3,164 @@
 It compares words. Each task word is worth the more, the fewer terminals speak of it (in label or description); a plan
 is worth the words its terminals cover, less a price for each terminal. An option is valued by what it uses at once and
 by the best that its rest still allows, as far as the question's outlook tells. It understands nothing: no negation, no
-synonyms, no order of events but the order in which the task mentions things.
+order of events but the order in which the task mentions things.
+
+How alike a word of the task and a terminal are is a :data:`Likeness`. ``builtin`` knows equal stems only.
+``builtin:synonyms`` also knows the synonyms of WordNet, ``builtin:minilm`` also what a sentence encoder finds similar.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import TypeAlias
 
 from formal_llm.llms.question import Answer, Outlook, Prospect, Question, Term
 
 #: What one more terminal costs; a word that a single terminal speaks of is worth 1.
 PRICE = 0.3
+#: For words of the task, as they are written, and terminals: for each terminal how much it speaks of which word, from
+#: 0 to 1, by the place of the word; words that it does not speak of are left out.
+Likeness: TypeAlias = Callable[[tuple[str, ...], tuple[Term, ...]], Sequence[Mapping[int, float]]]
+#: Told the options that are equally good, by their numbers; the first of them is the answer.
+OnTie: TypeAlias = Callable[[Question, tuple[int, ...]], None]
 
 _WORD = re.compile(r"[^\W_]+")
+_BRITISH = re.compile(r"(?<=\w{3})our")
 _SUFFIXES = (
-    "ization", "isation", "ation", "ions", "ion", "ings", "ing", "ies", "ers", "er", "ed", "es", "at", "s", "e",
-    "y",
+    "ization", "isation", "ation", "less", "ions", "ion", "ings", "ing", "ies", "ize", "ise", "ers", "er", "ed", "es",
+    "at", "iz", "s", "e", "y",
 )  # fmt: skip
 _STOP_WORDS = frozenset([
-    "a", "an", "and", "are", "as", "at", "by", "for", "from", "give", "gives", "given", "how", "i", "in", "into",
-    "is", "it", "its", "of", "on", "one", "or", "return", "show", "shows", "step", "steps", "that", "the", "then",
-    "they", "this", "to", "use", "used", "with", "what",
+    "a", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "do", "does", "for", "from",
+    "get", "gets", "give", "given", "gives", "has", "have", "he", "her", "here", "him", "his", "how", "i", "if", "in",
+    "into", "is", "it", "its", "let", "me", "my", "of", "on", "one", "or", "our", "please", "return", "say", "says",
+    "she", "should", "show", "shows", "so", "some", "step", "steps", "tell", "tells", "than", "that", "the", "their",
+    "them", "then", "there", "these", "they", "this", "those", "to", "up", "us", "use", "used", "was", "we", "were",
+    "what", "where", "which", "who", "will", "with", "would", "you", "your",
 ])  # fmt: skip
+
+
+def content_words(text: str) -> tuple[str, ...]:
+    """The words of ``text`` that carry meaning, in order; in small letters, but for names inside a sentence."""
+    found = []
+    for match in _WORD.finditer(text):
+        word, before = match.group(), text[: match.start()].rstrip()
+        if word.casefold() not in _STOP_WORDS:
+            found.append(word if before and (before[-1].isalnum() or before[-1] == ",") else word.casefold())
+    return tuple(found)
+
+
+@lru_cache(maxsize=16_384)
+def stem(word: str) -> str:
+    """A word without its endings."""
+    found = _BRITISH.sub("or", word.casefold())
+    while (ending := next((e for e in _SUFFIXES if found.endswith(e) and len(found) - len(e) >= 3), None)) is not None:
+        found = found[: -len(ending)]
+    return found
 
 
 @lru_cache(maxsize=4096)
 def stems(text: str) -> tuple[str, ...]:
     """The words of ``text`` that carry meaning, without their endings, in order."""
-    found = []
-    for word in _WORD.findall(text.casefold()):
-        if word in _STOP_WORDS:
-            continue
-        stem = word
-        while (
-            ending := next((e for e in _SUFFIXES if stem.endswith(e) and len(stem) - len(e) >= 3), None)
-        ) is not None:
-            stem = stem[: -len(ending)]
-        found.append(stem)
-    return tuple(found)
+    return tuple(map(stem, content_words(text)))
 
 
-def _words(terms: Iterable[Term]) -> set[str]:
-    return {stem for term in terms for stem in stems(f"{term.label} {term.description}")}
+def told(term: Term) -> str:
+    """What a terminal says of itself."""
+    return f"{term.label} {term.description}"
+
+
+def equal_stems(words: tuple[str, ...], terms: tuple[Term, ...]) -> list[dict[int, float]]:
+    """A terminal speaks of a word wholly where it has one of its family, and not at all otherwise."""
+    said = [frozenset(stems(told(term))) for term in terms]
+    return [{place: 1.0 for place, word in enumerate(words) if stem(word) in known} for known in said]
 
 
 class BuiltinLLM:
-    """Chooses options by the words they share with the task; see the module for what that means."""
+    """Chooses options by the words they share with the task; see the module for what that means.
+
+    Args:
+        likeness: how much terminals speak of words.
+        on_tie: told of each question whose best options nothing tells apart.
+    """
+
+    def __init__(self, likeness: Likeness = equal_stems, on_tie: OnTie | None = None) -> None:
+        self.likeness = likeness
+        self.on_tie = on_tie
 
     def choose(self, question: Question) -> Answer:
-        """The option, or options, of the highest value; the first of equals."""
-        task = stems(question.task)
+        """The option, or options, of the highest value; the first of equals, which ``on_tie`` is told."""
         outlook = question.outlook
         if outlook is None:  # each option uses what its text names
             outlook = Outlook((), tuple(Prospect((Term(option.text, option.text),)) for option in question.options))
-        values = _Values(task, outlook)
+        values = _Values(content_words(question.task), outlook, self.likeness)
         scores = [values.of(prospect) for prospect in outlook.prospects]
-        best = scores.index(max(scores)) + 1
         if question.several:
             wanted = [number for number, prospect in enumerate(outlook.prospects, 1) if values.wanted(prospect)]
-            return Answer(tuple(wanted or [best]))
-        return Answer((best,))
+            if wanted:
+                return Answer(tuple(wanted))
+        best = tuple(number for number, score in enumerate(scores, 1) if score == max(scores))
+        if len(best) > 1 and self.on_tie is not None:
+            self.on_tie(question, best)
+        return Answer((best[0],))
 
 
 class _Values:
     """What terminals are worth for a task at one question."""
 
-    def __init__(self, task: Sequence[str], outlook: Outlook) -> None:
+    def __init__(self, words: tuple[str, ...], outlook: Outlook, likeness: Likeness) -> None:
         terms = {t.name: t for p in outlook.prospects for t in (*p.uses, *(allowed for allowed, _ in p.allows))}
         terms |= {term.name: term for term in outlook.so_far}
-        speak = Counter(word for term in terms.values() for word in _words((term,)))
-        self._weight = {word: 1 / speak[word] for word in task if speak[word]}
-        self._covered = _words(outlook.so_far)
-        self._place = {word: place for place, word in enumerate(task)}
+        spoken = likeness(words, tuple(terms.values()))
+        #: For each terminal, by the stem of a word how much it speaks of it.
+        self._spoken: dict[str, dict[str, float]] = {}
+        for name, known in zip(terms, spoken, strict=True):
+            found = self._spoken[name] = {}
+            for place, share in known.items():
+                family = stem(words[place])
+                found[family] = max(share, found.get(family, 0.0))
+        speak: Counter[str] = Counter()
+        for found in self._spoken.values():
+            speak.update(found)
+        self._weight = {family: 1 / max(share, 1.0) for family, share in speak.items()}
+        self._covered = self._words(outlook.so_far)
+        self._place = {stem(word): place for place, word in enumerate(words)}
         self._backward = outlook.backward
 
-    def _gain(self, words: set[str], covered: set[str]) -> float:
-        return sum(self._weight[word] for word in words - covered if word in self._weight)
+    def _words(self, terms: Sequence[Term], covered: Mapping[str, float] | None = None) -> dict[str, float]:
+        """How much terminals together, and what is covered, speak of which words."""
+        found = dict(covered or {})
+        for term in terms:
+            for family, share in self._spoken[term.name].items():
+                found[family] = max(share, found.get(family, 0.0))
+        return found
+
+    def _gain(self, words: Mapping[str, float], covered: Mapping[str, float]) -> float:
+        return sum(self._weight[family] * max(share - covered.get(family, 0.0), 0.0) for family, share in words.items())
 
     def wanted(self, prospect: Prospect) -> bool:
         """Whether what it uses at once pays."""
-        return self._gain(_words(prospect.uses), self._covered) > PRICE * len(prospect.uses)
+        return self._gain(self._words(prospect.uses), self._covered) > PRICE * len(prospect.uses)
 
     def of(self, prospect: Prospect) -> tuple[float, float, float]:
         """(worth of the best plan through it, place of what it adds in the task, likeness to the task)."""
-        uses = _words(prospect.uses)
+        uses = self._words(prospect.uses)
         value = self._gain(uses, self._covered) - PRICE * (len(prospect.uses) + prospect.length)
-        covered = self._covered | uses
+        covered = self._words(prospect.uses, self._covered)
         # The best of the rest, greedily: the terminal that adds most for its detour, as long as it pays.
-        rest = [(_words((term,)), PRICE * detour) for term, detour in prospect.allows]
+        rest = [(term, PRICE * detour) for term, detour in prospect.allows if self._spoken[term.name]]
         while rest:
-            gain, best = max(((self._gain(words, covered) - price, words) for words, price in rest), key=lambda e: e[0])
+            gain, best = max(
+                ((self._gain(self._spoken[term.name], covered) - price, term) for term, price in rest),
+                key=lambda entry: entry[0],
+            )
             if gain <= 0:
                 break
             value += gain
-            covered = covered | best
-        added = [self._place[word] for word in uses - self._covered if word in self._weight]
+            covered = self._words((best,), covered)
+        added = [self._place[family] for family in uses if family not in self._covered]
         place = float(max(added, default=-1) if self._backward else -min(added, default=len(self._place)))
-        return round(value, 9), place, self._gain(uses, set())
+        return round(value, 9), place, round(self._gain(uses, {}), 9)

@@ -13,6 +13,7 @@ from typing import TextIO, cast
 
 from formal_llm.errors import InvalidAnswer, LLMError
 from formal_llm.llms.question import Answer, AnswerLike, Question
+from formal_llm.pictures.visible import visible
 
 
 class FunctionLLM:
@@ -149,6 +150,7 @@ class ScriptedLLM:
 
     def __init__(self, answers: Iterable[AnswerLike]) -> None:
         self._answers = iter(answers)
+        self._problem = ""
         self.questions: list[Question] = []
 
     @classmethod
@@ -166,14 +168,20 @@ class ScriptedLLM:
         try:
             answer = next(self._answers)
         except StopIteration:
-            raise InvalidAnswer(
-                f"the script ended before question {len(self.questions)}", [(question.prompt, "")]
-            ) from None
-        return question.check(answer)
+            place = sum(not asked.complaint for asked in self.questions)  # those that are asked again count once
+            why = f"the script ended before question {place}"
+            if question.complaint and self._problem:
+                why = f"{self._problem}; and the script has no answer after that one, which was for question {place}"
+            raise InvalidAnswer(why, [(question.prompt, "")]) from None
+        try:
+            return question.check(answer)
+        except InvalidAnswer as error:
+            self._problem = error.problem
+            raise
 
 
 class Person:
-    """Shows each question and reads a line for an answer. A bad line is asked again by the caller."""
+    """Shows each question and reads a line for an answer, until one is legal: what is mistyped costs nothing."""
 
     def __init__(self, reads: TextIO | None = None, writes: TextIO | None = None) -> None:
         self._reads = reads
@@ -183,13 +191,17 @@ class Person:
         """The answer that was typed.
 
         Raises:
-            InvalidAnswer: the line is no answer.
             LLMError: the input ended.
         """
         reads, writes = self._reads or sys.stdin, self._writes or sys.stderr
-        writes.write(f"\n{question.prompt}\n> ")
-        writes.flush()
-        line = reads.readline()
-        if not line:
-            raise LLMError("the input ended before the plan was finished")
-        return question.read(line.rstrip("\n"))
+        writes.write(visible(f"\n{question.prompt}\n"))
+        while True:
+            writes.write("> ")
+            writes.flush()
+            line = reads.readline()
+            if not line:
+                raise LLMError("the input ended before the plan was finished")
+            try:
+                return question.check(line.rstrip("\n"))
+            except InvalidAnswer as error:
+                writes.write(visible(f"{question.again(error.problem).complaint}\n"))

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import replace
 from typing import Protocol, Self, TypeAlias, runtime_checkable
 
-from formal_llm.errors import InvalidAnswer, LLMError, UnknownProvider
+from formal_llm.errors import InvalidAnswer, LLMError, UnknownProvider, UnreadableResponse
 from formal_llm.llms.doubles import of_function
 from formal_llm.llms.question import Answer, AnswerLike, Question
 from formal_llm.llms.usage import TokenUsage
@@ -91,7 +91,9 @@ Asking = Generator[Question, Answer, Answer]
 def attempts(question: Question, tries: int = 3, before_again: Callable[[TokenUsage], None] | None = None) -> Asking:
     """Ask until the answer is legal, at most ``tries`` times; each time with what was wrong before.
 
-    It asks nobody by itself: whoever drives it sends the answer in, or throws in the ``InvalidAnswer`` that came of it.
+    A response that cannot be read at all is no fault of the model: then the same question is asked again.
+
+    It asks nobody by itself: whoever drives it sends the answer in, or throws in the error that came of it.
 
     Args:
         question: the question.
@@ -103,6 +105,7 @@ def attempts(question: Question, tries: int = 3, before_again: Callable[[TokenUs
 
     Raises:
         InvalidAnswer: after the last try, with the transcript of all.
+        UnreadableResponse: the response to the last try cannot be read.
     """
     asked = question
     transcript: list[tuple[str, str]] = []
@@ -119,22 +122,41 @@ def attempts(question: Question, tries: int = 3, before_again: Callable[[TokenUs
             if before_again is not None:
                 before_again(usage)
             asked = question.again(error.problem)
+        except UnreadableResponse:
+            tries -= 1
+            if tries < 1:
+                raise
         else:
             return answer if usage is None else replace(answer, usage=usage + answer.usage)
 
 
 def ask(llm: LLM, question: Question, *, tries: int = 3) -> Answer:
-    """Ask until the answer is legal, at most ``tries`` times; what comes back is as of :func:`attempts`."""
-    asking = attempts(question, tries)
+    """Ask until the answer is legal, at most ``tries`` times; what comes back is as of :func:`attempts`.
+
+    Raises:
+        InvalidAnswer: after the last try, with the transcript of all.
+        LLMError: the LLM could not be asked; its ``usage`` is that of the tries before.
+    """
+    vain = TokenUsage()
+
+    def note(usage: TokenUsage) -> None:
+        nonlocal vain
+        vain = usage
+
+    asking = attempts(question, tries, note)
     try:
         asked = next(asking)
         while True:
             try:
                 answer = llm.choose(asked)
-            except InvalidAnswer as error:
+            except LLMError as error:
                 asked = asking.throw(error)
             else:
                 asked = asking.send(answer)
+    except LLMError as error:
+        if not isinstance(error, InvalidAnswer):  # which has that of all tries already
+            error.usage = vain + (error.usage or TokenUsage())
+        raise
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]  # the value of a generator's return
 

@@ -1,30 +1,30 @@
 """Task packs: a folder of tasks with their automaton and wording.
 
-``pack.toml`` names the rules (a grammar, a flowchart, an automaton), adds constraints, says how the inputs and the goal
-of a task are told from its sentence, and composes the tasks; ``wording.toml``, if there is one, replaces templates. A
-pack holds no code.
+``pack.toml`` names the rules (a grammar, a flowchart, an automaton), adds limits and constraints, says how the inputs
+and the goal of a task are told from its sentence, and composes the tasks; ``wording.toml``, if there is one, replaces
+templates. A pack holds no code.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
 
 from formal_llm import authored
+from formal_llm.authored.tables import TableProblem, TomlFile
 from formal_llm.automata import CFG, PDA, Limits
 from formal_llm.automata.models.rules import Rules, automaton_of
 from formal_llm.automata.notation.files import ENDINGS, read_rules
-from formal_llm.automata.notation.formula import constraint
-from formal_llm.errors import AutomatonError, NotationError, ResourceNotFound, unknown
+from formal_llm.errors import AutomatonError, NotationError, ResourceNotFound
 from formal_llm.llms.llm import LLMLike
 from formal_llm.planning.drivers.planner import Planner, PlannerSettings
+from formal_llm.planning.pack_file import SHAPE, WrongEntry, check_entries, compose, constraints_of, limited
 from formal_llm.planning.task import Task
-from formal_llm.planning.walks.wording import Wording, fill, read_toml
+from formal_llm.planning.walks.wording import Wording, fill
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,8 @@ class TaskPack:
             NotationError: one of its files cannot be read; says which and where.
         """
         folder = authored.find("tasks", name)
-        file = folder / "pack.toml"
-        data = read_toml(file)
-        for key in ("title", "rules"):
-            if not isinstance(data.get(key), str):
-                raise NotationError(f"the key {key!r} is missing", file=str(file))
+        file = TomlFile.read(folder / "pack.toml", SHAPE)
+        data = file.data
         beside = folder / data["rules"]
         rules = read_rules(beside if beside.is_file() else authored.find("grammars", data["rules"], ENDINGS))
         known = {key: str(value) for key, value in data.get("facts", {}).items()}
@@ -79,14 +76,13 @@ class TaskPack:
                 raise ResourceNotFound("fact", fact, known)
         known |= facts or {}
         try:
-            source = automaton_of(rules, known)
-            constraints = tuple(_constraints(data, source))
-            _check(data, source)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            if isinstance(error, NotationError) and error.file:
-                raise
-            problem = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
-            raise NotationError(problem, file=str(file)) from None
+            source = limited(automaton_of(rules, known), data.get("limits", {}))
+            constraints = tuple(constraints_of(data, source))
+            check_entries(data, source)
+        except WrongEntry as error:
+            file.fail(TableProblem(error.path, str(error)))
+        except ValueError as error:
+            raise NotationError(str(error), file=file.name) from None
         wording = folder / "wording.toml"
         words = Wording.from_file(wording) if wording.is_file() else Wording.default(source)
         return cls(folder.name, data["title"], rules, source, constraints, words, folder, data, known)
@@ -115,11 +111,13 @@ class TaskPack:
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
-        """All tasks of the pack, in their order."""
+        """All tasks of the pack, in their order; the one that it is about, where it has no others."""
+        if not self.data.get("groups") and "task" in self.data:
+            return (self.task(""),)
         return tuple(
             self.read(text, group=group["name"])
             for group in self.data.get("groups", ())
-            for text in _compose(group, self.data.get("slots", {}))
+            for text in compose(group, self.data.get("slots", {}))
         )
 
     @property
@@ -197,80 +195,7 @@ class TaskPack:
         )
 
 
-def _constraints(data: Mapping[str, Any], source: CFG | PDA) -> Iterator[PDA]:
-    """The constraints: formulas in which ``{names}`` stand for formulas of the table ``names``."""
-    names: dict[str, str] = {}
-    for name, formula in data.get("names", {}).items():
-        names[name] = fill(formula, names)
-    for entry in data.get("constraints", ()):
-        try:
-            yield constraint(fill(entry["formula"], names), source, name=entry["name"])
-        except ValueError as error:
-            raise ValueError(f"constraint {entry['name']!r}: {error}") from None
-
-
-def _check(data: Mapping[str, Any], source: CFG | PDA) -> None:
-    """Raise for what cannot work, before anybody asks for a task."""
-    if "task" in data:
-        fill(data["task"], data.get("facts", {}))
-    if not isinstance(source, CFG):
-        for key in ("inputs", "goals", "sentence"):
-            if key in data:
-                raise ValueError(f"{key} are for packs whose rules are a grammar")
-        return _check_groups(data)
-    for name, entry in data.get("inputs", {}).items():
-        if entry["terminal"] not in source.terminals:
-            raise ValueError(f"input {name}: {unknown('terminal', entry['terminal'], source.terminals)}")
-    for name, entry in data.get("goals", {}).items():
-        if entry["symbol"] not in source.nonterminals:
-            raise ValueError(f"goal {name}: {unknown('nonterminal', entry['symbol'], source.nonterminals)}")
-    if "sentence" in data:
-        try:
-            known = re.compile(data["sentence"]["pattern"]).groupindex
-        except re.error as error:
-            raise ValueError(f"sentence: the pattern cannot be read: {error}") from None
-        for group in ("given", "wanted"):
-            if group not in known:
-                raise ValueError(f"sentence: the pattern has no group (?P<{group}>...)")
-    return _check_groups(data)
-
-
-def _check_groups(data: Mapping[str, Any]) -> None:
-    slots, count = data.get("slots", {}), 0
-    for group in data.get("groups", ()):
-        for slot in group.get("slots", ()):
-            if slot not in slots:
-                raise ValueError(f"group {group['name']}: {unknown('slot', slot, slots)}")
-        try:
-            tasks = len(list(_compose(group, slots)))
-        except ValueError as error:
-            raise ValueError(f"group {group['name']}: {error}") from None
-        if not tasks:
-            raise ValueError(f"group {group['name']}: no task, since a slot is empty")
-        count += tasks
-    for name, numbers in data.get("splits", {}).items():
-        if wrong := [number for number in numbers if not 0 <= number < count]:
-            raise ValueError(f"split {name}: there is no task {wrong[0]}; tasks are numbered from 0 to {count - 1}")
-
-
 def _named(text: str, entries: Mapping[str, Any]) -> list[str]:
     """The entries one of whose words occurs in ``text``."""
     words = set(re.findall(r"[^\W\d_]+", text.casefold()))
     return [name for name, entry in entries.items() if words.intersection(entry.get("words", ()))]
-
-
-def _compose(group: Mapping[str, Any], slots: Mapping[str, Any]) -> Iterator[str]:
-    """The texts of a group: its template with all combinations of its slots, the last slot varying fastest."""
-    names = group.get("slots", [])
-    for values in itertools.product(*(_fillers(slots[name]) for name in names)):
-        yield fill(group["text"], dict(zip(names, values, strict=True)))
-
-
-def _fillers(slot: Sequence[str] | Mapping[str, Sequence[str]]) -> list[str]:
-    """A list of texts as it is; ``{subsets = [...]}``: all non-empty subsets, the first word varying fastest."""
-    if not isinstance(slot, Mapping):
-        return list(slot)
-    words = slot["subsets"]
-    kept = itertools.product((True, False), repeat=len(words))
-    chosen = ([w for w, keep in zip(words, reversed(keeps), strict=True) if keep] for keeps in kept)
-    return [" ".join(subset) for subset in chosen if subset]

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from formal_llm.authored.files import parse_json, read_bytes
 from formal_llm.errors import TrainingError
 from formal_llm.rltf.policy import Policy
 
@@ -101,7 +102,7 @@ class Checkpoints:
             return None
         place = self.folder / _NAME.format(steps[-1] if step is None else step)
         try:
-            data = json.loads((place / "state.json").read_text(encoding="utf-8"))
+            data: Any = parse_json(read_bytes(place / "state.json"))
             if data.pop("format") != _FORMAT:
                 raise TrainingError(f"{place} is no checkpoint that this version can read")
             odd = [key for key, value in self.fingerprint.items() if data["fingerprint"].get(key) != value]

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, SupportsFloat
 
 from formal_llm.errors import MissingDependency, ResourceNotFound, ResultsError
-from formal_llm.planning.drivers.json_lines import open_alone, write_line, write_whole
+from formal_llm.planning.drivers.json_lines import open_alone, replace_alone, write_line
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 #: The name of the file in the folder of a run.
 LOG = "log.jsonl"
 _FORMAT = "formal_llm.rltf.log/1"
+_BUSY = "another run is writing this log; give another folder"
 _KINDS = ("run", "resume", "update", "evaluation", "checkpoint", "end")
 #: The split on which a run is judged.
 HELD_OUT = "held-out"
@@ -192,7 +193,7 @@ class RunLog:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ResultsError(f"{self.path}: the log cannot be written: {error.strerror}") from None
-        return open_alone(self.path, what="log", busy="another run is writing this log; give another folder")
+        return open_alone(self.path, what="log", busy=_BUSY)
 
     def _kept(self, resume: int | None) -> list[LogEntry]:
         """The lines that stay; the others are taken out of the file."""
@@ -214,14 +215,8 @@ class RunLog:
             if text.startswith(wanted):
                 self._file.truncate(len(wanted))  # the usual case: what goes is at the end
             else:
-                self._replace(wanted)
+                self._file = replace_alone(self._file, self.path, [wanted], busy=_BUSY)
         return [entry for _, entry in kept]
-
-    def _replace(self, text: bytes) -> None:
-        """Put a text in the place of the file, all of it or nothing."""
-        write_whole(self.path, [text], durable=True)
-        self._file.close()
-        self._file = self._open()
 
 
 def read_log(folder: str | os.PathLike[str]) -> list[LogEntry]:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from formal_llm.pictures.terminal import Terminal
 from formal_llm.rltf.metrics_log import HELD_OUT, LogEntry
 
 #: How much of the time that an update takes, as it is shown and as what is left is told from it, is the last one's.
@@ -27,7 +28,7 @@ class RunView:
 
     def __init__(self, updates: int, *, console: Console | None = None, every: float = 30.0) -> None:
         self._updates = updates
-        self._console = console or Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+        self._console = console or Terminal(stderr=True)
         self._every = every
         self._step = 0
         self._figures: Mapping[str, float] = {}
@@ -102,7 +103,7 @@ class RunView:
         if self._figures.get("failed"):
             parts.append(f"{self._figures['failed']:g} failed")
         if self._pace is not None:
-            parts.append(f"{self._figures.get('seconds', self._pace):.2g} s/update")
+            parts.append(f"{span(self._figures.get('seconds', self._pace))}/update")
         return ", ".join(parts)
 
     def _say(self, text: str) -> None:
@@ -118,6 +119,11 @@ class _Left(ProgressColumn):
 
     def render(self, task: Task) -> Text:  # noqa: ARG002
         return Text(f"{duration(self._view.left)} left", style="progress.remaining")
+
+
+def span(seconds: float) -> str:
+    """A number of seconds with three digits, or as many as it has before the point: ``0.0412 s``, ``104 s``."""
+    return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:,.0f} s"
 
 
 def duration(seconds: float | None) -> str:

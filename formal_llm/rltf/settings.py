@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import random
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from formal_llm.authored.tables import TablePath, TableProblem, TomlFile
 from formal_llm.errors import NotationError, ResourceNotFound, did_you_mean
 from formal_llm.rltf.advantages import ADVANTAGES
 
@@ -35,6 +35,9 @@ class Settings(BaseModel):
     toolkit: str = Field(default="classical", description="What executes plans, for the reward 'executed'.")
     data: str = Field(default="", description="The folder of task data, for the reward 'executed'.")
     reward_workers: int = Field(default=1, ge=1, description="How many plans are judged at the same time.")
+    reward_timeout: float | None = Field(
+        default=None, gt=0, description="Seconds that judging one plan may take; none: no bound."
+    )
 
     # -- the policy
     rank: int = Field(default=8, ge=1, description="The rank of the LoRA adapters.")
@@ -43,6 +46,9 @@ class Settings(BaseModel):
     targets: tuple[str, ...] = Field(default=(), description="The modules with adapters; none: queries and values.")
     adapter: str = Field(default="", description="A folder with trained adapters to begin with.")
     temperature: float = Field(default=1.0, gt=0, description="The temperature of the policy.")
+    template: tuple[str, ...] = Field(
+        default=(), description="What the chat template reads: NAME=VALUE, such as enable_thinking=false."
+    )
     dtype: Literal["auto", "float32", "bfloat16"] = Field(default="auto", description="The numbers of the weights.")
     autocast: Literal["", "bfloat16"] = Field(default="", description="The numbers of products: mixed precision.")
     device: str = Field(default="auto", description="Where the model runs, as torch names it.")
@@ -82,6 +88,9 @@ class Settings(BaseModel):
         default=2, ge=1, description="How many of the last ones are kept; the best one besides."
     )
     processes: int | None = Field(default=None, ge=1, description="How many processes there must be.")
+    threads: int | None = Field(
+        default=None, ge=1, description="Threads that compute on a CPU; none: as many as torch takes."
+    )
     tensorboard: bool = Field(default=False, description="Write the figures for TensorBoard as well.")
     seed: int = Field(default=0, ge=0, description="Of all draws.")
 
@@ -108,13 +117,21 @@ class Settings(BaseModel):
         file = Path(path)
         if not file.is_file():
             raise ResourceNotFound("recipe", str(path), [])
+        recipe = TomlFile.read(path, object)
+        places: dict[str, TablePath] = {}
+        values: dict[str, object] = {}
+        for place, value in _settings_in(recipe.data):
+            name = str(place[-1])
+            if name in places:
+                recipe.fail(TableProblem(place, f"the setting {name} is there twice"))
+            places[name], values[name] = place, value
         try:
-            found = _flat(tomllib.loads(file.read_text(encoding="utf-8")))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise NotationError(f"this is no TOML: {error}", file=str(path)) from None
-        except ValueError as error:
-            raise NotationError(str(error), file=str(path)) from None
-        return cls.of({**found, **(changes or {})}, str(path))
+            return cls.model_validate({**values, **(changes or {})})
+        except ValidationError as error:
+            name, problem = _told(error)
+            if name in places and name not in (changes or {}):
+                recipe.fail(TableProblem(places[name], problem))
+            raise NotationError(problem, file=str(path)) from None
 
     @classmethod
     def of(cls, values: Mapping[str, object], file: str = "") -> Settings:
@@ -126,25 +143,29 @@ class Settings(BaseModel):
         try:
             return cls.model_validate(dict(values))
         except ValidationError as error:
-            first = error.errors()[0]
-            name = str(first["loc"][0]) if first["loc"] else ""
-            if first["type"] == "extra_forbidden":
-                near = did_you_mean(name, cls.model_fields)
-                problem = f"there is no setting {name}" + (f"; did you mean {near}?" if near else "")
+            raise NotationError(_told(error)[1], file=file) from None
+
+
+def _told(error: ValidationError) -> tuple[str, str]:
+    """The setting that an error is about, and what is wrong with it."""
+    first = error.errors()[0]
+    name = str(first["loc"][0]) if first["loc"] else ""
+    if first["type"] == "extra_forbidden":
+        near = did_you_mean(name, Settings.model_fields)
+        return name, f"there is no setting {name}" + (f"; did you mean {near}?" if near else "")
+    return name, f"{name}: {first['msg'].removeprefix('Value error, ')}, not {first['input']!r}"
+
+
+def _settings_in(data: Mapping[str, object], table: TablePath = ()) -> Iterator[tuple[TablePath, object]]:
+    """The settings of a file with their places, whatever tables they stand in."""
+    todo = [(table, data)]
+    while todo:
+        table, data = todo.pop()
+        for name, value in data.items():
+            if isinstance(value, Mapping):
+                todo.append(((*table, name), value))
             else:
-                problem = f"{name}: {first['msg'].removeprefix('Value error, ')}, not {first['input']!r}"
-            raise NotationError(problem, file=file) from None
-
-
-def _flat(data: Mapping[str, object]) -> dict[str, object]:
-    """The settings of a file without its tables."""
-    found: dict[str, object] = {}
-    for name, value in data.items():
-        inner = _flat(value) if isinstance(value, Mapping) else {name: value}
-        if twice := found.keys() & inner.keys():
-            raise ValueError(f"the setting {min(twice)} is there twice")
-        found |= inner
-    return found
+                yield (*table, name), value
 
 
 # -- what follows from settings and the number of an update alone, so that a checkpoint has none of it -----------------

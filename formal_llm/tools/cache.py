@@ -15,8 +15,10 @@ import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import uuid4
+
+from formal_llm.authored.files import open_file, parse_json
 
 _FORMAT = "formal_llm.value/1"
 #: A file that nobody has finished writing for an hour was left by a process that was killed.
@@ -60,17 +62,17 @@ class DiskCache:
         """What is there for a key; None for nothing, and for a damaged file, which is removed."""
         path = self._path(key)
         try:
-            with path.open("rb") as file:
+            with open_file(path) as file:
                 first = file.readline(4096)
                 payload = file.read(self.max_entry + 1)
             os.utime(path)  # used now
         except OSError:  # there is nothing, or as good as nothing
             return None
         try:
-            header = json.loads(first)
+            header: Any = parse_json(first)
             whole = header["format"] == _FORMAT and header["payload"] == hashlib.sha256(payload).hexdigest()
             entry = CachedValue(str(header["kind"]), str(header["key"]), payload)
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError):
             whole = False
         if not whole:
             self.remove(key)

@@ -57,9 +57,11 @@ def read_image(data: bytes, *, max_bytes: int = MAX_BYTES, max_pixels: int = MAX
     if len(data) > max_bytes:
         raise InputError(f"{name} has {len(data):,} bytes; at most {max_bytes:,} are read")
     try:
-        image = Image.open(io.BytesIO(data), formats=FORMATS)  # reads the header, no pixels
+        image: Image.Image = Image.open(io.BytesIO(data), formats=FORMATS)  # reads the header, no pixels
         check_pixels(image, max_pixels, name)
         image.load()
+        if image.mode.startswith("I;16"):  # a PNG of 16 bits a pixel: its scale is from 0 to 65,535
+            image = image.convert("I").point(lambda value: value * (1 / 257) + 0.5).convert("L")
         return plain(ImageOps.exif_transpose(image))
     except InputError:
         raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from formal_llm.authored.files import open_file
 from formal_llm.errors import InputError
 from formal_llm.tools import images
 from formal_llm.tools.kinds import IMAGE, TEXT, Kind
@@ -25,13 +26,15 @@ def inside(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path
     try:
         real = (root / path).resolve()
         within = real.is_relative_to(root)
-        there = within and real.is_file()
+        there, regular = within and real.exists(), within and real.is_file()
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a name that is too long, a zero in it
         raise InputError(f"{shown!r} cannot be found") from error
     if not within:
         raise InputError(f"{shown!r} is not inside the folder {folder}")
     if not there:
         raise InputError(f"{shown!r}: there is no such file in {folder}")
+    if not regular:  # a folder, a device that never ends, a pipe that nobody may ever write to
+        raise InputError(f"{shown!r} in {folder} is no regular file but a folder, a device or a pipe")
     return real
 
 
@@ -57,7 +60,7 @@ def read_input(
     if kind is None:
         kind = TEXT if real.suffix.lower() in (".txt", ".md") else IMAGE
     try:
-        with real.open("rb") as file:
+        with open_file(real) as file:
             data = file.read(max_bytes + 1)  # not stat and then read: it may grow in between
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error

@@ -1,7 +1,8 @@
 """Tools in a process of their own: what hangs is killed, and what eats memory eats only its own.
 
 A worker process imports the tool by its module and name, and is given values and gives them back as the bytes of their
-kinds, through pipes. Nothing is pickled.
+kinds, over a pair of sockets. Nothing is pickled. The worker is the head of a session of its own: what the tool starts
+ends with it, and what gets away from it all the same (a daemon) is not waited for.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -16,84 +19,92 @@ import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import IO
+from fnmatch import fnmatchcase
+from typing import IO, cast
 
 from formal_llm.tools.tool import Tool, find_tool
 
 #: The most bytes that a message may have.
 MAX_MESSAGE = 1_000_000_000
+#: The environment variables that a worker gets; ``*`` stands for anything. No name that usually holds a secret is here.
+ENVIRONMENT = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "TEMP", "TMP", "XDG_*",
+    "PYTHON*", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_LIBRARY_PATH", "DYLD_*", "SSL_CERT_*", "*_NUM_THREADS", "CUDA_*",
+    "HF_HOME", "HF_HUB_*", "HF_DATASETS_*", "TRANSFORMERS_*", "TORCH_HOME",
+)  # fmt: skip
+#: How many seconds a worker that hung up may take to end, before it is ended.
+_GRACE = 2.0
 
 
-def isolated(where: str, *, memory: int | None = None, timeout: float | None = None, idle: int = 1) -> Tool:
-    """The tool that a module defines, run in a process of its own.
+def isolated(
+    where: str,
+    *,
+    memory: int | None = None,
+    timeout: float | None = None,
+    idle: int = 1,
+    environment: Sequence[str] = (),
+) -> Tool:
+    """The tool that a module defines, run in a process of its own (Linux, macOS).
+
+    The process is the head of a session of its own. When a call takes too long, it is killed with all that it started.
 
     Args:
         where: module and name, as in ``"my_tools:denoise"``; the worker imports it in the same way.
-        memory: how many bytes the process may use; None for no bound. It is kept where the system can (Linux, macOS).
+        memory: how many bytes the process may use; None for no bound.
         timeout: seconds for one call; then the process is killed. The tool's own setting where left out.
         idle: how many processes wait for the next call; a process is started where none waits.
+        environment: the environment variables that the process gets besides :data:`ENVIRONMENT` (paths, language,
+            threads): keys and the like stay here unless they are named. ``"MY_*"`` stands for all that begin so.
 
     Raises:
         ToolkitError: there is no such tool.
     """
     tool = find_tool(where)
     seconds = tool.timeout if timeout is None else timeout
-    return replace(tool, function=_Isolated(tool, where, memory, seconds, idle), batch=None, timeout=None)
+    function = _Isolated(tool, where, memory, seconds, idle, tuple(environment))
+    return replace(tool, function=function, batch=None, timeout=None)
 
 
 class _Isolated:
     """The function of an isolated tool. Threads may share it: each call has a process to itself."""
 
-    def __init__(self, tool: Tool, where: str, memory: int | None, timeout: float | None, idle: int) -> None:
+    def __init__(
+        self,
+        tool: Tool,
+        where: str,
+        memory: int | None,
+        timeout: float | None,
+        idle: int,
+        environment: tuple[str, ...] = (),
+    ) -> None:
+        self._settings = (tool, where, memory, timeout, idle, environment)
         self._tool = tool
-        self._where = where
-        self._memory = memory
         self._timeout = timeout
         self._keep = idle
-        self._idle: list[subprocess.Popen[bytes]] = []
+        self._idle: list[_Worker] = []
         self._lock = threading.Lock()
         weakref.finalize(self, _close_all, self._idle)  # also when the program ends
 
-    def __reduce__(self) -> tuple[type[_Isolated], tuple[Tool, str, int | None, float | None, int]]:
-        return _Isolated, (self._tool, self._where, self._memory, self._timeout, self._keep)
+    def __reduce__(self) -> tuple[type[_Isolated], tuple[object, ...]]:
+        return _Isolated, self._settings
 
     def __call__(self, *values: object) -> object:
+        payloads = [kind.dump(value) for kind, value in zip(self._tool.inputs, values, strict=True)]
         with self._lock:
-            process = self._idle.pop() if self._idle else None
-        if process is None or process.poll() is not None:
-            process = self._start()
-        killed = threading.Event()
-
-        def kill() -> None:
-            killed.set()
-            process.kill()
-
-        watch = None if self._timeout is None else threading.Timer(self._timeout, kill)
+            worker = self._idle.pop() if self._idle else None
+        if worker is None or not worker.alive:
+            worker = self._start()
         try:
-            if watch is not None:
-                watch.start()
-            assert process.stdin is not None
-            assert process.stdout is not None
-            payloads = [kind.dump(value) for kind, value in zip(self._tool.inputs, values, strict=True)]
-            write_message(process.stdin, {}, payloads)
-            told, results = read_message(process.stdout)
-        except (OSError, EOFError) as error:
-            _close(process)
-            if killed.is_set():
-                raise TimeoutError(f"killed after {self._timeout:g} seconds") from None
-            raise MemoryError(f"the process of the tool died with exit code {process.returncode}") from error
+            told, results = worker.call(payloads, self._timeout)
         except BaseException:
-            _close(process)
+            worker.close()
             raise
-        finally:
-            if watch is not None:
-                watch.cancel()
         with self._lock:
-            waits = len(self._idle) < self._keep and not killed.is_set() and told.get("error") != "MemoryError"
+            waits = worker.alive and len(self._idle) < self._keep and told.get("error") != "MemoryError"
             if waits:
-                self._idle.append(process)
+                self._idle.append(worker)
         if not waits:
-            _close(process)
+            worker.close()
         if told.get("error") == "MemoryError":
             raise MemoryError(told.get("text", ""))
         if "error" in told:
@@ -105,27 +116,109 @@ class _Isolated:
         with self._lock:
             _close_all(self._idle)
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> _Worker:
+        _, where, memory, _, _, environment = self._settings
+        passed = {
+            name: value
+            for name, value in os.environ.items()
+            if any(fnmatchcase(name, pattern) for pattern in (*ENVIRONMENT, *environment))
+        }
         # The same modules must be found there: sys.path travels as the environment variable that makes it.
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}  # noqa: PTH109
-        command = [sys.executable, "-m", "formal_llm.tools.worker", self._where, str(self._memory or 0)]
-        return subprocess.Popen(  # noqa: S603
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
-        )
+        passed["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)  # noqa: PTH109
+        return _Worker([sys.executable, "-m", "formal_llm.tools.worker", where, str(memory or 0)], passed)
 
 
-def _close_all(processes: list[subprocess.Popen[bytes]]) -> None:
-    while processes:
-        _close(processes.pop())
+class _Worker:
+    """A worker process, and the line to it.
+
+    The line is a pair of sockets and not of pipes: our end can be shut down, which wakes whoever reads from it or
+    writes to it, no matter who still holds the other end.
+    """
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._line, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603
+                command, stdin=theirs.fileno(), stdout=theirs.fileno(), env=environment, start_new_session=True
+            )
+        self._stream = cast("IO[bytes]", self._line.makefile("rwb"))
+        self._late = False
+        # What the tool forked may hold the line open; that the worker itself has ended must be noticed all the same.
+        self._watch = threading.Thread(target=self._watched, name="formal-llm-worker", daemon=True)
+        self._watch.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs and may be called."""
+        return not self._late and self._process.poll() is None
+
+    def call(self, payloads: Sequence[bytes], timeout: float | None) -> tuple[dict[str, str], list[bytes]]:
+        """What the worker answers.
+
+        Raises:
+            TimeoutError: nothing within ``timeout`` seconds; the process has been killed.
+            MemoryError: the system killed the process, as it does for want of memory.
+            RuntimeError: the process has ended in another way; says in which.
+        """
+        timer = None if timeout is None else threading.Timer(timeout, self._too_late)
+        try:
+            if timer is not None:
+                timer.start()
+            write_message(self._stream, {}, payloads)
+            return read_message(self._stream)
+        except (OSError, EOFError) as error:
+            if self._late:
+                raise TimeoutError(f"killed after {timeout:g} seconds") from None
+            raise self._death(error) from error
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def close(self) -> None:
+        """End the process, and all that it started."""
+        self._kill()
+        self._watch.join()
+        with contextlib.suppress(OSError):  # what was left to be written has nobody to read it
+            self._stream.close()
+        self._line.close()
+
+    def _too_late(self) -> None:
+        self._late = True
+        self._kill()
+        self._hang_up()
+
+    def _watched(self) -> None:
+        self._process.wait()
+        self._kill()  # what it started and left behind
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        with contextlib.suppress(OSError):
+            self._line.shutdown(socket.SHUT_RDWR)
+
+    def _kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _death(self, error: Exception) -> Exception:
+        """What it means that the worker hung up."""
+        try:
+            code = self._process.wait(_GRACE)
+        except subprocess.TimeoutExpired:
+            return RuntimeError(f"its process answered no more ({error}), and was killed")
+        if code >= 0:
+            return RuntimeError(f"its process ended by itself, with exit code {code}, and gave no result")
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+        if -code == signal.SIGKILL:
+            return MemoryError(
+                f"its process was killed from outside ({name}), as a system does that is short of memory"
+            )
+        return RuntimeError(f"its process crashed: {name} ({signal.strsignal(-code) or 'unknown'})")
 
 
-def _close(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    for stream in (process.stdin, process.stdout):
-        if stream is not None:
-            with contextlib.suppress(OSError):  # what was left to be written has nobody to read it
-                stream.close()
-    process.wait()
+def _close_all(workers: list[_Worker]) -> None:
+    while workers:
+        workers.pop().close()
 
 
 def write_message(stream: IO[bytes], told: Mapping[str, str], payloads: Sequence[bytes]) -> None:

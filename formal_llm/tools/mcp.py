@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from formal_llm.errors import MissingDependency, ToolkitError
+from formal_llm.errors import MissingDependency, ToolError, ToolkitError
 from formal_llm.tools.images import read_image, write_png
 from formal_llm.tools.kinds import IMAGE, TEXT, Kind, kind_for
 from formal_llm.tools.tool import Tool
@@ -27,6 +28,7 @@ def mcp_tools(
     names: Mapping[str, str] | None = None,
     outputs: Mapping[str, Kind | str] | None = None,
     timeout: float = 60.0,
+    pages: int = 100,
     deterministic: bool = False,
 ) -> Iterator[list[Tool]]:
     """The tools of an MCP server, connected while the ``with`` block lasts.
@@ -40,30 +42,100 @@ def mcp_tools(
         names: the terminal of each tool, by its name on the server; only these are used then. Where left out, all are,
             under their own names.
         outputs: the kinds of outputs, by the tool's name on the server.
-        timeout: seconds that one request may take.
+        timeout: seconds that one call may take; connecting and listing the tools may take as many together.
+        pages: on how many pages the server may list its tools.
         deterministic: whether results may be shared and cached.
 
     Raises:
         MissingDependency: the package ``mcp`` is not installed.
-        ToolkitError: the server lacks a tool that ``names`` or ``outputs`` mention, or it takes what we do not have.
+        ToolError: the server cannot be reached, or does not speak MCP; with ``reason`` ``"timeout"``: in time.
+        ToolkitError: the server lacks a tool that ``names`` or ``outputs`` mention, or it takes what we do not have; or
+            its list of tools does not end.
     """
     try:
         from anyio.from_thread import start_blocking_portal
         from mcp import Client
     except ImportError as error:
         raise MissingDependency("MCP servers need its client: pip install 'formal-llm[mcp]'") from error
+    begun = monotonic()
     with start_blocking_portal() as portal:
         client = Client(server, read_timeout_seconds=timeout)
-        connection = portal.wrap_async_context_manager(client)
-        connection.__enter__()
+        connection = portal.wrap_async_context_manager(_connected(client, timeout))
+        with _unreached(timeout):
+            connection.__enter__()
         try:
-            yield _tools(portal.call, client, names, outputs or {}, deterministic)
+            with _unreached(timeout):
+                found = portal.call(_listed, client, pages, timeout - (monotonic() - begun))
+            yield _tools(found, partial(_ask, portal.call, timeout), client, names, outputs or {}, deterministic)
         finally:
             # Told of nothing: the client would wrap whatever happened in the block in groups of exceptions.
             connection.__exit__(None, None, None)
 
 
+@asynccontextmanager
+async def _connected(client: Any, timeout: float) -> AsyncIterator[None]:
+    """A client that is connected while the block lasts."""
+    import asyncio
+
+    async with AsyncExitStack() as stack:
+        async with asyncio.timeout(timeout):
+            await stack.enter_async_context(client)
+        yield
+
+
+async def _listed(client: Any, pages: int, timeout: float) -> dict[str, Any]:
+    """The tools of a server by name."""
+    import asyncio
+
+    found: dict[str, Any] = {}
+    cursor: str | None = None
+    async with asyncio.timeout(timeout):
+        for _ in range(pages):
+            page = await client.list_tools(cursor=cursor)
+            found.update((entry.name, entry) for entry in page.tools)
+            cursor = page.next_cursor
+            if not cursor:
+                return found
+    told = f"the server lists its tools on more than {pages} pages"
+    raise ToolkitError([f"{told} ({len(found)} tools so far); where that is meant, give more pages"])
+
+
+@contextmanager
+def _unreached(timeout: float) -> Iterator[None]:
+    """What fails in the block, told as a server that cannot be reached."""
+    try:
+        yield
+    except ToolkitError:
+        raise
+    except Exception as error:
+        cause: BaseException = error
+        while isinstance(cause, BaseExceptionGroup):  # the client's tasks wrap what happened, level by level
+            cause = cause.exceptions[0]
+        late = _is_timeout(cause)
+        problem = f"cannot be reached, or does not speak MCP: {type(cause).__name__}: {cause}"
+        if late:
+            problem = f"did not answer within {timeout:g} seconds; give a longer timeout"
+        raise ToolError("the MCP server", problem, reason="timeout" if late else "failed", cause=cause) from error
+
+
+def _is_timeout(error: BaseException) -> bool:
+    from mcp.types import REQUEST_TIMEOUT
+
+    return isinstance(error, TimeoutError) or getattr(error, "code", None) == REQUEST_TIMEOUT
+
+
+def _ask(call: Callable[..., Any], timeout: float, request: Callable[[], Any]) -> Any:
+    """What the server answers; what is late is a ``TimeoutError``, as everywhere."""
+    try:
+        return call(request)
+    except Exception as error:
+        if not _is_timeout(error):
+            raise
+        raise TimeoutError(f"the server did not answer within {timeout:g} seconds") from error
+
+
 def _tools(
+    found: Mapping[str, Any],
     ask: Callable[..., Any],
     client: Any,
     names: Mapping[str, str] | None,
@@ -71,14 +143,6 @@ def _tools(
     deterministic: bool,
 ) -> list[Tool]:
     """The tools that are wanted."""
-    found: dict[str, Any] = {}
-    cursor: str | None = None
-    while True:
-        page = ask(partial(client.list_tools, cursor=cursor))
-        found.update((entry.name, entry) for entry in page.tools)
-        cursor = page.next_cursor
-        if not cursor:
-            break
     wanted = dict(names) if names is not None else {name: name for name in found}
     if absent := [name for name in {**wanted, **outputs} if name not in found]:
         raise ToolkitError([f"the server has no tool {name}; it has {', '.join(found)}" for name in absent])

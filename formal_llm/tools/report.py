@@ -1,4 +1,4 @@
-"""A result as one web page: every step with its inputs, its output and its time.
+"""A result as one web page: what came out of what, the plan as a picture, then every step with its output and time.
 
 The page stands alone: images are thumbnails inside it, every text is escaped, nothing is loaded from anywhere, and its
 content security policy forbids scripts and addresses even if a kind's own ``show`` should slip.
@@ -6,7 +6,7 @@ content security policy forbids scripts and addresses even if a kind's own ``sho
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
@@ -17,6 +17,7 @@ _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
 <title>{title}</title>
 <style>
@@ -31,6 +32,14 @@ img {{ max-width: 100%; image-rendering: auto; border: 1px solid #eee; }}
 .text, pre {{ white-space: pre-wrap; overflow-wrap: anywhere; margin: 0; }}
 .arrow {{ align-self: center; font-size: 1.4rem; color: #666; }}
 code {{ overflow-wrap: anywhere; }}
+.warning {{ border-left: 4px solid #d08000; background: #fff6e0; padding: .5rem .8rem; margin: .5rem 0; }}
+.plan {{ overflow-x: auto; padding: .3rem 0; }}
+.node, .arguments {{ display: flex; gap: .5rem; }}
+.node {{ align-items: center; }} .arguments {{ flex-direction: column; align-items: flex-end; }}
+.box {{ border: 1px solid #557; border-radius: 6px; padding: .3rem .6rem; white-space: nowrap; background: #f4f6fb; }}
+.box.given {{ border-style: dashed; background: #fff; }} .box.failed {{ border-color: #b00; color: #b00; }}
+th {{ text-align: left; vertical-align: top; padding-right: 1rem; font-weight: 600; white-space: nowrap; }}
+td {{ overflow-wrap: anywhere; }}
 </style>
 </head>
 <body>
@@ -40,33 +49,62 @@ code {{ overflow-wrap: anywhere; }}
 """
 
 
-def html_report(results: Result | Sequence[Result], title: str = "") -> str:
+#: Of a plan with more steps than this no picture is drawn: nobody could look at it.
+_MOST_BOXES = 60
+
+
+def html_report(
+    results: Result | Sequence[Result],
+    title: str = "",
+    *,
+    about: Mapping[str, str] | None = None,
+    warnings: Sequence[str] = (),
+) -> str:
     """The page for a result, or for several.
 
     Args:
         results: the results.
         title: the heading of the page; the task of the first plan where left out.
+        about: what else is to be told in a table: who planned, with which tools, when.
+        warnings: what a reader must know before the result; at the top.
     """
     if isinstance(results, Result):
         results = [results]
     title = title or (results[0].plan.task if results else "") or "The execution of a plan"
-    parts = [f"<h1>{escape(title)}</h1>"]
+    parts = [f"<h1>{escape(title)}</h1>", *(f'<p class="warning">{escape(text)}</p>' for text in warnings)]
     for result in results:
         if result.plan.task and result.plan.task != title:
             parts.append(f"<h2>{escape(result.plan.task)}</h2>")
         parts += _result(result)
+    if about:
+        rows = (f"<tr><th>{escape(name)}</th><td>{escape(told)}</td></tr>" for name, told in about.items())
+        parts.append(f"<h2>About</h2><table>{''.join(rows)}</table>")
     return _PAGE.format(title=escape(title), body="\n".join(parts))
 
 
-def save_report(path: str | Path, results: Result | Sequence[Result], title: str = "") -> Path:
+def save_report(
+    path: str | Path,
+    results: Result | Sequence[Result],
+    title: str = "",
+    *,
+    about: Mapping[str, str] | None = None,
+    warnings: Sequence[str] = (),
+) -> Path:
     """Write :func:`html_report` to a file."""
     path = Path(path)
-    path.write_text(html_report(results, title), encoding="utf-8")
+    path.write_text(html_report(results, title, about=about, warnings=warnings), encoding="utf-8")
     return path
 
 
 def _result(result: Result) -> list[str]:
+    """What was given and what came out of it, the plan, then its steps."""
     parts = []
+    given = list({(step.name, step.value): step for step in result.steps if step.state == "given"}.values())
+    if result.error is None and given and result.steps[0] not in given:
+        before, after = ("".join(map(_figure, some)) for some in (given, result.steps[:1]))
+        parts.append(f'<div class="flow">{before}<span class="arrow">&#8594;</span>{after}</div>')
+    if 1 < len(result.steps) <= _MOST_BOXES:
+        parts.append(f'<div class="plan">{_picture(result.steps)}</div>')
     if result.plan.call is not None:
         parts.append(f"<p><code>{escape(str(result.plan.call))}</code></p>")
     told = f"{result.seconds:.3f} s" + (f", cost {result.cost:g}" if result.cost else "")
@@ -82,6 +120,19 @@ def _result(result: Result) -> list[str]:
     if not tools and result.steps:
         parts.append(f'<div class="flow">{_figure(result.steps[0])}</div>')
     return parts
+
+
+def _picture(steps: Sequence[StepResult]) -> str:
+    """The plan as boxes: what a tool takes stands left of it, branches that meet one above the other."""
+    drawn: dict[int, str] = {}
+    for step in reversed(steps):  # what a step takes comes after it in the word
+        kind = step.state if step.state in ("given", "failed") else "tool"
+        box = f'<span class="box {kind}">{escape(step.label)}</span>'
+        taken = "".join(drawn[position] for position in step.inputs)
+        if taken:
+            box = f'<div class="arguments">{taken}</div><span class="arrow">&#8594;</span>{box}'
+        drawn[step.position] = f'<div class="node">{box}</div>'
+    return drawn[steps[0].position]
 
 
 def _step(result: Result, step: StepResult, heading: str) -> str:

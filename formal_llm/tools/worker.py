@@ -14,10 +14,12 @@ from formal_llm.tools.tool import find_tool
 
 def serve(where: str, memory: int) -> None:
     """Answer calls until nobody is left who makes them."""
-    # What the tool prints must not end up among the messages.
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    # What the tool prints must not end up among the messages, and what it reads must not be taken from them. The copies
+    # are closed in programs that the tool starts, so that these do not hold the line open.
+    answers, calls = os.fdopen(os.dup(sys.stdout.fileno()), "wb"), os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    calls = sys.stdin.buffer
+    with open(os.devnull, "rb") as nothing:  # noqa: PTH123
+        os.dup2(nothing.fileno(), sys.stdin.fileno())
     tool = find_tool(where)
     if memory:
         try:
@@ -34,7 +36,11 @@ def serve(where: str, memory: int) -> None:
         try:
             values = [kind.load(data) for kind, data in zip(tool.inputs, payloads, strict=True)]
             payload = tool.output.dump(tool.output.accept(tool.function(*values)))
-        except Exception as error:
+        except SystemExit as error:
+            write_message(
+                answers, {"error": "SystemExit", "text": f"the tool called sys.exit({error.code!r})"[:500]}, []
+            )
+        except BaseException as error:  # whatever a tool raises is its answer
             write_message(answers, {"error": type(error).__name__, "text": str(error)[:500]}, [])
         else:
             write_message(answers, {}, [payload])

@@ -30,4 +30,4 @@ pack "Pack a thing" kg=5.5
 def everything(pda):
     rows = [(t.parts(), t.text, t.question, t.decision) for t in pda.transitions]
     symbols = {name: symbol for name, symbol in pda.symbols.items() if symbol != Symbol()}
-    return rows, pda.start_state, pda.accepting_states, pda.start_stack, symbols, pda.limits, pda.name
+    return rows, pda.start_state, pda.accepting_states, pda.start_stack, symbols, pda.limits, pda.name, pda.order

@@ -15,6 +15,10 @@ import pytest
 from benchmarks.kill import finished
 from benchmarks.kill import run as kill_and_continue
 from benchmarks.slow_server import slow_server
+from formal_llm import CFG
+from formal_llm.cli.batch import read_tasks
+from formal_llm.cli.sources import LoadedRules
+from formal_llm.errors import NotationError
 from tests.cli.program import run
 
 RULES = 'S "a plan" -> wash S | dry\n%limit 1\n'
@@ -53,6 +57,22 @@ def test_tasks_of_a_file_and_again(folder: Path) -> None:
     assert "has another task 0" in changed.stderr
 
 
+@pytest.mark.parametrize("sign", ["\u2028", "\u2029", "\x85", "\x0c", "\x0b", "\x1c", "\x1e"])
+def test_only_line_ends_part_tasks(sign: str, tmp_path: Path) -> None:
+    file = tmp_path / "tasks.txt"
+    file.write_bytes(f"wash{sign}and dry\r\n{json.dumps({'task': f'one{sign}two'}, ensure_ascii=False)}\n".encode())
+    rules = LoadedRules(rule := CFG.from_string("S -> wash S | dry"), rule)
+    assert [task.description for task in read_tasks(str(file), rules)] == [f"wash{sign}and dry", f"one{sign}two"]
+
+
+@pytest.mark.parametrize("ending", [".json", ".toml", ".yaml"])
+def test_a_file_in_another_notation_is_no_list_of_sentences(ending: str, tmp_path: Path) -> None:
+    file = tmp_path / f"tasks{ending}"
+    file.write_text('["wash", "dry"]')
+    with pytest.raises(NotationError, match="a task on each line"):
+        read_tasks(str(file), LoadedRules(rule := CFG.from_string("S -> wash S | dry"), rule))
+
+
 def test_tasks_with_settings_of_their_own(folder: Path) -> None:
     lines = [{"task": "t", "limit": {"wash": 0}}, {"task": "t", "require": {"wash": 1}}, {"task": "t", "goal": "S"}]
     (folder / "tasks.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -64,12 +84,18 @@ def test_tasks_with_settings_of_their_own(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"task": 3}', "tasks:1: the key 'task'"),
-        ('{"task": "t", "gaol": "S"}', "unknown key 'gaol'"),
+        ('{"task": 3}', "tasks:1: task is a text, not 3"),
+        ('{"goal": "S"}', "tasks:1: the key 'task' is missing"),
+        ('{"task": "t", "limits": {"dry": 1}}', "unknown key: limits; did you mean limit?"),
+        ('{"task": "t", "limit": {"dry": "1"}}', "limit, dry is a whole number or null, not '1'"),
+        ('{"task": "t", "inputs": "image"}', "inputs is a list or null, not 'image'"),
+        ('{"task": "t", "task": "u"}', "the key 'task' is there twice"),
+        ('{"task": ' + "[" * 100_000, "nested too deeply"),
+        ('{"task": "t", "gaol": "S"}', "unknown key: gaol; did you mean goal?"),
         ('{"task": "t"', "tasks:1:"),
         ('ok\n{"task": "t", "goal": "Q"}', "tasks:2: no goal 'Q'"),
         ("# nothing\n", "there is no task in it"),
-        (b"\xff\xfe\x00", "no text in UTF-8"),
+        (b"\xff\xfe\x00", "not a text file in UTF-8"),
     ],
 )
 def test_what_is_no_task(folder: Path, text: str | bytes, said: str) -> None:
@@ -84,7 +110,8 @@ def test_what_is_no_task(folder: Path, text: str | bytes, said: str) -> None:
 def test_options_that_do_not_go_together(folder: Path) -> None:
     for options, said in (
         (("--tasks", "tasks.txt"), "--tasks needs --out"),
-        (("--out", "x"), "for many tasks"),
+        (("--concurrency", "2"), "for many tasks"),
+        (("--retry-failed",), "for many tasks"),
         (("a task", "--tasks", "tasks.txt", "--out", "x"), "--tasks brings the tasks"),
         (("--tasks", "none.txt", "--out", "x"), "no file of tasks 'none.txt'"),
         (("a task", "--max-cost", "1"), "prices"),

@@ -46,12 +46,13 @@ def test_the_table(data: str, tmp_path: Path) -> None:
     }  # fmt: skip
     columns: list[dict[str, Any]] = json.loads((tmp_path / "b" / "table.json").read_text())["columns"]
     assert [(column["llm"], column["method"]) for column in columns] == [
-        ("test:random", "zero"), ("test:random", "few"), ("test:random", "constrained"), ("test:random", "formal"),
-        ("builtin", "constrained"), ("builtin", "formal"),
+        ("test:random", "zero"), ("test:random", "few"), ("test:random", "names"), ("test:random", "typed"),
+        ("test:random", "formal"),
+        ("builtin", "names"), ("builtin", "typed"), ("builtin", "formal"),
     ]  # fmt: skip
     assert all(column["valid"] == 1 for column in columns if column["method"] == "formal")
     results = [json.loads(line) for line in (tmp_path / "b" / "results.jsonl").read_text().splitlines()]
-    assert len(results) == 6 * 2 * 2
+    assert len(results) == 8 * 2 * 2
     assert all({"word", "steps", "valid", "reason", "value", "usage"} <= set(row) for row in results)
     assert "| valid plans |" in (tmp_path / "b" / "table.md").read_text()
 
@@ -138,10 +139,10 @@ def test_nobody_can_be_asked(tmp_path: Path) -> None:
         (("openagi", "--tasks", "tests"), 2, "Did you mean 'test'"),
         (("openagi", "--tasks", "7,999"), 2, "no task '999'. There are: 0 to 184."),
         (("openagi", "--toolkit", "classic"), 2, "Did you mean 'classical'"),
-        (("openagi", "--llm", "nobody"), 3, "'nobody' names no LLM"),
+        (("openagi", "--llm", "nobody"), 2, "'nobody' names no LLM"),
         (("openagi", "--bert", "x", "--text-score", "chrf"), 2, "--bert is for --text-score bertscore"),
         (("openagi", "--data", "nowhere", "--tasks", "7", "--text-score", "chrf"), 2, "no folder of task data"),
-        (("openagi", "--method", "magic"), 2, "'magic' is not one of 'zero', 'few', 'constrained', 'formal'"),
+        (("openagi", "--method", "magic"), 2, "'magic' is not one of 'zero', 'few', 'names', 'typed', 'formal'"),
     ],
 )
 def test_wrong_arguments(arguments: tuple[str, ...], code: int, expected: str, tmp_path: Path) -> None:

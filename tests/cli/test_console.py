@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+from pathlib import Path
 
 import pytest
 import typer
@@ -19,6 +20,7 @@ from formal_llm.errors import (
     NoValidPlan,
     Undecided,
 )
+from tests.cli.program import run
 
 
 @pytest.mark.parametrize(
@@ -118,3 +120,41 @@ def test_loading_bars_are_switched_off_where_there_are_any(monkeypatch: pytest.M
     monkeypatch.delitem(sys.modules, "transformers.utils")
     without_loading_bars()
     assert called == ["off"]
+
+
+BAD = "\x1b]0;owned\x07\u202eelif"
+RULES = f'S -> go S "Go {BAD}" | stop "Stop"\ngo "Go {BAD}"\nstop "Stop"\n%limit 2 go\n'
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("plan", "r.cfg", f"a task {BAD}", "--llm", "test:first"),
+        ("plan", "r.cfg", f"a task {BAD}", "--llm", "test:first", "--json"),
+        ("plan", "r.cfg", f"a task {BAD}", "--llm", "person"),
+        ("plan", "r.cfg", f"a task {BAD}", "--llm", "test:first", "--show"),
+        ("plan", f"no{BAD}.cfg", "t"),
+        ("plan", "r.cfg", "--tasks", "tasks.jsonl", "--out", "o.jsonl", "--llm", "test:first"),
+        ("try", "r.cfg"),
+        ("check", "r.cfg"),
+        ("check", "bad.cfg"),
+        ("draw", "r.cfg"),
+        ("verify", "r.cfg", "plan.txt"),
+        ("sample", "r.cfg"),
+        ("count", "r.cfg", "--constraint", f"(next {BAD} b)"),
+        ("check", "p"),
+        ("tasks", "p"),
+    ],
+)
+def test_nothing_authored_reaches_the_terminal_raw(command: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "r.cfg").write_text(RULES, encoding="utf-8")
+    (tmp_path / "bad.cfg").write_text(f'{RULES}%limit 1 x\ny "{BAD}', encoding="utf-8")
+    (tmp_path / "tasks.jsonl").write_text(f'{{"task": "t", "limit{BAD}": {{}}}}\n', encoding="utf-8")
+    (tmp_path / "plan.txt").write_text(f"Step 1: Go {BAD}\nStep 2: {BAD}\n", encoding="utf-8")
+    (tmp_path / "p").mkdir()
+    groups = '[[groups]]\nname = "G"\ntext = "t\\u001b[31m"\n'
+    (tmp_path / "p" / "pack.toml").write_text(f'title = "T\\u001b\\u202e"\nrules = "../r.cfg"\n{groups}')
+    done = run(*command, cwd=tmp_path, stdin="1\n2\nwhy\nquit\n")
+    for said in (done.stdout, done.stderr):
+        assert not [sign for sign in said if sign in "\x1b\x07\u202e"]
+    assert "Traceback" not in done.stderr

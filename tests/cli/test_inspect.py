@@ -63,7 +63,9 @@ def test_svg_without_graphviz_says_what_to_install(tmp_path: Path) -> None:
 
 def test_tasks_and_llms() -> None:
     packs = json.loads(run("tasks", "--json").stdout)
-    assert {(pack["name"], pack["tasks"]) for pack in packs} >= {("openagi", 185), ("daily", 0), ("risk", 0)}
+    assert {(pack["name"], pack["tasks"]) for pack in packs} >= {("openagi", 185), ("daily", 1), ("risk", 1)}
+    assert "daily             1 task  Daily plan" in run("tasks").stdout
+    assert "You are legal counsel of" in run("tasks", "risk").stdout
     rows = json.loads(run("tasks", "openagi", "--split", "test", "--json").stdout)
     assert [row["number"] for row in rows][:3] == [2, 3, 10]
     assert len(run("tasks", "openagi").stdout.splitlines()) == 185

@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 
+from formal_llm.cli.main import app
 from tests.cli.program import run
 
 
@@ -30,7 +32,11 @@ from tests.cli.program import run
         (["plan", "openagi", "3", "--length-penalty", "1"], 2, "--length-penalty is for --search best-first"),
         (["plan", "openagi", "3", "--search", "best-first", "--length-penalty", "inf"], 2, "a number from 0, not inf"),
         (["plan", "openagi", "15", "--max-steps", "3"], 4, "at least 7 are needed; raise it with --max-steps"),
-        (["plan", "openagi", "3", "--llm", "bultin"], 3, "Did you mean 'builtin'"),
+        (["plan", "openagi", "3", "--llm", "bultin"], 2, "Did you mean 'builtin'"),
+        (["plan", "openagi", "3", "--llm", "openai"], 2, "Did you mean 'openai:MODEL'?"),
+        (["plan", "openagi", "3", "--llm", "test:script=9"], 3, "9 is not one of the numbers from 1 to"),
+        (["draw", "openagi", "--out", "no/x.mmd"], 2, "error: no/x.mmd: No such file or directory"),
+        (["plan", "openagi", "3", "--out", "no/x.txt"], 2, "no/x.txt: there is no folder no"),
         (["plan", "openagi", "3", "--llm", "openai:gpt-6-luna"], 3, "set the environment variable OPENAI_API_KEY"),
         (["plan", "openagi", "3", "--llm", "anthropic:x"], 3, "set the environment variable ANTHROPIC_API_KEY"),
         (["plan", "openagi", "3", "--llm", "test:script=9,9,9"], 3, "9 is not one of the numbers"),
@@ -69,6 +75,13 @@ def test_help_has_examples_and_exit_codes() -> None:
         assert f"formal-llm {command}" in said
         assert "Exit codes" in said
     assert run("--version").stdout.startswith("formal-llm 0")
+
+
+def test_the_paragraphs_of_a_help_text_are_left_to_the_terminal_to_wrap() -> None:
+    command = typer.main.get_command(app).get_command(None, "run")  # type: ignore[attr-defined]  # a group
+    paragraphs = command.help.split("\n\n")
+    assert all("\n" not in paragraph for paragraph in paragraphs if not paragraph.startswith("  "))
+    assert any(paragraph.startswith("  formal-llm run") for paragraph in paragraphs)
 
 
 @pytest.mark.slow

@@ -147,3 +147,73 @@ def test_forms_are_names_of_the_option() -> None:
     assert code == 2
     for form in Show:
         assert f"'{form.value}'" in said
+
+
+def test_ties_of_the_builtin_answerer_are_told() -> None:
+    done = run("plan", "openagi", "Does the customer like our product?", "--input", "text", "--goal", "text")
+    assert done.returncode == 0
+    assert done.stderr == (
+        "builtin: the task does not tell options apart; once the first of them was taken, as of: the output of "
+        '"Text Summarization" | the output of "Text Generation" | the output of "Machine Translation" | the output of '
+        '"Fill Mask" | the output of "Sentiment Analysis"\n'
+    )
+    assert run("plan", "openagi", "Given noisy image, how to return the regular image?").stderr == ""
+
+
+TRIP = 'Trip "trip" -> Way Stay\nWay -> train "Take the train" | bus\nStay -> hotel "Sleep in a hotel" | tent\n'
+
+
+def test_the_order_of_a_plan_and_the_warning_where_nobody_says_it(tmp_path: Path) -> None:
+    path = tmp_path / "trip.cfg"
+    path.write_text(TRIP)
+    plan, verify = runner("plan"), runner("verify")
+    forward, backward = (
+        "Step 1: Take the train\nStep 2: Sleep in a hotel\n",
+        "Step 1: Sleep in a hotel\nStep 2: Take the train\n",
+    )
+    code, printed, said = plan(str(path), "--llm", "test:first")
+    assert (code, printed) == (0, backward)
+    assert "warning: " in said
+    assert "Write %order forward if Way comes first" in said
+    assert plan(str(path), "--llm", "test:first", "--order", "forward")[1] == forward
+    wording = tmp_path / "words.toml"
+    wording.write_text('step = "{text}!"\n')
+    assert plan(str(path), "--llm", "test:first", "--order", "forward", "--wording", str(wording))[1] == forward
+    printed_plan = tmp_path / "plan.txt"
+    printed_plan.write_text(forward)
+    assert verify(str(path), str(printed_plan), "--order", "forward")[0] == 0
+    path.write_text("%order forward\n" + TRIP)
+    assert plan(str(path), "--llm", "test:first") == (0, forward, "")
+    assert plan(str(path), "--llm", "test:first", "--wording", str(wording))[1] == forward
+    assert plan(str(path), "--llm", "test:first", "--order", "backward")[1] == backward
+    assert verify(str(path), str(printed_plan))[0] == 0
+    assert runner("draw")(str(path), "--plan", str(printed_plan))[0] == 0
+
+
+def test_an_automaton_that_says_its_order_prints_alike_with_and_without_its_pack() -> None:
+    file = str(Path(__file__).parents[2] / "grammars" / "daily.pda")
+    printed = runner("plan")(file, "--llm", "test:first")[1].splitlines()
+    assert printed[0].startswith("Step 1: 10:00")
+    assert printed[-1].endswith("19:00 to 20:00: Eat breakfast")  # nothing says here that it comes first
+
+
+def test_one_plan_into_a_file(tmp_path: Path) -> None:
+    plan, options = runner("plan"), ("openagi", TASK)
+    for name, form in (("plan.txt", "steps"), ("plan.json", "json"), ("plan.mmd", "mermaid"), ("plan", "steps")):
+        assert plan(*options, "--out", str(tmp_path / name)) == (0, "", "")
+        printed = plan(*options, "--show", form)[1]
+        written = (tmp_path / name).read_text(encoding="utf-8")
+        if form == "json":
+            assert Plan.from_json(written) == Plan.from_json(printed)
+        else:
+            assert written == printed != ""
+    file = str(tmp_path / "both.json")
+    assert plan(*options, "--out", file, "--show", "word", "--show", "steps")[0] == 0
+    assert Path(file).read_text().startswith("translation captioning colorization denoising input_image\n\nStep 1")
+    # What is not finished is shown, and takes no file's place.
+    code, printed, said = plan(*options, "--out", file, "--max-questions", "1")
+    assert (code, printed != "") == (4, True)
+    assert Path(file).read_text().startswith("translation")
+    code, printed, said = plan(*options, "--out", str(tmp_path / "no" / "x"))
+    assert (code, printed) == (2, "")
+    assert "there is no folder" in said

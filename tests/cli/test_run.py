@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import signal
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
+import formal_llm
 from formal_llm.packs.openagi.data.degradation import Degradation
 from formal_llm.packs.openagi.data.sources import pictures
 from formal_llm.packs.openagi.scores.images import SSIM
 from tests.cli.inside import runner
 
 run = runner("run")
+#: What is said before a plan of the classical tools.
+LACKS = (
+    "the toolkit classical lacks: Image Classification, Image Captioning, Text to Image Generation, Machine "
+    "Translation, Visual Question Answering\n"
+)
 
 
 def test_a_photograph_is_restored(tmp_path: Path) -> None:
@@ -26,7 +34,7 @@ def test_a_photograph_is_restored(tmp_path: Path) -> None:
     bad.save(tmp_path / "bad.png")
     task = "Given noisy image, how to return the regular image step by step?"
     code, printed, said = run("openagi", task, "--input", f"image={tmp_path}/bad.png", "--out", str(tmp_path / "out"))
-    assert (code, said) == (0, "")
+    assert (code, said) == (0, LACKS)
     assert printed.splitlines()[0] == "Step 1: Use Image Denoising on the input image"
     restored = Image.open(tmp_path / "out" / "output.png")
     assert SSIM()(restored, good) > SSIM()(bad, good)
@@ -73,9 +81,120 @@ def test_several_files_for_one_input(tmp_path: Path) -> None:
     (tmp_path / "question.txt").write_text("When was the tower built?")
     given = [part for name in ("report", "question") for part in ("--input", f"text={tmp_path}/{name}.txt")]
     code, printed, said = run("openagi", "184", *given, "--out", str(tmp_path / "out"))
-    assert (code, said) == (0, ""), said
+    assert (code, said) == (0, LACKS), said
     assert "Question Answering" in printed
     assert "1874" in (tmp_path / "out" / "output.txt").read_text()
+
+
+CAPTION = "Given image, how to return the caption in English step by step?"
+
+
+def test_a_plan_that_needs_a_missing_tool(tmp_path: Path) -> None:
+    Image.new("RGB", (64, 64)).save(tmp_path / "a.png")
+    given = ("--input", f"image={tmp_path}/a.png", "--out", str(tmp_path / "out"))
+    code, printed, said = run("openagi", CAPTION, *given)
+    assert code == 1
+    wants, *rest = said.removeprefix(LACKS).splitlines()
+    assert wants.startswith(
+        "the plan needs Image Captioning, which the toolkit classical lacks; it was planned without"
+    )
+    assert not rest
+    assert "Object Detection" in printed  # all that the toolkit can read from a picture
+    report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert wants in report
+    assert "<th>missing tools</th><td>Image Classification, Image Captioning, " in report
+
+
+def test_strict_carries_nothing_out_without_the_tool(tmp_path: Path) -> None:
+    Image.new("RGB", (64, 64)).save(tmp_path / "a.png")
+    (tmp_path / "a.txt").write_text("It rains.")
+    common = ("--input", f"image={tmp_path}/a.png", "--out", str(tmp_path / "out"), "--strict")
+    code, printed, said = run("openagi", CAPTION, *common)
+    assert (code, printed) == (1, "")
+    assert "the plan needs Image Captioning, which the toolkit classical lacks; take another toolkit" in said
+    assert not list((tmp_path / "out").iterdir())
+    # A question about a picture is not asked of the text that holds the question.
+    question = "Given image and English query, how to answer the question in English step by step?"
+    code, _, said = run("openagi", question, "--input", f"text={tmp_path}/a.txt", *common)
+    assert code == 1
+    assert "needs Visual Question Answering, which" in said
+    # Where nothing is missing, strict is as usual.
+    code, _, said = run("openagi", "Given noisy image, how to return the regular image?", *common)
+    assert (code, said) == (0, LACKS)
+
+
+def test_the_first_plan_is_not_made_twice(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("It rains.")
+    arguments = ("openagi", "Summarize it", "--input", f"text={tmp_path}/a.txt", "--out", str(tmp_path / "out"))
+    code, printed, said = run(*arguments, "--llm", "test:script=1,4,10")
+    assert (code, said) == (0, LACKS), said
+    report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "<th>LLM</th><td>test:script=1,4,10</td>" in report
+    assert "<th>questions</th><td>3</td>" in report, printed
+
+
+def test_the_report_says_how_it_came_about(tmp_path: Path) -> None:
+    (tmp_path / "<b>.txt").write_text("It rains. It <i>pours</i>.")
+    arguments = ("openagi", "Summarize it", "--input", f"text={tmp_path}/<b>.txt", "--out", str(tmp_path / "out"))
+    assert run(*arguments)[0] == 0
+    report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    about = dict(re.findall(r"<th>(.*?)</th><td>(.*?)</td>", report))
+    assert set(about) == {
+        "task", "inputs", "LLM", "questions", "toolkit", "missing tools", "date", "versions",
+    }  # fmt: skip
+    assert about["inputs"] == f"text={tmp_path}/&lt;b&gt;.txt"
+    assert about["toolkit"].startswith("classical: Colorization, ")
+    assert about["versions"].startswith(f"formal_llm {formal_llm.__version__}, Python 3.")
+    assert datetime.fromisoformat(about["date"]).tzinfo is not None
+    assert "<i>" not in report
+
+
+def test_what_an_earlier_run_wrote_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("It rains.")
+    Image.new("RGB", (32, 32)).save(tmp_path / "a.png")
+    out = ("--out", str(tmp_path / "out"))
+    assert run("openagi", "Summarize it", "--input", f"text={tmp_path}/a.txt", *out)[0] == 0
+    assert run("openagi", "7", "--input", f"image={tmp_path}/a.png", *out)[0] == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["output.png", "report.html"]
+    # What came out goes in again; a run that fails leaves it there, and no report of another run.
+    again = ("--input", f"image={tmp_path}/out/output.png", *out)
+    assert run("openagi", CAPTION, *again, "--strict")[0] == 1
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["output.png"]
+    (tmp_path / "out" / "report.html").mkdir()
+    code, _, said = run("openagi", "7", *again)
+    assert code == 2
+    assert "report.html cannot be replaced" in said
+
+
+def test_files_that_a_plan_does_not_use_as_meant(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.txt").write_text(f"It rains in {name}.")
+        Image.new("RGB", (32, 32)).save(tmp_path / f"{name}.png")
+    texts, images = ([f"--input={kind}={tmp_path}/{name}.{ending}" for name in "ab"]
+                     for kind, ending in (("text", "txt"), ("image", "png")))  # fmt: skip
+    out = ("--out", str(tmp_path / "out"))
+    code, _, said = run("openagi", "7", *images, *out)
+    assert code == 2
+    assert f"--input image=FILE is given twice, and there is one image: image={tmp_path}/b.png" in said
+    code, _, said = run("openagi", "Summarize it", *texts, *out)
+    assert (code, said) == (0, f"{LACKS}2 files given for the input text, 1 used by the plan\n")
+    assert "2 files given for the input text, 1 used by the plan" in (tmp_path / "out" / "report.html").read_text()
+    code, _, said = run("openagi", "Give the summarization of the text", texts[0], images[0], *out)
+    assert (code, said) == (0, f"{LACKS}1 file given for the input image, 0 used by the plan\n")
+    code, _, said = run("openagi", "184", texts[0], *out)
+    assert (code, said) == (
+        0, f"{LACKS}Question Answering gets the input text twice, since one file was given for it\n",
+    )  # fmt: skip
+
+
+def test_a_picture_of_16_bits(tmp_path: Path) -> None:
+    values = np.linspace(0, 65_535, 64 * 64).reshape(64, 64).astype(np.uint16)
+    Image.fromarray(values).save(tmp_path / "a.png")
+    task = "Given noisy image, how to return the regular image?"
+    code, _, said = run("openagi", task, "--input", f"image={tmp_path}/a.png", "--out", str(tmp_path / "out"))
+    assert code == 0, said
+    with Image.open(tmp_path / "out" / "output.png") as made:
+        assert np.asarray(made.convert("L")).max() > 240
 
 
 def test_a_link_that_a_person_names_is_followed(tmp_path: Path) -> None:
@@ -124,6 +243,7 @@ def test_an_interrupted_tool_is_left_behind(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", HANGING, *given], cwd=tmp_path, stderr=subprocess.PIPE) as process:
         try:
             assert process.stderr is not None
+            assert process.stderr.readline().startswith(b"the toolkit classical lacks: ")
             assert process.stderr.readline() == b"begun\n"
             process.send_signal(signal.SIGINT)
             _, said = process.communicate(timeout=60)  # not the 300 seconds of the tool
@@ -161,6 +281,7 @@ def test_experts_that_cannot_be_had_are_named(tmp_path: Path, monkeypatch: pytes
         (("daily", "", "--input", "image=x.png"), "the task pack daily has no tools"),
         (("openagi", "0", "--input", "image="), "NAME=FILE"),
         (("opnagi", "0", "--input", "image=x.png"), "no task pack 'opnagi'. Did you mean 'openagi'?"),
+        (("openagi", "0", "--input", "image=/dev/zero"), "'zero' in /dev is no regular file"),
     ],
 )
 def test_wrong_arguments(arguments: tuple[str, ...], expected: str, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from formal_llm import CFG, PDA, Limits, Lookahead
 from formal_llm.cli.sources import load, read_facts, read_limits, read_plan
 from formal_llm.errors import FormalLLMError, NotationError, ResourceNotFound
+from tests.cli.program import run
 
 
 @pytest.fixture
@@ -84,3 +86,31 @@ def test_plans_of_files_and_of_standard_input(rules: str, tmp_path: Path, monkey
     assert read_plan("-", mine, mine.whole) == ("skip", "dance")
     with pytest.raises(NotationError, match="there is no such file"):
         read_plan("none.txt", mine, mine.whole)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("check", "{}.cfg"), ("check", "{}.mmd"), ("verify", "cooking", "{}"), ("draw", "cooking", "--plan", "{}"),
+        ("plan", "cooking", "--set", "@{}"), ("plan", "openagi", "0", "--llm", "replay:{}"),
+        ("plan", "cooking", "--tasks", "{}", "--out", "o"), ("plan", "openagi", "--tasks", "test", "--out", "{}"),
+        ("train", "{}.toml", "--out", "o"), ("check", "pack"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_what_is_no_plain_file_is_told_and_not_waited_for(command: tuple[str, ...], kind: str, tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    (tmp_path / "pack").mkdir()
+    for name in (
+        place,
+        *(place.with_suffix(ending) for ending in (".cfg", ".mmd", ".toml")),
+        tmp_path / "pack/pack.toml",
+    ):
+        if kind == "pipe":
+            os.mkfifo(name)
+        else:
+            name.symlink_to("/dev/zero")
+    done = run(*(part.format(place) for part in command), cwd=tmp_path)
+    assert done.returncode in (2, 3)
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr

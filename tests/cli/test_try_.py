@@ -157,3 +157,12 @@ def test_forced_choices_and_wrong_arguments(rules: str) -> None:
     assert "taken without a question: " in done.stderr
     assert run(rules, "--limit", "wash=0", "--require", "wash=1").exit_code == 1
     assert run("nowhere.cfg").exit_code == 2
+
+
+def test_a_number_is_a_number_and_a_text_is_that_option_alone(tmp_path: Path) -> None:
+    path = tmp_path / "rules.cfg"
+    path.write_text('S -> a | b | c | d\na "2"\nb "C++"\nc "C#"\nd "c++"\n')
+    assert run(str(path), typed="2/").stdout == "b\n"
+    assert run(str(path), typed="C#/").stdout == "c\n"
+    assert run(str(path), typed="c++/").stdout == "d\n"
+    assert "(help tells what can be typed)" in told(str(path), typed="C/quit")[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyformlang.cfg import CFG as PyformlangCFG
 
-from formal_llm import Limits, Planner, Question, RandomLLM, Task, TaskPack
+from formal_llm import Budget, Limits, Planner, Question, RandomLLM, Task, TaskPack
 from formal_llm.packs.openagi.references import tools_called_for
 
 #: Formal-LLM, Eq. 3: what each tool makes of what.
@@ -78,7 +78,7 @@ def test_every_plan_of_every_task_is_valid_and_nothing_is_wasted(pack: TaskPack)
 
 
 def test_without_lookahead_every_plan_is_valid_all_the_same(pack: TaskPack) -> None:
-    planner = Planner(pack.cfg, "test:first", wording=pack.wording, lookahead="off")
+    planner = Planner(pack.cfg, "test:first", wording=pack.wording, lookahead="off", budget=Budget())
     wasted = 0
     for seed in range(50):
         for task in pack.tasks:

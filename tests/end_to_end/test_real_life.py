@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from formal_llm import Limits, Lookahead, Planner, RandomLLM, ScriptedLLM, TaskPack, Verifier
+from formal_llm import Budget, Limits, Lookahead, Planner, RandomLLM, ScriptedLLM, TaskPack, Verifier
 from formal_llm.errors import NoValidPlan
 from formal_llm.planning.walks.events import Backtracked, Event
 
@@ -78,7 +78,7 @@ def test_a_thousand_days_at_random(daily: TaskPack) -> None:
 
 
 def test_without_lookahead_the_day_is_valid_all_the_same(daily: TaskPack) -> None:
-    planner = daily.planner(RandomLLM(0), lookahead="off")
+    planner = daily.planner(RandomLLM(0), lookahead="off", budget=Budget())
     plans = [planner.plan(daily.task("")) for _ in range(5)]
     assert all(plan.word[::-1] in DAYS for plan in plans)
     assert any(plan.usage.backtracks for plan in plans)

@@ -10,7 +10,20 @@ from formal_llm.llms import Option, Question
 
 def test_an_unknown_provider_is_told_the_nearest() -> None:
     error = UnknownProvider("opneai:gpt", ("openai:MODEL", "builtin"))
-    assert str(error) == "'opneai:gpt' names no LLM. Did you mean 'openai'? Understood: openai:MODEL, builtin."
+    assert str(error) == "'opneai:gpt' names no LLM. Did you mean 'openai:gpt'? Understood: openai:MODEL, builtin."
+    assert error.suggestions == ("openai:gpt",)
+
+
+def test_a_provider_without_its_model_is_told_the_whole_form() -> None:
+    known = ("openai:MODEL", "builtin", "test:first", "test:random")
+    for name, meant in (
+        ("openai", ("openai:MODEL",)), ("openai:", ("openai:MODEL",)), ("openia", ("openai:MODEL",)),
+        ("builtin:x", ("builtin",)), ("bultin:x", ("builtin",)), ("test:frist", ("test:first", "test:random")),
+        ("tset:first", ("test:first",)), ("quux", ()),
+    ):  # fmt: skip
+        error = UnknownProvider(name, known)
+        assert error.suggestions == meant
+        assert ("Did you mean" in str(error)) == bool(meant)
 
 
 def test_a_missing_key_names_the_variable_and_the_way_without() -> None:

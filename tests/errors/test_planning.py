@@ -18,12 +18,12 @@ def test_a_budget_says_what_is_finished_and_how_to_go_on() -> None:
     error = BudgetExceeded("questions", 2, partial.partial, needed=3)
     assert str(error) == (
         "the budget of 2 questions is used up with 2 terminals in the plan; at least 3 are needed; "
-        "raise it (walk.budget, or Planner(budget=...)) to go on"
+        "raise it (walk.budget, or Planner(budget=Budget(questions=...))) to go on"
     )
     shared = str(BudgetExceeded("cost", 0.5, PLAN, shared=True))
     assert "the shared budget of a cost of 0.5" in shared
     assert "a plan of 2 terminals is finished (error.plan)" in shared
-    assert "plan_all(budget=...)" in shared
+    assert "plan_all(budget=Budget(cost=...))" in shared
 
 
 def test_no_plan_worked_names_each_tool_once_with_its_last_failure() -> None:

@@ -6,12 +6,14 @@ import pytest
 
 from formal_llm import CFG, Limits, Planner, Question
 from formal_llm.llms.builtin import BuiltinLLM, stems
+from formal_llm.llms.question import Term
 
 
 @pytest.mark.parametrize(
     ("one", "other"),
     [("noisy", "noise"), ("resolutioned", "resolution"), ("generates", "generation"), ("queries", "query"),
-     ("captioning", "caption"), ("translates", "translation"), ("images", "image"), ("labels", "label")],
+     ("captioning", "caption"), ("translates", "translation"), ("images", "image"), ("labels", "label"),
+     ("summarize", "summarization"), ("summarise", "summary"), ("colourless", "coloring"), ("favourite", "favorite")],
 )  # fmt: skip
 def test_words_of_one_family_have_one_stem(one: str, other: str) -> None:
     assert stems(one) == stems(other)
@@ -80,3 +82,27 @@ def test_it_is_deterministic() -> None:
 def test_what_is_required_is_used_without_a_detour() -> None:
     word = Planner(KITCHEN, "builtin", limits=Limits({}, {"peel": 1})).plan("Boil a dirty potato").word
     assert set(word) == {"cook", "wash", "peel", "potato"}
+
+
+def test_ties_are_told() -> None:
+    told: list[tuple[list[str], tuple[int, ...]]] = []
+    llm = BuiltinLLM(on_tie=lambda question, best: told.append(([o.text for o in question.options], best)))
+    question = Question("?", ["walk to the park", "swim in the lake", "stay at home"], task="I want to swim")
+    assert llm.choose(question).number == 2
+    assert told == []
+    assert llm.choose(Question("?", ["walk", "swim", "stay"], task="I want to dance")).number == 1
+    assert told == [(["walk", "swim", "stay"], (1, 2, 3))]
+    # The first two are equally good, and better than the third.
+    assert llm.choose(Question("?", ["eat", "a red car", "a blue car"], task="a car")).number == 2
+    assert told[1:] == [(["eat", "a red car", "a blue car"], (2, 3))]
+    assert llm.choose(Question("?", ["one"], task="")).number == 1
+    assert len(told) == 2
+
+
+def test_a_likeness_of_ones_own() -> None:
+    def first_letters(words: tuple[str, ...], terms: tuple[Term, ...]) -> list[dict[int, float]]:
+        return [{n: 0.5 for n, word in enumerate(words) if word[0] == term.label[0]} for term in terms]
+
+    question = Question("?", ["apple", "banana", "cherry"], task="bring something")
+    assert BuiltinLLM(first_letters).choose(question).number == 2
+    assert BuiltinLLM().choose(question).number == 1

@@ -134,13 +134,29 @@ def test_a_coroutine_is_no_answer() -> None:
             llm.choose(QUESTION)
 
 
-def test_a_person_is_shown_the_question_and_asked_again() -> None:
+def test_a_person_is_shown_the_question_and_asked_again_as_often_as_it_takes() -> None:
     screen = io.StringIO()
-    person = Person(io.StringIO("what?\n2\n"), screen)
+    person = Person(io.StringIO("what?\n3\n\n1, 2\n2\n"), screen)
     plan = Planner(CFG.from_string("S -> a | b"), person).plan("t")
     assert plan.word == ("b",)
-    assert screen.getvalue().count("1: a\n2: b") == 2
-    assert "'what?' is not a number" in screen.getvalue()
+    assert screen.getvalue().count("1: a\n2: b") == 1
+    for said in ("'what?' is not a number", "'3' is not one of the numbers from 1 to 2", "it was empty", "'1, 2' is"):
+        assert said in screen.getvalue()
+    assert screen.getvalue().count("\n> ") == 5
+
+
+def test_a_person_may_mistype_a_selection() -> None:
+    person = Person(io.StringIO("1 1\n1, 2\n"), io.StringIO())
+    plan = Planner(CFG.from_string("S -> some(a, b)"), person, tries=1).plan("t")
+    assert plan.word == ("a", "b")
+
+
+def test_a_script_without_an_answer_to_ask_again_says_what_was_wrong_with_its_own() -> None:
+    with pytest.raises(InvalidAnswer, match=r"9 is not one of .* no answer after that one, which was for question 2$"):
+        Planner(CFG.from_string("S -> a S | b"), "test:script=1,9").plan("t")
+    with pytest.raises(InvalidAnswer, match=r"tries: the script ended before question 2$"):
+        Planner(CFG.from_string("S -> a S | b"), "test:script=1").plan("t")
+    assert Planner(CFG.from_string("S -> a S | b"), "test:script=9,2").plan("t").word == ("b",)
 
 
 def test_the_end_of_the_input_is_told() -> None:

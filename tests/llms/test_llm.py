@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from formal_llm import Answer, AsyncLLM, BatchLLM, FunctionLLM, Question
-from formal_llm.errors import InvalidAnswer, LLMError, ProviderError
+from formal_llm import CFG, Answer, AsyncLLM, BatchLLM, FunctionLLM, Planner, Question
+from formal_llm.errors import InvalidAnswer, LLMError, ProviderError, UnreadableResponse
 from formal_llm.llms import TokenUsage, ask, resolve
 from formal_llm.llms.llm import WrapperLLM, checked
 
@@ -128,3 +128,48 @@ def test_what_is_not_legal_in_a_batch_becomes_its_error() -> None:
     assert isinstance(wrong, InvalidAnswer) and "3 is not one of the numbers" in wrong.problem
     with pytest.raises(TypeError):
         Passing(3)  # type: ignore[arg-type]
+
+
+class Moody:
+    """Answers with what stands in a list: an answer, or an error to raise."""
+
+    def __init__(self, *turns: Answer | LLMError) -> None:
+        self.turns = list(turns)
+        self.asked: list[Question] = []
+
+    def choose(self, question: Question) -> Answer:
+        self.asked.append(question)
+        turn = self.turns.pop(0)
+        if isinstance(turn, LLMError):
+            raise turn
+        return turn
+
+
+PAGE = UnreadableResponse("a page of HTML")
+BAD = InvalidAnswer("it was none", [("q", "?")], TokenUsage(1, 10, 1))
+GOOD = Answer((2,), usage=TokenUsage(1, 5, 1))
+
+
+def test_a_response_that_cannot_be_read_is_asked_for_again_with_the_same_question() -> None:
+    question = Question("q", ["a", "b"])
+    llm = Moody(PAGE, PAGE, GOOD)
+    assert ask(llm, question).number == 2
+    assert llm.asked == [question] * 3
+    with pytest.raises(UnreadableResponse):
+        ask(Moody(PAGE, PAGE, PAGE, GOOD), question)
+    with pytest.raises(ProviderError):
+        ask(Moody(ProviderError("down"), GOOD), question)
+    # What was wrong before is still told.
+    llm = Moody(BAD, PAGE, GOOD)
+    answer = ask(llm, question)
+    assert [bool(one.complaint) for one in llm.asked] == [False, True, True]
+    assert answer.usage == TokenUsage(2, 15, 2)
+    plan = Planner(CFG.from_string("S -> a | b"), Moody(PAGE, BAD, GOOD)).plan("t")
+    assert (plan.word, plan.usage.requests) == (("b",), 2)
+
+
+@pytest.mark.parametrize("error", [PAGE, ProviderError("down")])
+def test_an_error_after_bad_answers_knows_what_they_cost(error: LLMError) -> None:
+    with pytest.raises(type(error)) as caught:
+        ask(Moody(BAD, BAD, error), Question("q", ["a", "b"]))
+    assert caught.value.usage == TokenUsage(2, 20, 2)

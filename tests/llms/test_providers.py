@@ -42,7 +42,7 @@ def test_other_strings_are_told_with_the_forms_there_are(name: str) -> None:
 def test_the_nearest_provider_is_suggested() -> None:
     with pytest.raises(UnknownProvider, match="Did you mean 'builtin'"):
         resolve("bultin")
-    with pytest.raises(UnknownProvider, match="Did you mean 'anthropic'"):
+    with pytest.raises(UnknownProvider, match="Did you mean 'anthropic:x'"):
         resolve("antropic:x")
 
 

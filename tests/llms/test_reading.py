@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.llms.reading import read_numbers
+from formal_llm.llms.reading import named_options, read_numbers
 
 OPTIONS = ['the output of "Colorization"', "the input image"]
 
@@ -15,7 +15,9 @@ OPTIONS = ['the output of "Colorization"', "the input image"]
     "text",
     ["2", " 2 ", "2.", "(2)", "[2]", "2)", "**2**", "`2`", '"2"', "Option 2", "option 2.", "Choice: 2",
      "The answer is 2",
-     "2: the input image", "2. The input image.", "Option 2: the input image", "2 - the input image", "+2", "02"],
+     "2: the input image", "2. The input image.", "Option 2: the input image", "2 - the input image", "+2", "02",
+     "**2**: the input image", "**Option 2**: the input image", "Answer: **2**", "**2.** the input image",
+     "2: 'The input  image'", "2:\nthe input image", "**2: the input image**"],
 )  # fmt: skip
 def test_understood(text: str) -> None:
     assert read_numbers(text, OPTIONS) == (2,)
@@ -25,7 +27,8 @@ def test_understood(text: str) -> None:
     "text",
     ["", "  ", "two", "I choose 2", "2 or 1", "1 2", "1, 2", "2: the output of Colorization", "2 images", "3", "0",
      "-2",
-     "2.5", "2e0", "Step 2 is done, so 1", "option", "2\n1", "9" * 5000, "1: the input image", "²", "２ or so"],
+     "2.5", "2e0", "Step 2 is done, so 1", "option", "2\n1", "9" * 5000, "1: the input image", "²", "２ or so",
+     "2.the input image", "2 -", "2!", "2: the input image!", "**2: the input image", "2 2", "2: 1"],
 )  # fmt: skip
 def test_not_understood(text: str) -> None:
     with pytest.raises(ValueError):
@@ -63,3 +66,61 @@ def test_any_text_gives_numbers_in_range_or_a_value_error(text: str, several: bo
 def test_numbers_of_any_size(number: int, form: str) -> None:
     options = [f"x{n}" for n in range(1, 401)]
     assert read_numbers(form.format(number, number), options) == (number,)
+
+
+# -- the text of an option ------------------------------------------------------------------------------------------
+
+#: Options that differ in signs only, by pairs or more.
+_SIGNS = [
+    ("C", "C++", "C#", "C*"), ("x > 5", "x < 5", "x = 5", "x ≥ 5"), ("👍", "👎", "👍🏽"), ("+", "-", "*", "**"),
+    ("a.", "a", "a!", "a?"),
+    ("-5", "5", "+5"), ("a b", "a_b", "a-b", "ab"), ("a", "A"), ("é", "e"), ('"x"', "x", "'x'"), ("1.5", "15", "1,5"),
+    ("x²", "x2"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", _SIGNS, ids=str)
+@pytest.mark.parametrize("form", ["{}: {}", "Option {}: {}", "**{}**: {}", "{}. {}"])
+def test_the_text_beside_a_number_is_that_option_and_no_other(options: tuple[str, ...], form: str) -> None:
+    for number in range(1, len(options) + 1):
+        for said, text in enumerate(options, 1):
+            given_ = form.format(number, text)
+            if said == number and not (form == "{}. {}" and text.strip("+-").isdigit()):
+                assert read_numbers(given_, options) == (number,), given_
+            else:  # a bare "1. 5" may be two numbers
+                with pytest.raises(ValueError):
+                    read_numbers(given_, options)
+
+
+def test_a_contradiction_is_called_one() -> None:
+    with pytest.raises(ValueError, match=r"^'1: C\+\+' is the number of one option with the text of another$"):
+        read_numbers("1: C++", ["C", "C++", "C#"])
+    with pytest.raises(ValueError, match="more than a number"):
+        read_numbers("1: D", ["C", "C++", "C#"])
+
+
+def test_options_that_read_alike_are_told_apart_by_their_numbers() -> None:
+    assert read_numbers("2: same", ["same", "same"]) == (2,)
+    assert named_options("same", ["same", "same", "other"]) == (1, 2)
+    assert named_options("Same.", ["same", "Same"]) == (1, 2)
+    assert named_options("same", ["Same", "same"]) == (2,)
+    assert named_options("none", ["same"]) == ()
+
+
+_LETTERS = "ab C+#<>=-.*:'\"👍👎é\u0301_"
+_TEXTS = st.lists(st.text(_LETTERS, min_size=1, max_size=5).filter(str.strip), min_size=2, max_size=4)
+
+
+@given(_TEXTS, st.data())
+def test_a_text_is_never_taken_for_that_of_an_option_that_another_option_reads_just_like(
+    options: list[str], data: st.DataObject
+) -> None:
+    number = data.draw(st.integers(1, len(options)))
+    text = data.draw(st.sampled_from(options))
+    try:
+        found = read_numbers(f"{number}: {text}", options)
+    except ValueError:
+        assert options[number - 1].strip() != text.strip()
+    else:
+        assert found == (number,)
+        assert options[number - 1].strip() == text.strip() or f": {text}".strip() == options[number - 1].strip()

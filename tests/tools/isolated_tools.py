@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
+import json
 import os
+import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 from PIL import Image
 
@@ -45,6 +51,79 @@ def fail(text: str) -> str:
 @tool
 def who(text: str) -> str:
     return str(os.getpid())
+
+
+def _leave_behind(*, session: bool) -> int:
+    """A forked child that holds all that its parent has open, for a while; its process id."""
+    child = os.fork()
+    if child == 0:
+        if session:
+            os.setsid()
+        time.sleep(60)
+        os._exit(0)
+    if place := os.environ.get("FORMAL_LLM_TEST_PID"):
+        Path(place).write_text(str(child))
+    return child
+
+
+@tool
+def fork_and_hang(text: str) -> str:
+    if text == "warm":
+        return text
+    _leave_behind(session=text == "session")
+    time.sleep(60)
+    return text
+
+
+@tool
+def fork_and_die(text: str) -> str:
+    _leave_behind(session=text == "session")
+    os._exit(3)
+
+
+@tool
+def fork_and_return(text: str) -> str:
+    return str(_leave_behind(session=False))
+
+
+@tool
+def leave(text: str) -> str:
+    sys.exit(text)
+
+
+@tool
+def interrupt(text: str) -> str:
+    raise KeyboardInterrupt
+
+
+@tool
+def crash(text: str) -> str:
+    ctypes.string_at(0)
+    return text
+
+
+@tool
+def end(text: str) -> str:
+    os.kill(os.getpid(), getattr(signal, text))
+    time.sleep(60)
+    return text
+
+
+@tool
+def hang_up(text: str) -> str:
+    os.closerange(3, 256)
+    time.sleep(60)
+    return text
+
+
+@tool
+def read_input(text: str) -> str:
+    return sys.stdin.read() + subprocess.run(["cat"], capture_output=True, text=True, check=True).stdout + text
+
+
+@tool
+def environment(text: str) -> str:
+    return json.dumps(dict(os.environ))
 
 
 NOT_A_TOOL = 3

@@ -176,3 +176,16 @@ def test_nothing_here_evaluates_or_unpickles() -> None:
         )
     }
     assert found == set()
+
+
+def test_a_pipe_in_the_folder_is_not_waited_for(tmp_path: Path) -> None:
+    cache = DiskCache(tmp_path)
+    cache.put(key(1), entry(1))
+    (file,) = tmp_path.rglob("*.value")
+    file.unlink()
+    os.mkfifo(file)
+    assert cache.get(key(1)) is None
+    cache.put(key(1), entry(1))
+    assert cache.get(key(1)) == entry(1)
+    os.mkfifo(file.with_name("other.value"))
+    cache.trim()

@@ -7,6 +7,7 @@ import io
 import struct
 import zlib
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -99,3 +100,13 @@ def test_metadata_and_readers_do_not_travel() -> None:
     assert clean.info == {}
     assert image.info == {"comment": "secret"}
     assert type(IMAGE.load(IMAGE.dump(image))) is Image.Image
+
+
+@pytest.mark.parametrize("mode", ["I;16", "I;16B"])
+def test_16_bits_a_pixel_are_scaled_to_8(mode: str) -> None:
+    values = np.array([[0, 257, 127 * 257 + 100, 65_535]], dtype=">u2" if mode == "I;16B" else "<u2")
+    buffer = io.BytesIO()
+    Image.frombytes(mode, (4, 1), values.tobytes()).save(buffer, "PNG")
+    read = read_image(buffer.getvalue())
+    assert read.mode == "L"
+    assert list(read.tobytes()) == [0, 1, 127, 255]

@@ -9,19 +9,20 @@ import pytest
 
 from formal_llm.errors import InputError
 from formal_llm.tools import IMAGE, TEXT, read_input
+from formal_llm.tools.inputs import inside
 from tests.tools.picture_tools import picture
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    inside = tmp_path / "inside"
-    (inside / "deep").mkdir(parents=True)
-    picture().save(inside / "a.png")
-    (inside / "deep" / "b.txt").write_text("Grüße", encoding="utf-8")
+    root = tmp_path / "inside"
+    (root / "deep").mkdir(parents=True)
+    picture().save(root / "a.png")
+    (root / "deep" / "b.txt").write_text("Grüße", encoding="utf-8")
     (tmp_path / "secret.txt").write_text("secret")
     (tmp_path / "inside2").mkdir()
     (tmp_path / "inside2" / "c.txt").write_text("secret")
-    return inside
+    return root
 
 
 def test_what_is_inside_is_read(folder: Path) -> None:
@@ -55,3 +56,16 @@ def test_files_are_bounded(folder: Path) -> None:
         read_input("deep/b.txt", folder, IMAGE)
     with pytest.raises(InputError, match="cannot be read as text"):
         read_input("a.png", folder, TEXT)
+
+
+def test_what_is_no_regular_file(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")  # reading it would wait for ever
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    for name in ("folder", "pipe"):
+        with pytest.raises(InputError, match=f"'{name}' in .* is no regular file"):
+            inside(name, tmp_path)
+    with pytest.raises(InputError, match="is not inside the folder"):
+        inside("zero", tmp_path)
+    with pytest.raises(InputError, match="'zero' in /dev is no regular file"):
+        inside("zero", "/dev")

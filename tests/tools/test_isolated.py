@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import json
 import os
 import pickle
-from collections.abc import Iterator
+import select
+import signal
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,7 +51,7 @@ def test_values_go_there_and_back(made: Any) -> None:
 def test_what_goes_wrong(made: Any) -> None:
     with pytest.raises(RuntimeError, match="ValueError: not x"):
         made("fail")("x")
-    with pytest.raises(MemoryError, match="exit code 7"):
+    with pytest.raises(RuntimeError, match="ended by itself, with exit code 7"):
         made("die")("x")
     with pytest.raises(MemoryError):
         made("eat", memory=1_500_000_000)("x")
@@ -62,6 +67,102 @@ def test_a_hanging_process_is_killed(made: Any) -> None:
     (error,) = solution.failures
     assert isinstance(error, ToolError)
     assert (error.tool, error.reason) == ("hang", "timeout")
+
+
+@pytest.fixture
+def left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], int]]:
+    """A function that tells the process that a tool forked; it is ended afterwards if it got away."""
+    path = tmp_path / "pids"
+    monkeypatch.setenv("FORMAL_LLM_TEST_PID", str(path))
+    yield lambda: int(path.read_text())
+    if path.exists():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(path.read_text()), signal.SIGKILL)
+
+
+def ends(pid: int, seconds: float = 10.0) -> bool:
+    """Whether a process ends within some seconds."""
+    try:
+        watched = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([watched], [], [], seconds)[0])
+    finally:
+        os.close(watched)
+
+
+@pytest.mark.parametrize("name", ["fork_and_hang", "fork_and_die"])
+@pytest.mark.parametrize("session", ["", "session"])
+def test_a_forked_child_that_holds_the_line_is_not_waited_for(
+    name: str, session: str, made: Any, left_behind: Callable[[], int]
+) -> None:
+    # The child would sleep for a minute, and hold all that the worker had open.
+    tool = made(name, environment=["FORMAL_LLM_TEST_*"])
+    error: type[Exception] = RuntimeError
+    words = "exit code 3"
+    if name == "fork_and_hang":
+        assert tool("warm") == "warm"
+        tool.function._timeout = 1.0  # that of the call alone, without the start of the process
+        error, words = TimeoutError, "killed after 1 seconds"
+    with pytest.raises(error, match=words):
+        tool(session)
+    if session:  # it got away, and is not waited for
+        assert not ends(left_behind(), 0)
+    else:
+        assert ends(left_behind())
+
+
+def test_what_a_tool_starts_ends_with_its_process(made: Any) -> None:
+    tool = made("fork_and_return", timeout=20.0)
+    child = int(tool("x"))
+    assert not ends(child, 0)
+    tool.function.close()
+    assert ends(child)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "error", "words"),
+    [
+        ("leave", "now", RuntimeError, r"SystemExit: the tool called sys\.exit\('now'\)"),
+        ("interrupt", "", RuntimeError, "KeyboardInterrupt"),
+        ("crash", "", RuntimeError, "crashed: SIGSEGV"),
+        ("end", "SIGABRT", RuntimeError, "crashed: SIGABRT"),
+        ("end", "SIGTERM", RuntimeError, "crashed: SIGTERM"),
+        ("end", "SIGKILL", MemoryError, "killed from outside.*short of memory"),
+        ("hang_up", "", RuntimeError, "answered no more"),
+    ],
+)
+def test_ends_are_told_as_what_they_are(
+    name: str, given: str, error: type[Exception], words: str, made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("formal_llm.tools.isolated._GRACE", 0.3)
+    with pytest.raises(error, match=words):
+        made(name)(given)
+
+
+def test_a_crash_in_a_plan_is_a_failure_and_not_a_want_of_memory(made: Any) -> None:
+    cfg = CFG.from_string("T -> crash doc")
+    with pytest.raises(ToolError, match=r"crash .*SIGSEGV") as caught:
+        Executor(Toolkit([made("crash")])).run(Planner(cfg).plan("t"), {"doc": "x"})
+    assert caught.value.reason == "failed"
+
+
+def test_the_environment_is_passed_by_name(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "HF_TOKEN", "GITHUB_TOKEN", "MY_PLACE", "MY_OTHER"):
+        monkeypatch.setenv(name, "secret")
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    passed = json.loads(made("environment")(""))
+    assert passed["LC_ALL"] == "C.UTF-8"
+    assert passed["PATH"] == os.environ["PATH"]
+    assert "secret" not in passed.values()
+    passed = json.loads(made("environment", environment=["MY_P*", "HF_TOKEN"])(""))
+    assert {name for name, value in passed.items() if value == "secret"} == {"MY_PLACE", "HF_TOKEN"}
+
+
+def test_a_tool_reads_nothing_of_its_calls(made: Any) -> None:
+    read = made("read_input", timeout=20.0)
+    assert read("a") + read("b") == "ab"
 
 
 def test_calls_at_the_same_time_have_processes_of_their_own(made: Any) -> None:

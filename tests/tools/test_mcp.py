@@ -10,9 +10,11 @@ import pytest
 
 pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
 
+import anyio
 from mcp import StdioServerParameters
-from mcp.server import MCPServer
-from mcp.types import ImageContent, TextContent
+from mcp.server import MCPServer, Server
+from mcp.types import ImageContent, ListToolsResult, TextContent
+from mcp.types import Tool as Declared
 
 from formal_llm import CFG, Planner
 from formal_llm.errors import ToolError, ToolkitError
@@ -106,8 +108,6 @@ def test_errors_in_the_block_come_out_as_they_are() -> None:
 
 def test_images_go_in_where_the_schema_says_so() -> None:
     """A server of the lower level, whose tool declares a base64 image."""
-    from mcp.types import Tool as Declared
-
     from formal_llm.tools.mcp import _tool
 
     schema = {
@@ -142,3 +142,73 @@ def test_a_server_in_another_process() -> None:
     parameters = StdioServerParameters(command=sys.executable, args=["-c", program, str(here), str(root)])
     with mcp_tools(parameters, names={"shout": "shout"}) as (shout,):
         assert shout("abc") == "ABC"
+
+
+def endless(last: int | None = None, wait: float = 0) -> tuple[Any, list[str | None]]:
+    """A server that always has another page of tools, or that many, and the cursors that it was asked for."""
+    asked: list[str | None] = []
+
+    async def listed(_: Any, params: Any) -> ListToolsResult:
+        asked.append(params.cursor if params else None)
+        await anyio.sleep(wait)
+        number = len(asked)
+        tools = [Declared(name=f"t{number}", input_schema={"type": "object"})]
+        return ListToolsResult(tools=tools, next_cursor=None if number == last else str(number))
+
+    return Server("endless", on_list_tools=listed), asked
+
+
+def test_pages_without_end() -> None:
+    server, asked = endless()
+    with (
+        pytest.raises(ToolkitError, match=r"more than 7 pages \(7 tools so far\).*give more pages"),
+        mcp_tools(server, pages=7),
+    ):
+        pass
+    assert asked == [None, "1", "2", "3", "4", "5", "6"]
+    server, _ = endless(last=7)
+    with mcp_tools(server, pages=7) as tools:
+        assert [tool.name for tool in tools] == [f"t{number}" for number in range(1, 8)]
+    server, asked = endless()
+    with pytest.raises(ToolkitError, match="more than 100 pages"), mcp_tools(server):
+        pass
+
+
+def test_pages_that_come_too_slowly() -> None:
+    server, asked = endless(wait=0.05)  # each in time, all together not
+    with (
+        pytest.raises(ToolError, match=r"did not answer within 0\.4 seconds") as caught,
+        mcp_tools(server, timeout=0.4),
+    ):
+        pass
+    assert caught.value.reason == "timeout"
+    assert 1 < len(asked) < 10
+
+
+def test_a_call_that_takes_too_long_is_a_timeout() -> None:
+    made = MCPServer("slow")
+
+    @made.tool()
+    async def wait(text: str) -> str:
+        await anyio.sleep(60)
+        return text
+
+    with mcp_tools(made, timeout=0.4) as (tool,):
+        with pytest.raises(TimeoutError, match=r"did not answer within 0\.4 seconds"):
+            tool("x")
+        with pytest.raises(ToolError) as caught:
+            Toolkit([tool]).run(Planner(CFG.from_string("T -> wait doc")).plan("t"), {"doc": "y"})
+        assert caught.value.reason == "timeout"
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"), [("import sys; sys.stdin.read()", "timeout"), ("print(1)", "failed")], ids=["silent", "ends"]
+)
+def test_a_server_that_cannot_be_reached(program: str, reason: str) -> None:
+    parameters = StdioServerParameters(command=sys.executable, args=["-c", program])
+    seconds = 0.5 if reason == "timeout" else 30
+    with pytest.raises(ToolError, match="the MCP server") as caught, mcp_tools(parameters, timeout=seconds):
+        pass
+    assert caught.value.reason == reason
+    with pytest.raises(ToolError, match="cannot be reached"), mcp_tools("http://127.0.0.1:9/mcp"):
+        pass

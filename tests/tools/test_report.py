@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html.parser
+import re
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def test_every_step_is_shown(tmp_path: Path) -> None:
     page = html_report(result)
     tags = harmless(page)
     assert tags.tags.count("section") == 4
-    assert tags.tags.count("img") == 2 + 2 + 1
+    assert tags.tags.count("img") == 1 + 2 + 2 + 1  # what was given, then the steps
     for step in plan.steps:
         assert str(step) in page
     assert "visual_question_answering(colorization(denoising(input_image)), translation(input_text))" in page
@@ -108,3 +109,32 @@ def test_a_plan_of_one_input_and_no_result_at_all() -> None:
     assert "only this" in html_report(result)
     harmless(html_report([]))
     assert isinstance(result, Result)
+
+
+def test_the_result_comes_first_and_then_the_plan() -> None:
+    plan = plan_of(
+        PACK.cfg, "visual_question_answering", "colorization", "denoising", "input_image", "translation",
+        "input_text", goal="text_plan",
+    )  # fmt: skip
+    result = Executor(toolkit()).run(plan, {"input_image": picture(), "input_text": "Who is it?"})
+    about = {"LLM": "<builtin>", "inputs": "image=a.png"}
+    page = html_report(result, about=about, warnings=["the toolkit lacks <something>"])
+    harmless(page)
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in page
+    # The warning, what was given and what came out, the plan as a picture, its steps, the rest.
+    places = [page.index(text) for text in (
+        "lacks &lt;something&gt;", "<figure>", 'class="plan"', "<section", "<th>LLM</th><td>&lt;builtin&gt;</td>",
+    )]  # fmt: skip
+    assert places == sorted(places)
+    picture_of_it = page[page.index('class="plan"') : page.index("<section")]
+    boxes = re.findall(r'class="box (\w+)">([^<]*)<', picture_of_it)
+    assert [kind for kind, _ in boxes] == ["given", "tool", "tool", "given", "tool", "tool"]
+    assert boxes[-1][1] == PACK.cfg.label("visual_question_answering")  # where both branches meet
+
+
+def test_a_plan_that_nobody_could_look_at_has_no_picture() -> None:
+    cfg = CFG.from_string("T -> more T | doc")
+    kit = Toolkit([Tool("more", (TEXT,), TEXT, lambda text: text + "!")])
+    for tools, shown in ((59, True), (60, False)):
+        page = html_report(Executor(kit).run(plan_of(cfg, *["more"] * tools, "doc"), {"doc": "a"}))
+        assert ('class="plan"' in page) == shown

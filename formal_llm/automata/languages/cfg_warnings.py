@@ -1,7 +1,8 @@
 """What is wrong, or looks wrong, with a grammar that can be read.
 
-An empty language is an error. The rest are warnings: unproductive and unreachable symbols, and terminals that look
-like a nonterminal with a slip in its name.
+An empty language is an error. The rest are warnings: unproductive and unreachable symbols, terminals that look like a
+nonterminal with a slip in its name, and rules that look as if plans ran from the first step to the last where the
+grammar does not say so.
 """
 
 from __future__ import annotations
@@ -53,7 +54,33 @@ def cfg_warnings(cfg: CFG) -> tuple[Diagnostic, ...]:
             found.append(Diagnostic("unproductive", name, f"no word can be derived from {name}; its rules never end"))
         if name not in cfg.reachable:
             found.append(Diagnostic("unreachable", name, f"{name} cannot be reached from the start symbol {cfg.start}"))
-    return (*found, *_slips(cfg))
+    return (*found, *_order(cfg), *_slips(cfg))
+
+
+def _order(cfg: CFG) -> list[Diagnostic]:
+    """A grammar that does not tell its order, with a rule that cannot be a tool and what it is applied to.
+
+    Grammars without a label or a text are let be: many are written for their language alone. So is a production with a
+    text: it is a step itself, and what it begins with is what the step is applied to.
+    """
+    if cfg.order is not None or not (cfg.symbols or any(production.text for production in cfg.productions)):
+        return []
+    for production in cfg.productions:
+        first, *more = production.body or ("",)
+        if (
+            production.text is None
+            and more
+            and first in cfg.nonterminals
+            and first not in cfg.classes
+            and production.head in cfg.reachable
+        ):
+            said = (
+                f"the rule {production} begins with the nonterminal {first}, so it looks like steps in the order in "
+                f"which they happen; but plans are read from the last step to the first. Write %order forward if "
+                f"{first} comes first, %order backward if it comes last"
+            )
+            return [Diagnostic("order", production.head, said)]
+    return []
 
 
 def _slips(cfg: CFG) -> list[Diagnostic]:

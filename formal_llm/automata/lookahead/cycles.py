@@ -85,29 +85,35 @@ def find_cycles(symbols: Sequence[FlowSymbol], ways: Ways, limited: Collection[s
 
 def _growing(symbols: Sequence[FlowSymbol], ways: Ways, limited: Collection[str]) -> set[int]:
     """Symbols with a completion of one terminal or more that takes nothing from any limit."""
-    found, changed = set[int](), True
-    while changed:
-        changed = False
-        for index, group in ways.items():
-            if index not in found and any(
-                (reads or any(child in found for child in children))
-                and not any(name in limited for name in reads)
-                and all(symbols[child].free for child in children)
-                for reads, children, _ in group
-            ):
-                found.add(index)
-                changed = True
+    found: set[int] = set()
+    users: dict[int, list[int]] = {}
+    todo: list[int] = []
+    for index, group in ways.items():
+        for reads, children, _ in group:
+            if not any(name in limited for name in reads) and all(symbols[child].free for child in children):
+                if reads:
+                    todo.append(index)
+                for child in children:
+                    users.setdefault(child, []).append(index)
+    while todo:
+        index = todo.pop()
+        if index not in found:
+            found.add(index)
+            todo += users.get(index, ())
     return found
 
 
 def _drop_ends(edges: dict[int, dict[int, bool]]) -> None:
     """Leave only symbols from which the edges lead on for ever."""
-    dropped = True
-    while dropped:
-        dropped = False
-        for index in list(edges):
-            for child in [child for child in edges[index] if child not in edges]:
-                del edges[index][child]
+    users: dict[int, list[int]] = {}
+    for index, targets in edges.items():
+        for child in targets:
+            users.setdefault(child, []).append(index)
+    todo = [child for child in users if child not in edges]
+    while todo:
+        child = todo.pop()
+        for index in users.get(child, ()):
+            del edges[index][child]
             if not edges[index]:
                 del edges[index]
-                dropped = True
+                todo.append(index)

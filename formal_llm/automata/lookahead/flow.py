@@ -87,7 +87,8 @@ class FlowGrammar:
         self._known = 0
         self._table = Tabulation(pda, lambda _, at: at)
         self._open, self._open_at = False, -1
-        self._detours: list[dict[str, int]] = []
+        self._detours: dict[int, dict[str, int]] = {}
+        self._detours_of = 0
         #: The terminals in upper bounds, and those of them that may not be used at all.
         self.limited = frozenset(counters.need)
         self._banned = {name for name in self.limited if not counters.affords(name, counters.remaining)}
@@ -247,32 +248,35 @@ class FlowGrammar:
 
     def detours(self, index: int) -> dict[str, int]:
         """For each terminal that completions of a symbol may use, by how many terminals that lengthens the shortest."""
-        if len(self._detours) != len(self.symbols):
-            self._find_detours()
-        return self._detours[index]
+        if self._detours_of != len(self.symbols):
+            self._detours_of = len(self.symbols)
+            self._detours.clear()
+        found = self._detours.get(index)
+        if found is None:
+            found = self._detours[index] = self._find_detours(index)
+        return found
 
-    def _find_detours(self) -> None:
-        symbols = self.symbols
-        self._detours = [{} for _ in symbols]
-        users = self._users(symbols)
-        extra: dict[tuple[int, int], float] = {}
-        readers: dict[str, list[tuple[FlowSymbol, float]]] = {}
-        for symbol in symbols:
+    def _find_detours(self, index: int) -> dict[str, int]:
+        # Dijkstra's algorithm downwards, to all that a completion may hold; a way costs by how much it is no shortest.
+        found: dict[str, int] = {}
+        reached: set[int] = set()
+        queue: list[tuple[float, int]] = [(0, index)]
+        reads: list[tuple[float, str]] = []
+        while queue:
+            cost, index = heapq.heappop(queue)
+            if index in reached:
+                continue
+            reached.add(index)
+            symbol = self.symbols[index]
             for way in self.alive(symbol):
-                length = sum(symbols[child].least_length for child in way.children) + way.moves
+                length = sum(self.symbols[child].least_length for child in way.children) + way.moves
                 length += LENGTH if way.read is not None else 0
-                extra[symbol.index, id(way)] = length - symbol.least_length
+                whole = cost + length - symbol.least_length
                 if way.read is not None:
-                    readers.setdefault(way.read, []).append((symbol, length - symbol.least_length))
-        # For each terminal Dijkstra's algorithm upwards, from the symbols that read it to those that lead there.
-        for name, sources in readers.items():
-            queue = [(cost, symbol.index) for symbol, cost in sources]
-            heapq.heapify(queue)
-            while queue:
-                cost, index = heapq.heappop(queue)
-                if name in self._detours[index]:
-                    continue
-                self._detours[index][name] = int(cost // LENGTH)
-                for user, way in users.get(index, ()):
-                    if name not in self._detours[user.index]:
-                        heapq.heappush(queue, (cost + extra[user.index, id(way)], user.index))
+                    reads.append((whole, way.read))
+                for child in way.children:
+                    if child not in reached:
+                        heapq.heappush(queue, (whole, child))
+        for cost, name in sorted(reads):
+            found.setdefault(name, int(cost // LENGTH))
+        return found

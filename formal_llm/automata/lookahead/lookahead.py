@@ -35,6 +35,8 @@ from formal_llm.errors import AutomatonError, Undecided
 
 #: The least budget of states for counting, which visits all of them where a search for one plan stops at the first.
 _COUNTED_STATES = 100_000
+#: For so many bounds on the length it is remembered what was counted; each remembers much where words are long.
+_SAMPLERS = 4
 #: The states that a lower bound may cost.
 _LITTLE_WORK = 300
 
@@ -251,6 +253,8 @@ class Lookahead:
             raise ValueError("max_length counts from 0")
         sampler = self._samplers.get(max_length)
         if sampler is None:
+            if len(self._samplers) >= _SAMPLERS:
+                self._samplers.pop(next(iter(self._samplers)))
             max_states = max(self.max_states, _COUNTED_STATES)
             sampler = self._samplers[max_length] = Sampler(self.pda, self.bounds, max_length, max_states)
         return sampler, self._parts(self.automaton.start() if configuration is None else configuration)

@@ -49,9 +49,12 @@ class ShortestSearch:
 
         Infinite when there is none, ``UNKNOWN`` when the budget is spent.
         """
-        found = self.completion.steps(self.demands.of(state, stack), remaining, needed)
+        demand = self.demands.of(state, stack)
+        found = self.completion.steps(demand, remaining, needed)
         if found == INFINITE:
             return INFINITE
+        if not self.counters.bounds and not demand.pending and demand.unresolved is None:
+            return demand.least_length if by_length else demand.least_steps  # nothing to search: nothing is limited
         measure = _BY_LENGTH if by_length else _BY_STEPS
         begin = self._weigh(measure, [], (state, stack), self.demands.resources.of(remaining), needed)
         if begin is None:

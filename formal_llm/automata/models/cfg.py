@@ -19,7 +19,7 @@ from typing import NoReturn
 from formal_llm.automata.models.frozen import ByFields, FrozenDict
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.membership import Recognizer
-from formal_llm.automata.models.symbols import Production, Symbol, closure, members, reach, spelled_out
+from formal_llm.automata.models.symbols import ORDERS, Order, Production, Symbol, closure, members, reach, spelled_out
 from formal_llm.automata.models.written import Written, notation_of
 from formal_llm.errors import AutomatonError, GrammarError, unknown
 from formal_llm.pictures.drawable import Drawable
@@ -40,6 +40,8 @@ class CFG(ByFields, Written, Drawable):
         start: the start symbol; the head of the first production where left out.
         symbols: labels, descriptions and numbers of symbols.
         limits: bounds that every plan must keep.
+        order: whether a plan's word runs from its last step to its first (``"backward"``), as where each production is
+            a tool and what it is applied to, or from the first to the last; None where the grammar does not say.
 
     Raises:
         GrammarError: a name that the notation cannot write, no production at all, an unknown start symbol, a limit or
@@ -52,6 +54,7 @@ class CFG(ByFields, Written, Drawable):
     start: str = ""
     symbols: Mapping[str, Symbol] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
+    order: Order | None = None
 
     def __init__(
         self,
@@ -59,6 +62,7 @@ class CFG(ByFields, Written, Drawable):
         start: str = "",
         symbols: Mapping[str, Symbol] | None = None,
         limits: Limits | None = None,
+        order: Order | None = None,
     ) -> None:
         made = tuple(
             dict.fromkeys(p if isinstance(p, Production) else Production(p[0], tuple(p[1])) for p in productions)
@@ -70,6 +74,7 @@ class CFG(ByFields, Written, Drawable):
         named = {name: symbol for name, symbol in (symbols or {}).items() if symbol != Symbol()}
         object.__setattr__(self, "symbols", FrozenDict(named))
         object.__setattr__(self, "limits", limits or Limits())
+        object.__setattr__(self, "order", order)
         _check_wellformed(self)
 
     @classmethod
@@ -92,8 +97,8 @@ class CFG(ByFields, Written, Drawable):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CFG):
             return NotImplemented
-        mine = (self.start, self.productions, dict(self.symbols), self.limits)
-        return mine == (other.start, other.productions, dict(other.symbols), other.limits)
+        mine = (self.start, self.productions, dict(self.symbols), self.limits, self.order)
+        return mine == (other.start, other.productions, dict(other.symbols), other.limits, other.order)
 
     def __hash__(self) -> int:
         return hash((self.start, self.productions))
@@ -178,18 +183,22 @@ class CFG(ByFields, Written, Drawable):
 
     def with_start(self, start: str) -> CFG:
         """The same grammar from another start symbol."""
-        return CFG(self.productions, start, self.symbols, self.limits)
+        return replace(self, start=start)
 
     def with_limits(self, limits: Limits) -> CFG:
         """The same grammar under these limits and no others."""
-        return CFG(self.productions, self.start, self.symbols, limits)
+        return replace(self, limits=limits)
 
     def with_labels(self, labels: Mapping[str, str]) -> CFG:
         """The same grammar with other labels for some symbols."""
         symbols = dict(self.symbols)
         for name, label in labels.items():
             symbols[name] = replace(symbols.get(name, Symbol()), label=label)
-        return CFG(self.productions, self.start, symbols, self.limits)
+        return replace(self, symbols=symbols)
+
+    def with_order(self, order: Order | None) -> CFG:
+        """The same grammar with its plans in this order."""
+        return replace(self, order=order)
 
     # -- membership ---------------------------------------------------------------------------------------------
 
@@ -213,6 +222,8 @@ def _check_wellformed(cfg: CFG) -> None:
         GrammarError: a name that the notation cannot write, a selection that is none, an unknown start symbol, a label,
             number or limit of what there is not.
     """
+    if cfg.order not in (None, *ORDERS):
+        raise GrammarError(f"the order is 'backward' or 'forward', not {cfg.order!r}")
     _check_symbols(cfg)
     _check_selections(cfg)
     if cfg.start not in cfg.nonterminals:

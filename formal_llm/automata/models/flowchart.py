@@ -19,16 +19,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from formal_llm.automata.models.flowchart_checks import find_problem
 from formal_llm.automata.models.flowgraph import PLACEHOLDER, FlowEdge, FlowGraph, FlowNode, one_line
+from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import Symbol, selection, spelled_out
 from formal_llm.automata.models.transition import Transition
 from formal_llm.automata.models.written import Written
-from formal_llm.errors import AutomatonError
+from formal_llm.errors import AutomatonError, unknown
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import printable
 
@@ -45,11 +46,15 @@ class Flowchart(FlowGraph, Written, Drawable):
         edges: the arrows between them; those out of a decision in the order in which its answers are shown.
         direction: where it runs to: ``TB``, ``BT``, ``LR`` or ``RL``.
         title: a line above it.
+        limits: how often steps, and answers by names such as ``entitled=yes``, may be or must be on a way through it.
 
     Raises:
         AutomatonError: it describes no plans: no node or several to start from, a node that cannot be reached, a
-            decision with an answer missing or given twice, a place from which no end can be reached.
+            decision with an answer missing or given twice, a place from which no end can be reached; or a limit names
+            what it does not have.
     """
+
+    limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", tuple(self.nodes))
@@ -58,6 +63,11 @@ class Flowchart(FlowGraph, Written, Drawable):
         problem = find_problem(self)
         if problem is not None:
             raise AutomatonError(problem.message + (f"; {problem.suggestion}" if problem.suggestion else ""))
+        for name in (*self.limits.at_most, *self.limits.at_least):
+            if name not in self.terminals:
+                raise AutomatonError(unknown("step or answer in a limit", name, self.terminals))
+        if self.limits.sums:
+            raise AutomatonError("steps of a flowchart carry no numbers, so only their uses can be limited")
 
     @classmethod
     def from_mermaid(cls, text: str, *, file: str | None = None) -> Flowchart:
@@ -72,6 +82,20 @@ class Flowchart(FlowGraph, Written, Drawable):
         kinds = [self.kind(node.id) for node in self.nodes]
         title = f"{self.title!r}, " if self.title else ""
         return f"<Flowchart: {title}{kinds.count('decision')} decisions, {kinds.count('step')} steps>"
+
+    @cached_property
+    def terminals(self) -> tuple[str, ...]:
+        """What limits may count: the names of its steps, and of the answers to its decisions."""
+        return tuple(
+            name
+            for node in self.nodes
+            for name in (self.answers(node.id) if self.is_decision(node.id) else [node.id])
+            if name != node.id or self.kind(name) == "step"
+        )
+
+    def is_decision(self, name: str) -> bool:
+        """Whether there is a node of that name that asks something."""
+        return name in self.node and self.kind(name) == "decision"
 
     @cached_property
     def placeholders(self) -> tuple[str, ...]:
@@ -89,9 +113,9 @@ class Flowchart(FlowGraph, Written, Drawable):
             AutomatonError: a name has no value, or there is no such name; all of them are listed.
         """
         missing = [f"{{{name}}}" for name in self.placeholders if name not in values]
-        unknown = [f"{{{name}}}" for name in values if name not in self.placeholders]
+        odd = [f"{{{name}}}" for name in values if name not in self.placeholders]
         wrong = [f"no value for {', '.join(missing)}"] if missing else []
-        wrong += [f"the flowchart has no {', '.join(unknown)}"] if unknown else []
+        wrong += [f"the flowchart has no {', '.join(odd)}"] if odd else []
         if wrong:
             there = ", ".join(f"{{{name}}}" for name in self.placeholders) or "none"
             raise AutomatonError(f"{'; '.join(wrong)}; its names are: {there}")
@@ -99,12 +123,15 @@ class Flowchart(FlowGraph, Written, Drawable):
         def filled(text: str) -> str:
             return PLACEHOLDER.sub(lambda match: str(values[match[1]]), text)
 
-        return Flowchart(
+        chart = Flowchart(
             tuple(replace(node, text=filled(node.text)) for node in self.nodes),
             tuple(replace(edge, text=filled(edge.text)) for edge in self.edges),
             self.direction,
             filled(self.title),
         )
+        # The names of answers are made of their texts.
+        names = dict(zip(self.terminals, chart.terminals, strict=True))
+        return replace(chart, limits=self.limits.renamed(names)) if self.limits else chart
 
     # -- as an automaton ----------------------------------------------------------------------------------------
 
@@ -118,7 +145,12 @@ class Flowchart(FlowGraph, Written, Drawable):
             decisions: True: a word tells every decision too, as ``name=answer``, and the automaton is deterministic.
                 False: a word is made of steps only, and decisions are moves without input; so the chart can constrain
                 another automaton over the names of its steps.
+
+        Raises:
+            AutomatonError: without decisions, where a limit counts an answer.
         """
+        if not decisions and (counted := [name for name in self.limits.lines() if "=" in name]):
+            raise AutomatonError(f"a word without decisions has no answers to count: {'; '.join(counted)}")
         symbols: dict[str, Symbol] = {}
         transitions: list[Transition] = []
         for node in self.nodes:
@@ -147,7 +179,8 @@ class Flowchart(FlowGraph, Written, Drawable):
                         Transition(node.id, read, None, target, (), answer, question=text, decision=True)
                     )
         start = self._entry(self.start)
-        return PDA(transitions, start=start, accepting=(END,), symbols=symbols, name=self.title, check=False)
+        return PDA(transitions, start=start, accepting=(END,), symbols=symbols, name=self.title,
+                   limits=self.limits, check=False)  # fmt: skip
 
     def is_selection(self, name: str) -> bool:
         """Whether several answers of a node may be chosen together."""

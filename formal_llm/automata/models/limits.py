@@ -150,6 +150,11 @@ class Limits:
             return Limits(self.at_most, {n: c for n, c in self.at_least.items() if n != name}, self.default, sums)
         return Limits({**self.at_most, name: None}, self.at_least, self.default, sums)
 
+    def renamed(self, names: Mapping[str, str]) -> Limits:
+        """The same limits on terminals of other names."""
+        most = {names[name]: count for name, count in self.at_most.items()}
+        return Limits(most, {names[name]: count for name, count in self.at_least.items()}, self.default, self.sums)
+
     def bounds(self, terminals: Iterable[str], numbers: Mapping[str, Mapping[str, int | float]]) -> list[Bound]:
         """The limits over a known alphabet, one :class:`Bound` each.
 

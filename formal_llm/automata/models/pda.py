@@ -18,7 +18,7 @@ from formal_llm.automata.models.automaton import EMPTY, Configuration, Stack, St
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.frozen import ByFields, FrozenDict
 from formal_llm.automata.models.limits import Bound, Limits
-from formal_llm.automata.models.symbols import Symbol, members
+from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, members
 from formal_llm.automata.models.tabulation import accepts
 from formal_llm.automata.models.transition import Transition, find_problem, states_of, transition_of
 from formal_llm.automata.models.written import Written
@@ -47,6 +47,8 @@ class PDA(ByFields, Written, Drawable):
         name: what messages call it, for instance where a constraint is to blame.
         factors: for a product, the automata it was made of: the base first, then the constraints.
         limits: the bounds that belong to it, as those of a grammar do: planning and lookahead keep them.
+        order: whether a plan's word runs from its last step to its first (``"backward"``) or from the first to the
+            last; None where it does not say. That of a grammar is the grammar's.
         alphabet: terminals that it knows, besides those that its transitions read.
         check: whether to raise for what contradicts itself; automata that are made by a construction are not checked.
 
@@ -66,6 +68,7 @@ class PDA(ByFields, Written, Drawable):
     factors: tuple[PDA, ...] = ()
     limits: Limits = field(default_factory=Limits)
     alphabet: tuple[str, ...] = ()
+    order: Order | None = None
 
     def __init__(
         self,
@@ -81,6 +84,7 @@ class PDA(ByFields, Written, Drawable):
         factors: Iterable[PDA] = (),
         limits: Limits | None = None,
         alphabet: Iterable[str] = (),
+        order: Order | None = None,
         check: bool = True,
     ) -> None:
         made = tuple(dict.fromkeys(t if isinstance(t, Transition) else transition_of(t) for t in transitions))
@@ -95,6 +99,9 @@ class PDA(ByFields, Written, Drawable):
         object.__setattr__(self, "factors", tuple(factors))
         object.__setattr__(self, "limits", limits or Limits())
         object.__setattr__(self, "alphabet", tuple(alphabet))
+        object.__setattr__(self, "order", order)
+        if order not in (None, *ORDERS):
+            raise AutomatonError(f"the order is 'backward' or 'forward', not {order!r}")
         if check:
             problem = find_problem(self.transitions, start, self.accepting_states, self.stack_symbols)
             if problem is not None:
@@ -126,6 +133,7 @@ class PDA(ByFields, Written, Drawable):
             symbols=cfg.symbols,
             classes=cfg.classes,
             cfg=cfg,
+            order=cfg.order,
             check=False,
         )
         # A grammar is immutable and its automaton is asked for often: made once, kept with the grammar.
@@ -237,7 +245,7 @@ class PDA(ByFields, Written, Drawable):
         texts = [(t.text, t.production, t.question, t.decision) for t in self.transitions]
         return (
             (self.start_state, self.start_stack, self.accepting_states, self.transitions, texts),
-            (self.symbols, self.classes, self.cfg, self.name, self.factors, self.limits, self.alphabet),
+            (self.symbols, self.classes, self.cfg, self.name, self.factors, self.limits, self.alphabet, self.order),
         )
 
     def label(self, name: str) -> str:

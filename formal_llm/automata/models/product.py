@@ -53,6 +53,7 @@ def product(pda: PDA, finite: PDA) -> PDA:
         symbols=symbols,
         classes=pda.classes,
         cfg=pda.cfg,
+        order=pda.order,
         factors=factors,
         limits=pda.limits & finite.limits,
         alphabet=dict.fromkeys(name for factor in factors for name in factor.terminals),

@@ -9,11 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from formal_llm.automata.models.frozen import FrozenDict
 
 N = TypeVar("N", bound=Hashable)
+
+#: Whether a plan's word runs from its last step to its first, or from the first to the last.
+Order = Literal["backward", "forward"]
+ORDERS: tuple[Order, ...] = ("backward", "forward")
 
 _SUBSET = re.compile(r"(some|any)\((.*)\)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)")
@@ -104,7 +108,7 @@ class Diagnostic:
     """Something to tell the author of a grammar.
 
     Attributes:
-        kind: ``"empty"``, ``"unproductive"``, ``"unreachable"`` or ``"typo"``.
+        kind: ``"empty"``, ``"unproductive"``, ``"unreachable"``, ``"order"`` or ``"typo"``.
         symbol: the symbol it is about.
         message: what is wrong, in one sentence.
         suggestion: the way out, where there is one to name.

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
+from formal_llm.authored.files import read_text
 from formal_llm.errors import NotationError
 
 T = TypeVar("T")
@@ -83,29 +84,3 @@ class Written:
 
     def __str__(self) -> str:
         return notation_of(type(self)).write(self)
-
-
-def read_text(path: str | Path, error: type[NotationError] = NotationError) -> str:
-    """The text of an authored file.
-
-    Raises:
-        NotationError: the file is missing, a folder, or not UTF-8 text; the message says which.
-    """
-    name = str(path)
-    try:
-        data = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise error("there is no such file", file=name) from None
-    except OSError as trouble:
-        raise error(f"the file cannot be read: {trouble.strerror}", file=name) from None
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as trouble:
-        raise error(
-            f"this is not a text file in UTF-8 (byte {trouble.start} cannot be read)",
-            file=name,
-            suggestion="save it as UTF-8 text",
-        ) from None
-    if "\0" in text:
-        raise error(f"this is not a text file (zero byte at {text.index(chr(0))})", file=name)
-    return text

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn, cast
 from formal_llm.automata.languages.cfg_warnings import cfg_warnings, empty_reason
 from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
 from formal_llm.automata.models.limits import Limits, SumLimit
-from formal_llm.automata.models.symbols import Production, Symbol, members, quote, selection, unquote
+from formal_llm.automata.models.symbols import ORDERS, Order, Production, Symbol, members, quote, selection, unquote
 from formal_llm.automata.notation.cfg_syntax import parse
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import GrammarError, unknown
@@ -56,6 +56,7 @@ class _Reader:
         self.source = source
         self.productions: list[Production] = []
         self.start: Token | None = None
+        self.order: Order | None = None
         self.symbols: dict[str, Symbol] = {}
         self.at_most: dict[str, int | None] = {}
         self.at_least: dict[str, int] = {}
@@ -84,6 +85,13 @@ class _Reader:
         if self.start is not None:
             self.fail(f"a second start symbol; the first was {self.start}", name)
         self.start = name
+
+    def _order(self, name: Token) -> None:
+        if self.order is not None:
+            self.fail(f"a second order; the first was {self.order}", name)
+        if name not in ORDERS:
+            self.fail(unknown("order", name, ORDERS), name, suggestion="write %order backward, or %order forward")
+        self.order = cast("Order", str(name))
 
     def _rule(self, head: Token, *parts: Tree[Token] | Token) -> None:
         name = self._see(head)
@@ -217,7 +225,7 @@ class _Reader:
                 self.fail(unknown("quantity", quantity, carried), quantity, suggestion="no terminal carries it")
         limits = Limits(self.at_most, self.at_least, self.default, tuple(self.sums))
         try:
-            return CFG(self.productions, str(self.start or ""), self.symbols, limits)
+            return CFG(self.productions, str(self.start or ""), self.symbols, limits, self.order)
         except GrammarError as error:
             self.source.fail(error.problem, None, suggestion=error.suggestion)
 
@@ -227,7 +235,8 @@ class _Reader:
 
 def write_grammar(cfg: CFG) -> str:
     """The grammar in its notation; reading it back gives an equal grammar."""
-    lines = [f"%start {cfg.start}", *cfg.limits.lines(), ""]
+    order = [f"%order {cfg.order}"] if cfg.order is not None else []
+    lines = [f"%start {cfg.start}", *order, *cfg.limits.lines(), ""]
     previous = None
     for production in cfg.productions:
         body = " ".join(production.body) or "ε"

@@ -34,8 +34,9 @@ _TOKEN_NAMES = {
     "_NL": "the end of the line",
     "$END": "the end of the file",
     "__ANON_0": "%start",
-    "__ANON_1": "%limit",
-    "__ANON_2": "%require",
+    "__ANON_1": "%order",
+    "__ANON_2": "%limit",
+    "__ANON_3": "%require",
 }
 
 
@@ -114,6 +115,6 @@ def _advice(source: SourceText, place: Place) -> str | None:
         return f"write '->' instead of {wrong_arrow[0]!r}"
     word = line[place.column - 1 :].split()[0] if line[place.column - 1 :].split() else ""
     if word.startswith("%"):
-        near = did_you_mean(word, ["%start", "%limit", "%require", "%empty"])
-        return f"did you mean {near}?" if near else "directives are %start, %limit and %require"
+        near = did_you_mean(word, ["%start", "%order", "%limit", "%require", "%empty"])
+        return f"did you mean {near}?" if near else "directives are %start, %order, %limit and %require"
     return None

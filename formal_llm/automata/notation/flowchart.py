@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from formal_llm.automata.languages.why_empty import why_empty
+from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.flowchart_checks import find_problem
 from formal_llm.automata.models.flowgraph import FlowEdge, FlowGraph, FlowNode
+from formal_llm.automata.notation.chart_limits import read_limits
 from formal_llm.automata.notation.mermaid import parse
 from formal_llm.automata.notation.mermaid_nodes import BRACKETS, write_text
 from formal_llm.automata.notation.source import SourceText
@@ -28,7 +33,17 @@ def read_flowchart(text: str, file: str | None = None) -> Flowchart:
         place = drawing.vertices[problem.node].place if problem.node is not None else None
         place = drawing.links[problem.edge].place if problem.edge is not None else place
         source.fail(problem.message, place, suggestion=problem.suggestion)
-    return Flowchart(nodes, edges, drawing.direction, drawing.title)
+    chart = Flowchart(nodes, edges, drawing.direction, drawing.title)
+    limits = read_limits(drawing.limits, chart, source)
+    if not limits:
+        return chart
+    chart = replace(chart, limits=limits)
+    pda = chart.pda()
+    if Lookahead(pda).completable().value == "no":
+        first = next(line for line in drawing.limits if line.meant)
+        source.fail(f"no way through the chart keeps its limits: {why_empty(pda).reason}",
+                    source.at(first.directive.at))  # fmt: skip
+    return chart
 
 
 def write_flowchart(chart: Flowchart) -> str:
@@ -38,6 +53,7 @@ def write_flowchart(chart: Flowchart) -> str:
         quoted = chart.title.replace("'", "''")
         lines += ["---", f"title: '{quoted}'", "---"]
     lines.append(f"flowchart {chart.direction}")
+    lines += [f"    %% {line}" for line in chart.limits.lines()]
     for node in chart.nodes:
         text = write_text(node.text) if node.text else '" "'
         if node.shape in _BRACKETS_OF:

@@ -7,24 +7,25 @@ scanned by hand, since what a sign means in it depends on what stands before: ``
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn
 
-from formal_llm.automata.models.flowgraph import ID, RESERVED, plain
+from formal_llm.automata.models.flowgraph import ID, RESERVED
+from formal_llm.automata.notation.chart_limits import LimitLine, lines_in
 from formal_llm.automata.notation.mermaid_nodes import BRACKETS, QUOTED, SPACE, NodeScanner, read_text
+from formal_llm.automata.notation.mermaid_title import read_title
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import did_you_mean
 
 DIRECTIONS = {"TD": "TB", "TB": "TB", "BT": "BT", "LR": "LR", "RL": "RL", ">": "LR", "<": "RL", "^": "BT", "v": "TB"}
 _BLANKS = re.compile(r"[ \t\f]*")
-_GAP = re.compile(r"(?:\s|;|%%\{.*?\}%%|%%[^\n]*)*", re.DOTALL)
+_GAP = re.compile(r"(?:\s|;|%%\{(?:(?!%%).)*\}%%|%%[^\n]*)*", re.DOTALL)
 _REST = re.compile(r'(?:"[^"\n]*"|[^;\n])*')
-_FRONT = re.compile(r"\s*---[ \t]*\n(.*?)\n?---[ \t]*(?=\n|$)", re.DOTALL)
-_TITLE = re.compile(r"^title[ \t]*:[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 _HEADER = re.compile(r"(flowchart-elk|flowchart|graph)(?![\w-])[ \t]*([^\s;]*)")
 _IGNORED = re.compile(r"(?:classDef|class|style|linkStyle|click|accTitle|accDescr)(?=[ \t:])[ \t]*(?![-=.~]{2})")
+#: How many arrows one may stand for, with "&" between the nodes.
+_MOST_ARROWS = 100_000
 _CLASS = re.compile(r":::\w[\w-]*(?:,\w[\w-]*)*")
 _EDGE_ID = re.compile(r"\w[\w-]*@(?=[-=<~]|[xo][-=])")
 _TAIL = r"(?P<tail>[<xo](?=--|==|-\.))?"
@@ -64,6 +65,7 @@ class ParsedChart:
     title: str = ""
     vertices: dict[str, Vertex] = field(default_factory=dict)
     links: list[Link] = field(default_factory=list)
+    limits: list[LimitLine] = field(default_factory=list)
 
 
 def parse(source: SourceText) -> ParsedChart:
@@ -86,17 +88,15 @@ class _Parser(NodeScanner):
     # -- statements ---------------------------------------------------------------------------------------------
 
     def parse(self) -> ParsedChart:
-        front = self.take(_FRONT)
-        if front is not None and (title := _TITLE.search(front[1])):
-            self.drawing.title = plain(_yaml(title[1]))
-        self.take(_GAP)
+        self.drawing.title, self.at = read_title(self.source)
+        self._gap()
         self._header()
         while self.at < len(self.text):
             self._statement()
             self.take(_BLANKS)
             if self.at < len(self.text) and not self.sees("\n", ";", "%%"):
                 self._unexpected()
-            self.take(_GAP)
+            self._gap()
         if self.subgraphs:
             self.fail("this subgraph does not end", self.subgraphs[-1], expected=("a line with 'end'",))
         for name, at in self.groups.items():
@@ -133,7 +133,14 @@ class _Parser(NodeScanner):
         self.take(_BLANKS)
         if self.at < len(self.text) and not self.sees("\n", ";", "%%"):
             self.fail("a new line is missing behind the header")
+        self._gap()
+
+    def _gap(self) -> None:
+        """Go past blanks, ends of statements and comments; what a comment says of limits is noted."""
+        start = self.at
         self.take(_GAP)
+        if "%" in self.text[start : self.at]:
+            self.drawing.limits += lines_in(self.text, start, self.at)
 
     def _direction(self, word: str, at: int) -> str:
         if word not in DIRECTIONS:
@@ -190,6 +197,8 @@ class _Parser(NodeScanner):
             self.take(SPACE)
             right = self._group(at)
             place = self.source.at(at)
+            if len(left) * len(right) > _MOST_ARROWS:
+                self.fail(f"this stands for more than {_MOST_ARROWS:,} arrows", at)
             self.drawing.links += [Link(one, other, text, place) for one in left for other in right]
             left = right
 
@@ -322,12 +331,3 @@ class _Parser(NodeScanner):
             suggestion = "the name of a node is one word; put its text in brackets: A[text]"
         self.fail(f"unexpected {word[0] if word else 'end of the text'!r}",
                   expected=("an arrow such as -->", "the end of the line"), suggestion=suggestion)  # fmt: skip
-
-
-def _yaml(value: str) -> str:
-    if value.startswith('"'):
-        try:
-            return str(json.loads(value))
-        except ValueError:
-            return value.strip('"')
-    return value[1:-1].replace("''", "'") if len(value) > 1 and value[0] == value[-1] == "'" else value

@@ -18,7 +18,11 @@ _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _TAG = re.compile(r"</?(?:b|i|u|s|em|strong|small|big|sub|sup|span|code|font|center|p|div)\b[^<>]*>", re.IGNORECASE)
 _ICON = re.compile(r"\bfa[a-z]?:fa-[\w-]+")
 _ENTITY = re.compile(r"#(\d{1,7});|[#&](#?\w+);")
-_EMPHASIS = (re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1"), re.compile(r"(?<!\w)([*_])(?=\S)(.+?)(?<=\S)\1(?!\w)"))
+# Emphasis has an end near by: to look for it to the end of the text, from each star, would take forever.
+_EMPHASIS = (
+    re.compile(r"(\*\*|__)(?=\S)(.{1,500}?)(?<=\S)\1"),
+    re.compile(r"(?<!\w)([*_])(?=\S)(.{1,500}?)(?<=\S)\1(?!\w)"),
+)
 _WRITTEN = re.compile(r'["#<>&`]|[^\S ]|[\x00-\x1f\x7f-\x9f\ud800-\udfff]')
 #: What Mermaid would read as a list, at the beginning of a line, and an icon.
 _LIST = re.compile(r"^(\d+)\.(?= )|^([-+*])(?= )")
@@ -151,7 +155,7 @@ class NodeScanner:
         self.at += 2
         text: str | None = None
         shape: str | None = None
-        if "}" not in self.text[self.at :]:
+        if self.text.find("}", self.at) < 0:
             self.fail("the bracket '@{' is not closed", start, expected=("'}'",))
         while not re.compile(r"[\s,]*\}").match(self.text, self.at):
             pair = self.take(_PAIR)

@@ -15,7 +15,7 @@ from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.models.symbols import Symbol
+from formal_llm.automata.models.symbols import ORDERS, Order, Symbol
 from formal_llm.automata.models.transition import Transition, dead_ends, find_problem, near
 from formal_llm.automata.notation.pda_lines import ANY, DIRECTIVES, PdaLine, PdaToken, statements, unquoted
 from formal_llm.automata.notation.source import SourceText
@@ -42,6 +42,7 @@ class _Reader:
         #: Each transition with the places of its state and of what it pops; ``*`` is not replaced yet.
         self.transitions: list[tuple[Transition, PdaToken, PdaToken]] = []
         self.start: PdaToken | None = None
+        self.order: Order | None = None
         self.accepting: list[PdaToken] = []
         self.stack: list[str] = []
         self.name = ""
@@ -194,6 +195,14 @@ class _Reader:
             self.fail("%name is followed by a text", directive, suggestion='write: %name "working hours"')
         self.name = unquoted(tokens[0])
 
+    def _order(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
+        names = self._names(directive, tokens, "backward")
+        if self.order is not None or len(names) > 1:
+            self.fail("a second order; there is one", names[-1])
+        if names[0].text not in ORDERS:
+            self.fail(unknown("order", names[0].text, ORDERS), names[0])
+        self.order = names[0].text
+
     def _ask(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
         if [token.kind for token in tokens] != ["name", "string"]:
             self.fail(f"{directive.text} is followed by a state and a question", directive,
@@ -249,6 +258,7 @@ class _Reader:
             symbols=self.symbols,
             name=self.name,
             limits=self._limits(),
+            order=self.order,
             check=False,
         )
         self._check_names(pda)

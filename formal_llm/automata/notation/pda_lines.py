@@ -18,7 +18,7 @@ from formal_llm.errors import did_you_mean
 
 #: In a transition that is read: any symbol of the stack.
 ANY = "\0any"  # no text holds a zero byte
-DIRECTIVES = ("%start", "%accept", "%stack", "%name", "%ask", "%decide", "%limit", "%require")
+DIRECTIVES = ("%start", "%order", "%accept", "%stack", "%name", "%ask", "%decide", "%limit", "%require")
 EMPTY_NAMES = ("ε", "%empty")
 #: How many lines one line may become.
 MOST = 100_000

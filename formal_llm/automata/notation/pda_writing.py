@@ -15,6 +15,7 @@ def write_pda(pda: PDA) -> str:
     """The automaton in its notation, every family written out. States that are no texts are named by their ``str``."""
     states = _state_names(pda.states)
     lines = [f"%name {quoted_text(pda.name)}"] if pda.name else []
+    lines += [f"%order {pda.order}"] if pda.order is not None else []
     lines.append(f"%start {states[pda.start_state]}")
     lines.append(f"%accept {' '.join(name for state, name in states.items() if state in pda.accepting_states)}")
     lines += [f"%stack {' '.join(map(quoted_name, pda.start_stack))}"] if pda.start_stack else []

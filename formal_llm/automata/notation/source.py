@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple, NoReturn
 
 from formal_llm.errors import GrammarError, GrammarWarning, NotationError
@@ -41,7 +44,13 @@ class SourceText:
 
     def at(self, offset: int) -> Place:
         """The place of the character at ``offset``."""
-        return Place(self.text.count("\n", 0, offset) + 1, offset - self.text.rfind("\n", 0, offset))
+        line = bisect_left(self._ends, offset)
+        return Place(line + 1, offset - (self._ends[line - 1] if line else -1))
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        """Where the lines end; places are asked for as often as a text has names."""
+        return [match.start() for match in re.finditer("\n", self.text)]
 
     def warn(self, message: str, place: Place | None, *, stacklevel: int = 1) -> None:
         """Warn of something at a place of the text; ``stacklevel`` as of :func:`warnings.warn`, called in its stead."""

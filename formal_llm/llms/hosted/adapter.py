@@ -7,14 +7,16 @@ waits between them, timeouts and connections are the SDK's work and the client's
 
 from __future__ import annotations
 
+import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar
-from weakref import WeakKeyDictionary
 
-from formal_llm.errors import InvalidAnswer, ProviderError
+from formal_llm.errors import InvalidAnswer, ProviderError, UnreadableResponse
+from formal_llm.llms.hosted.bounds import Bounds, OutOfBounds
+from formal_llm.llms.hosted.lanes import Lanes
 from formal_llm.llms.hosted.settings import given, plain_address
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.usage import TokenUsage
@@ -32,27 +34,16 @@ CUT_OFF = "it was cut off at the limit of tokens"
 FILTERED = "it was stopped by the content filter"
 
 
-#: How many requests are in flight through one client that is awaited, before another is made.
-_PER_CLIENT = 32
-
-
-@dataclass(slots=True, eq=False)
-class _Lane:
-    """A client that is awaited, and how many requests are in flight through it."""
-
-    client: AsyncClient
-    in_flight: int = 0
-
-
 class HostedLLM(ABC):
     """A model behind an HTTP interface.
 
     Args:
         name: the provider string, ``provider:MODEL``.
-        client: the SDK's client that waits for an answer.
+        client: the SDK's client that waits for an answer, with an HTTP client that keeps to ``bounds``.
         settings: what else decides about the answers, as JSON data: sampling settings, limits.
         async_client: a client of the user's to await; None: one is made for each event loop.
         logprobs: whether token probabilities are asked for; None: until the server refuses them, which is warned of.
+        bounds: what a question may take; None: what the clients of the user's have it.
 
     Attributes:
         settings: those that are not None, and the address.
@@ -73,14 +64,17 @@ class HostedLLM(ABC):
         *,
         async_client: AsyncClient | None = None,
         logprobs: bool | None = False,
+        bounds: Bounds | None = None,
     ) -> None:
         self.name = name
-        self.client = client
+        self.bounds = bounds
+        self._client = client
+        self._process = os.getpid()
+        self._parents: list[object] = []
         self.settings: dict[str, object] = given(address=plain_address(client.base_url), **settings)
         self.asks_logprobs = logprobs is not False
         self._may_drop_logprobs = logprobs is None
-        self._given_async_client = async_client
-        self._lanes: WeakKeyDictionary[Any, list[_Lane]] = WeakKeyDictionary()
+        self._lanes = Lanes(self._make_async_client, async_client)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
@@ -89,6 +83,16 @@ class HostedLLM(ABC):
     def identity(self) -> dict[str, object]:
         """What the same question is answered alike by, as JSON data: the key of an answer cache."""
         return {"llm": self.name, **self.settings}
+
+    @property
+    def client(self) -> Any:
+        """The SDK's client that waits."""
+        if self._process != os.getpid() and self.bounds is not None:
+            # A forked process has its parent's connections, and reads the answers to its parent's questions. The
+            # parent's client is kept, untouched: to close it would be to speak on those connections.
+            self._parents.append(self._client)
+            self._client, self._process = self._make_client(), os.getpid()
+        return self._client
 
     # -- asking -------------------------------------------------------------------------------------------------
 
@@ -100,54 +104,44 @@ class HostedLLM(ABC):
             ProviderError: no answer came: no connection, a refused key, an unknown model, a rate limit.
         """
         _ = question.messages  # made here, outside of the try: what fails in the wording is no failure of the provider
-        while True:
-            asked_logprobs = self.asks_logprobs
-            try:
-                response = self._send(self.client, question)
-            except Exception as error:
-                self._failed(error, asked_logprobs)
-            else:
-                return self._answer(question, response)
-
-    async def achoose(self, question: Question) -> Answer:
-        """As :meth:`choose`, letting others go on in the meantime."""
-        _ = question.messages
-        lane = self._lane()
-        lane.in_flight += 1
-        try:
+        with self.bounds.running() if self.bounds is not None else nullcontext():
             while True:
                 asked_logprobs = self.asks_logprobs
                 try:
-                    response = await self._send(lane.client, question)
+                    response = self._send(self.client, question)
                 except Exception as error:
                     self._failed(error, asked_logprobs)
                 else:
                     return self._answer(question, response)
-        finally:
-            lane.in_flight -= 1
+
+    async def achoose(self, question: Question) -> Answer:
+        """As :meth:`choose`, letting others go on in the meantime."""
+        import asyncio
+
+        _ = question.messages
+        try:
+            async with asyncio.timeout(self.bounds.deadline if self.bounds is not None else None) as limit:
+                return await self._achoose(question)
+        except TimeoutError as error:
+            if not limit.expired() or self.bounds is None:
+                raise
+            raise provider_error(self, OutOfBounds(self.bounds.late())) from error
+
+    async def _achoose(self, question: Question) -> Answer:
+        with self.bounds.running() if self.bounds is not None else nullcontext():
+            async with self._lanes.client() as client:
+                while True:
+                    asked_logprobs = self.asks_logprobs
+                    try:
+                        response = await self._send(client, question)
+                    except Exception as error:
+                        self._failed(error, asked_logprobs)
+                    else:
+                        return self._answer(question, response)
 
     async def aclose(self) -> None:
         """Close the connections that were opened on the running event loop; a client of the user's stays open."""
-        import asyncio
-
-        for lane in self._lanes.pop(asyncio.get_running_loop(), ()):
-            if lane.client is not self._given_async_client:
-                await lane.client.close()
-
-    def _lane(self) -> _Lane:
-        """The client for the next request: the least busy one of the running event loop, or a new one.
-
-        Connections cannot be shared between loops. Within one loop there is more than one client where many requests
-        are in flight: an SDK's client keeps few connections open, and looks through all of them at each request.
-        """
-        import asyncio
-
-        lanes = self._lanes.setdefault(asyncio.get_running_loop(), [])
-        lane = min(lanes, key=lambda one: one.in_flight, default=None)
-        if lane is None or (lane.in_flight >= _PER_CLIENT and self._given_async_client is None):
-            lane = _Lane(self._given_async_client or self._make_async_client())
-            lanes.append(lane)
-        return lane
+        await self._lanes.aclose()
 
     def _failed(self, error: Exception, asked_logprobs: bool) -> None:
         """Raise what a failed request means; return if it is worth sending again without asking for probabilities."""
@@ -188,6 +182,10 @@ class HostedLLM(ABC):
     @abstractmethod
     def _make_async_client(self) -> AsyncClient:
         """A client that is awaited, with the settings of ``client``."""
+
+    @abstractmethod
+    def _make_client(self) -> Client:
+        """A client that waits, with the settings of ``client``."""
 
     @abstractmethod
     def _sdk_error(self) -> type[Exception]:
@@ -243,11 +241,15 @@ def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
     status = getattr(error, "status_code", None)
     # A connection error's own words are left out: they may quote the request's headers, and the key with them.
     kind = type(error).__name__  # both SDKs name theirs alike
-    if kind == "APITimeoutError":
+    failure: type[ProviderError] = ProviderError
+    if isinstance(error, OutOfBounds):
+        what = str(error)
+    elif kind == "APITimeoutError":
         what = "no answer came in time; try again, or give a longer timeout"
     elif kind == "APIConnectionError":
         what = f"the server cannot be reached, or it hung up; check the network and {url}"
     elif not isinstance(status, int) or status < 400:
+        failure = UnreadableResponse
         # The SDKs say by a plain ValueError what they do not take.
         detail = f"{kind}: {error}" if type(error) is ValueError else kind
         what = f"the request could not be made, or what came back cannot be read ({detail}); check {url}"
@@ -257,13 +259,23 @@ def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
     elif status == 404:
         what = f"there is no such model or no such address; check the name of the model and {url}"
     elif status == 429:
-        what = "too many requests, or the quota is used up; wait, or give more max_retries"
+        what = f"too many requests, or the quota is used up; {_wait(error, llm) or 'wait, or give more max_retries'}"
     elif status >= 500:
-        what = "the server failed, again and again; try again later"
+        what = f"the server failed, again and again; {_wait(error, llm) or 'try again later'}"
     else:
         what = f"the request was refused; {llm.needs}"
     said = f" (status {status}: {shown_words(error, llm.client)})" if isinstance(status, int) else ""
-    return ProviderError(f"{llm.name}: {what}{said}", error)
+    return failure(f"{llm.name}: {what}{said}", error)
+
+
+def _wait(error: Exception, llm: HostedLLM) -> str:
+    """How long the server asked to wait, where that was too long to be waited for."""
+    response = getattr(error, "response", None)
+    wait = getattr(response, "extensions", {}).get("formal_llm.wait")
+    if wait is None or llm.bounds is None:
+        return ""
+    bound = f"the deadline of a question is {llm.bounds.deadline:g}"
+    return f"it asks to wait {min(wait, 1e9):,.0f} seconds, which is too long ({bound}); try again later"
 
 
 def _said(error: Exception) -> str:

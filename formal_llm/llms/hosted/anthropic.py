@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from formal_llm.errors import MissingKey
 from formal_llm.llms.hosted import adapter
 from formal_llm.llms.hosted.adapter import CUT_OFF, REFUSED, token_count
+from formal_llm.llms.hosted.bounds import Bounds
 from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_reply
 from formal_llm.llms.hosted.settings import check_plain, checked_address, either_client_or, from_environment, given
 from formal_llm.llms.hosted.text import HostedText, TextRequest
@@ -37,7 +38,7 @@ class AnthropicLLM(HostedText):
 
     Args:
         model: the name of the model.
-        base_url, api_key, timeout, max_retries, client, async_client: how it is reached, see
+        base_url, api_key, timeout, max_retries, deadline, max_bytes, client, async_client: how it is reached, see
             :class:`~formal_llm.llms.hosted.openai_client.Connection` (here with clients of Anthropic's SDK); by default
             at ``ANTHROPIC_BASE_URL``, or Anthropic's, with ``ANTHROPIC_API_KEY``, or another credential that the SDK
             finds.
@@ -63,6 +64,8 @@ class AnthropicLLM(HostedText):
         api_key: str | None = None,
         timeout: float | None = None,
         max_retries: int | None = None,
+        deadline: float | None = None,
+        max_bytes: int | None = None,
         client: anthropic.Anthropic | None = None,
         async_client: anthropic.AsyncAnthropic | None = None,
         method: Literal["schema", "tool"] = "schema",
@@ -76,8 +79,10 @@ class AnthropicLLM(HostedText):
         if method not in ("schema", "tool") or cache not in ("5m", "1h", None):
             raise ValueError(f"method is 'schema' or 'tool', cache '5m', '1h' or None; not {method!r} and {cache!r}")
         either_client_or(
-            (client, async_client), base_url=base_url, api_key=api_key, timeout=timeout, max_retries=max_retries
-        )
+            (client, async_client), base_url=base_url, api_key=api_key, timeout=timeout, max_retries=max_retries,
+            deadline=deadline, max_bytes=max_bytes,
+        )  # fmt: skip
+        self.bounds = None
         name = f"anthropic:{model}"
         self.model = model
         self.method = method
@@ -93,8 +98,11 @@ class AnthropicLLM(HostedText):
             if url is not None:
                 url = checked_address(name, url, self.url_variable)
             key = api_key or from_environment(self.key_variable)
+            from formal_llm.llms.hosted.transport import sync_client
+
+            self.bounds = Bounds.of(deadline, max_bytes, timeout)
             try:
-                made = anthropic.Anthropic(**given(
+                made = anthropic.Anthropic(http_client=sync_client(anthropic, self.bounds), **given(
                     base_url=url, api_key=key, timeout=timeout, max_retries=max_retries
                 ))  # fmt: skip
             except anthropic.AnthropicError as error:
@@ -104,7 +112,7 @@ class AnthropicLLM(HostedText):
             if not ((made.api_key or "").strip() or made.auth_token or made.credentials):
                 made.close()
                 raise MissingKey(name, self.key_variable)
-        super().__init__(name, made, settings, async_client=async_client)
+        super().__init__(name, made, settings, async_client=async_client, bounds=self.bounds)
 
     def _send(self, client: Any, question: Question) -> Any:
         schema = choice_schema(question)
@@ -172,7 +180,16 @@ class AnthropicLLM(HostedText):
     def _make_async_client(self) -> anthropic.AsyncAnthropic:
         import anthropic
 
-        return _like(self.client, anthropic.AsyncAnthropic)
+        from formal_llm.llms.hosted.transport import async_client
+
+        return _like(self.client, anthropic.AsyncAnthropic, async_client(anthropic, self.bounds or Bounds()))
+
+    def _make_client(self) -> anthropic.Anthropic:
+        import anthropic
+
+        from formal_llm.llms.hosted.transport import sync_client
+
+        return _like(self._client, anthropic.Anthropic, sync_client(anthropic, self.bounds or Bounds()))
 
 
 def _usage(counted: Any) -> TokenUsage:
@@ -183,7 +200,7 @@ def _usage(counted: Any) -> TokenUsage:
     return adapter.token_usage(read, counted.output_tokens, cached, stored)
 
 
-def _like(client: Any, kind: type[AnthropicClient]) -> AnthropicClient:
+def _like(client: Any, kind: type[AnthropicClient], http_client: Any = None) -> AnthropicClient:
     """A client of the other kind (that waits, or is awaited) with the same settings; as of :func:`check_plain`."""
     import anthropic
 
@@ -195,6 +212,7 @@ def _like(client: Any, kind: type[AnthropicClient]) -> AnthropicClient:
         base_url=client.base_url,
         timeout=client.timeout,
         max_retries=client.max_retries,
+        http_client=http_client,
         # The SDK has no public name for the headers that it was given, without those that it adds by itself.
         default_headers={**client._credential_headers, **client._custom_headers},
         default_query=client._custom_query,

@@ -15,6 +15,7 @@ probabilities of the options. The rules, all of them on the side of saying nothi
 - Only the most probable tokens are listed. An option that is not among them gets 0 if what is not listed is at most
   a thousandth (:data:`NEGLIGIBLE`) of what the listed options have together, so that it can have no more than that.
   Otherwise: no probabilities.
+- The token that was written must be one that counts. It does not where the answer is "02": no probabilities.
 - What is no log-probability (not a number, above 0), or lists that sum to more than 1: no probabilities.
 """
 
@@ -148,7 +149,7 @@ class _Shares:
         if found is None:
             return None
         shares: dict[str, float] = {}
-        written, written_share, listed = "", 0.0, 0.0
+        written, written_share, listed, explained = "", 0.0, 0.0, False
         read = [(text, probability, *self.read(text, lead, done)) for text, probability in found]
         whole = {done + digits for _, _, digits, _ in read if digits}
         for text, probability, digits, ended in read:
@@ -158,13 +159,18 @@ class _Shares:
             number = done + digits
             # A model that has just written the number on, token by token, has shown that it does.
             goes_on = text == token.text and self.next_is_digit(index)
-            if number in self.numbers and (ended or (self.longer(number) <= whole and not goes_on)):
+            counts = number in self.numbers and (ended or (self.longer(number) <= whole and not goes_on))
+            explained = explained or (text == token.text and (counts or bool(digits and self.longer(number))))
+            if counts:
                 shares[number] = shares.get(number, 0.0) + probability
             elif digits and not ended and self.longer(number):
                 if text == token.text:
                     written, written_share = number, written_share + probability
                 elif probability > 0:
                     return None
+        # What was written is a number in a way that is not followed here, such as 02.
+        if not explained:
+            return None
         # The end of the text is not always listed in a form that can be recognised.
         if done in self.numbers and not self.after and done not in shares:
             return None

@@ -60,7 +60,8 @@ def check_plain(client: object, *classes: type, own: object = None) -> None:
         TypeError: it cannot: its class is none of the SDK's ``classes``, its HTTP client is its own, or it has ``own``.
     """
     http = type(getattr(client, "_client", None)).__name__
-    if type(client) not in classes or http not in ("SyncHttpxClientWrapper", "AsyncHttpxClientWrapper") or own:
+    plain = ("SyncHttpxClientWrapper", "AsyncHttpxClientWrapper", "BoundedClient", "BoundedAsyncClient")
+    if type(client) not in classes or http not in plain or own:
         raise TypeError(
             f"a {type(client).__name__} with settings of its own has no like; give both client and async_client"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,18 +42,8 @@ class HostedText(HostedLLM):
         request = TextRequest(chat(messages), max_tokens, tuple(stop), temperature)
         if not request.messages or max_tokens < 1:
             raise ValueError("there is nothing to go on from, or no token to write")
-        while True:
-            try:
-                response = self._send_text(self.client, request)
-                break
-            except Exception as error:
-                less = _without_what_was_refused(error, request)
-                if less is None:
-                    self._failed(error, False)
-                    raise
-                if less.temperature != request.temperature:
-                    warnings.warn(f"{self.name} takes no temperature; it writes at its own", stacklevel=2)
-                request = less
+        with self.bounds.running() if self.bounds is not None else nullcontext():
+            response = self._written(request)
         try:
             text, usage = self._read_text(response)
             if not isinstance(text, str):
@@ -60,6 +51,19 @@ class HostedText(HostedLLM):
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise provider_error(self, error) from error
         return Generated(cut(text, stop), usage)
+
+    def _written(self, request: TextRequest) -> Any:
+        while True:
+            try:
+                return self._send_text(self.client, request)
+            except Exception as error:
+                less = _without_what_was_refused(error, request)
+                if less is None:
+                    self._failed(error, False)
+                    raise
+                if less.temperature != request.temperature:
+                    warnings.warn(f"{self.name} takes no temperature; it writes at its own", stacklevel=3)
+                request = less
 
     @abstractmethod
     def _send_text(self, client: Any, request: TextRequest) -> Any:

@@ -5,14 +5,16 @@ Reading trusts nothing: whatever does not have this form is a ``ValueError``, ne
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, fields
-from typing import Any, cast
+from typing import Any
 
 from formal_llm.llms.question import Answer
 from formal_llm.llms.usage import TokenUsage
 
+#: The number of an option, as it is written here.
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _COSTS = frozenset(part.name for part in fields(TokenUsage))
 
 
@@ -51,20 +53,12 @@ def usage_from_data(data: object) -> TokenUsage:
     return TokenUsage(**counts)
 
 
-def read_json(text: str | bytes) -> object:
-    """The value of a JSON text; ``ValueError`` where it is none."""
-    try:
-        return cast("object", json.loads(text))
-    except RecursionError:
-        raise ValueError("the JSON text is nested too deeply") from None
-
-
 def _probabilities(data: object) -> dict[int, float] | None:
     if data is None:
         return None
     likely = _mapping(data, "the probabilities")
     try:
-        if all(type(p) in (int, float) for p in likely.values()):
+        if all(type(p) in (int, float) for p in likely.values()) and all(map(_NUMBER.fullmatch, likely)):
             return {int(number): float(p) for number, p in likely.items()}
     except OverflowError:
         pass

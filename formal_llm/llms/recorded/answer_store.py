@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from formal_llm.authored.files import check_plain
 from formal_llm.errors import AnswerFileError
 
 if TYPE_CHECKING:
@@ -54,6 +55,10 @@ class AnswerStore:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        try:
+            check_plain(self.path)  # SQLite would wait for what comes out of a pipe
+        except OSError as error:
+            raise AnswerFileError(str(path), f"the file cannot be opened: {error.strerror}") from None
         self._open()
 
     def get(self, key: str) -> bytes | None:

@@ -15,12 +15,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from formal_llm.authored.files import parse_json
 from formal_llm.errors import InvalidAnswer, LLMError
 from formal_llm.llms.llm import LLMLike, WrapperLLM, checked
 from formal_llm.llms.question import Answer, Question
-from formal_llm.llms.recorded.answer_data import answer_from_data, answer_to_data, read_json
+from formal_llm.llms.recorded.answer_data import answer_from_data, answer_to_data
 from formal_llm.llms.recorded.answer_store import AnswerStore
 from formal_llm.llms.usage import TokenUsage
+
+#: What probabilities sum to at most; sums of roundings may pass 1 by a little.
+_ONE = 1.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +210,10 @@ class CachedLLM(WrapperLLM):
         if text is None:
             return None
         try:
-            return question.check(answer_from_data(read_json(text)))
+            answer = question.check(answer_from_data(parse_json(text, once=True)))
         except (ValueError, InvalidAnswer):
             return None
+        return answer if _are_probabilities(answer, question) else None
 
     def _keep(self, answers: Sequence[tuple[str, Answer]]) -> None:
         self._store.put((key, self.name, json.dumps(answer_to_data(answer))) for key, answer in answers)
@@ -223,6 +228,14 @@ class CachedLLM(WrapperLLM):
     def _missed(self, count: int) -> None:
         with self._counting:
             self._stats = replace(self._stats, misses=self._stats.misses + count)
+
+
+def _are_probabilities(answer: Answer, question: Question) -> bool:
+    """Whether what an answer says of the options of a question can be their probabilities."""
+    likely = answer.probabilities or {}
+    if not all(1 <= number <= len(question.options) and 0 <= p <= _ONE for number, p in likely.items()):
+        return False  # also what is no number, which compares with nothing
+    return question.several or sum(likely.values()) <= _ONE
 
 
 @dataclass(slots=True, eq=False)

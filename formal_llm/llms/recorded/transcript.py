@@ -25,6 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from formal_llm.authored.files import check_plain, open_file, parse_json
 from formal_llm.errors import AnswerFileError, InvalidAnswer, LLMError, NotRecorded
 from formal_llm.llms.llm import LLMLike, WrapperLLM, checked
 from formal_llm.llms.question import Answer, Question
@@ -143,7 +144,7 @@ class ReplayLLM:
         self._digest = hashlib.sha256()
         self._left = 0
         try:
-            with self.path.open("rb") as file:
+            with open_file(self.path) as file:
                 for number, line in enumerate(file, 1):
                     self._digest.update(line)
                     self._read(line, number)
@@ -247,7 +248,7 @@ def _line(llm: str, question: Question, outcome: Answer | InvalidAnswer) -> byte
 
 def _recorded(line: bytes) -> tuple[str, bytes, Answer | _Invalid]:
     """The walk, the digest of the content and what came back, from a line; ``ValueError`` where it is no record."""
-    record = answer_data.read_json(line)
+    record = parse_json(line)
     if not isinstance(record, dict) or record.get("format") != _FORMAT:
         raise ValueError(f"its format is not {_FORMAT!r}")
     if missing := [key for key in ("messages", "options", "several") if key not in record]:
@@ -277,6 +278,7 @@ def _digest(content: dict[str, Any]) -> bytes:
 
 def _open_to_append(path: Path) -> Any:
     """The file, unbuffered, with whole lines in it; ``AnswerFileError`` where it is no transcript."""
+    check_plain(path)
     file = path.open("a+b", buffering=0)
     try:
         file.seek(0)

@@ -1,8 +1,9 @@
 """The tools that the sentence of an OpenAGI task calls for, and the reward of using just these.
 
-The benchmark (Ge et al. 2023) gives no reference plans for its 185 tasks. What is here is our own reading of its
-sentences, authored in ``tasks/openagi/references.toml``: each of their words asks for what one tool does. So a plan can
-be judged without executing it, by which of these tools it uses, and which others.
+The benchmark (Ge et al. 2023) gives no reference plans for its 185 tasks, only 15 solved examples for older sentences.
+What is here is our own reading of its sentences, authored in ``tasks/openagi/references.toml``: each of their words
+asks for what one tool does. So a plan can be judged without executing it, by which of these tools it uses, and which
+others.
 """
 
 from __future__ import annotations
@@ -15,11 +16,21 @@ from functools import cache
 from typing import Any, Literal
 
 from formal_llm import authored
+from formal_llm.authored.tables import Items, Keys, Named, problems, read_toml
 from formal_llm.errors import NotationError
+from formal_llm.planning.pack_file import SHAPE as PACK
 from formal_llm.planning.task import Task
-from formal_llm.planning.walks.wording import read_toml
 from formal_llm.rltf.reference_tools import ReferenceTools
 from formal_llm.rltf.rewards import register
+
+#: What may stand in ``references.toml``.
+SHAPE = Keys(
+    {
+        "words": Named(str),
+        "questions": Items(Keys({"words": str, "given": str, "tool": str}, needed=("words", "tool"))),
+    },
+    needed=("words",),
+)
 
 
 @dataclass(frozen=True)
@@ -44,14 +55,11 @@ class ToolReferences:
         Raises:
             NotationError: a table is missing, or does not have the form described in ``references.toml``.
         """
-        try:
-            words = dict(data["words"])
-            rows = [(row["words"], row.get("given", ""), row["tool"]) for row in data.get("questions", ())]
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            problem = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
-            raise NotationError(problem, file=file) from None
-        if wrong := [text for row in (*words.items(), *rows) for text in row if not isinstance(text, str)]:
-            raise NotationError(f"words and tools are texts, unlike {wrong[0]!r}", file=file)
+        found = next(problems(data, SHAPE), None)
+        if found is not None:
+            raise NotationError(found.problem, file=file, expected=found.expected, suggestion=found.suggestion)
+        words = dict(data["words"])
+        rows = [(row["words"], row.get("given", ""), row["tool"]) for row in data.get("questions", ())]
         said = json.dumps([sorted(words.items()), rows])
         return cls(words, tuple(rows), hashlib.sha256(said.encode()).hexdigest()[:16])
 
@@ -74,7 +82,7 @@ def references() -> ToolReferences:
         NotationError: the file cannot be read.
     """
     file = authored.find("tasks", "openagi") / "references.toml"
-    return ToolReferences.from_mapping(read_toml(file), file=str(file))
+    return ToolReferences.from_mapping(read_toml(file, SHAPE), file=str(file))
 
 
 def tools_called_for(task: Task) -> set[str]:
@@ -87,7 +95,7 @@ def openagi_reward(kind: Literal["f1", "exact"] = "f1") -> ReferenceTools:
 
     For the two kinds see :class:`~formal_llm.rltf.reference_tools.ReferenceTools`.
     """
-    pack = read_toml(authored.find("tasks", "openagi") / "pack.toml")
+    pack = read_toml(authored.find("tasks", "openagi") / "pack.toml", PACK)
     inputs = [entry["terminal"] for entry in pack["inputs"].values()]
     name = f"openagi tools, {kind}, {references().version}"
     return ReferenceTools(tools_called_for, kind, inputs=inputs, name=name)

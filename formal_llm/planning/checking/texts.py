@@ -15,10 +15,11 @@ from formal_llm.planning.checking.remedy import KEEPING, Remedy, in_labels, line
 from formal_llm.planning.checking.verify import Verification, Verifier
 from formal_llm.planning.plans.overlay import Overlay
 from formal_llm.planning.plans.prose import Wrong
-from formal_llm.planning.plans.reading import Reading, order_of, read_plan
+from formal_llm.planning.plans.reading import Reading, read_plan
 from formal_llm.planning.plans.runs import run_of
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.plans.told import Told
+from formal_llm.planning.plans.vocabulary import order_of
 
 #: How many steps that could have stood somewhere are listed.
 _LISTED = 8

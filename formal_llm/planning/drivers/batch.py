@@ -8,7 +8,7 @@ asked: awaited, from threads, many questions together, or one after the other.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
@@ -17,7 +17,7 @@ from formal_llm.errors import BudgetExceeded, InvalidAnswer, LLMError
 from formal_llm.llms.llm import LLM, AsyncLLM, BatchLLM
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.usage import TokenUsage
-from formal_llm.planning.drivers.driving import Steps, WalkDriver, achosen, chosen, give
+from formal_llm.planning.drivers.driving import Snapshot, Steps, WalkDriver, achosen, chosen, give
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.usage import Usage
 from formal_llm.planning.task import Task
@@ -38,6 +38,8 @@ class Outcome:
         plan: the finished plan; None if there is none.
         error: why there is none: an exception of this library, or whatever the LLM raised.
         usage: what it took, also where it failed.
+        walk: where there is no plan, the walk as far as it came: its snapshot is where to go on from. None where it did
+            not even begin.
     """
 
     index: int
@@ -45,6 +47,7 @@ class Outcome:
     plan: Plan | None
     error: Exception | None
     usage: Usage
+    walk: Walk | None = None
 
     def unwrap(self) -> Plan:
         """The plan; raises the error if there is none."""
@@ -86,7 +89,14 @@ class TaskRun:
         outcome: what became of it; None before the end.
     """
 
-    def __init__(self, driver: WalkDriver, index: int, task: str | Task, shared: SharedBudget | None = None) -> None:
+    def __init__(
+        self,
+        driver: WalkDriver,
+        index: int,
+        task: str | Task,
+        shared: SharedBudget | None = None,
+        snapshot: Snapshot | None = None,
+    ) -> None:
         self.question: Question | None = None
         self.outcome: Outcome | None = None
         self._index = index
@@ -95,8 +105,12 @@ class TaskRun:
         self._walk: Walk | None = None
         self._steps: Steps | None = None
         try:
-            self._walk = driver.start(self._task, name=str(index))
-            self._steps = driver.steps(self._walk, random.Random(f"{driver.seed}:{index}"))
+            if snapshot is None:
+                self._walk, drawn = driver.start(self._task, name=str(index)), ""
+            else:
+                self._walk = driver.resume(snapshot, self._task, name=str(index))
+                drawn = f":{self._walk.usage.questions}"  # draws that are not those which led here
+            self._steps = driver.steps(self._walk, random.Random(f"{driver.seed}:{index}{drawn}"))
             self._advance(next)
         except Exception as error:  # before the first question: there is no valid plan, for example
             self._end(error)
@@ -132,7 +146,7 @@ class TaskRun:
             usage = plan.usage
         elif isinstance(error, BudgetExceeded):
             usage = error.plan.usage  # a best-first search has used more than its walk knows of
-        self.outcome = Outcome(self._index, self._task, plan, error, usage)
+        self.outcome = Outcome(self._index, self._task, plan, error, usage, walk if plan is None else None)
 
 
 class BatchRun:
@@ -146,9 +160,9 @@ class BatchRun:
         self,
         driver: WalkDriver,
         tasks: Iterable[str | Task],
-        *,
         budget: Budget | None = None,
         skip: Container[int] = (),
+        begun: Mapping[int, Snapshot] | None = None,
         on_outcome: Callable[[Outcome], None] | None = None,
     ) -> None:
         self.llm = driver.llm
@@ -160,7 +174,12 @@ class BatchRun:
                 raise ValueError("steps and backtracks are bounded for each plan: Planner(budget=...)")
             budget.check(driver.prices)
             shared = SharedBudget(budget, Meter(driver.prices))
-        self._begun = (TaskRun(driver, index, task, shared) for index, task in enumerate(tasks) if index not in skip)
+        old = begun or {}
+        self._begun = (
+            TaskRun(driver, index, task, shared, old.get(index))
+            for index, task in enumerate(tasks)
+            if index not in skip
+        )
 
     def __iter__(self) -> Iterator[TaskRun]:
         """The runs that have a question; the outcomes of those that end before one are noted."""

@@ -7,7 +7,7 @@ its place, goes in. What makes the steps is a search (:mod:`formal_llm.planning.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from typing import Protocol
 
@@ -15,10 +15,13 @@ from formal_llm.automata import Source
 from formal_llm.llms.llm import LLM, AsyncLLM
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.usage import Prices
+from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.walk import Walk
 
+#: What a walk is restored from (:meth:`Walk.snapshot`).
+Snapshot = Mapping[str, JSON]
 #: Questions go out, answers come in.
 Steps = Generator[Question, Answer, None]
 
@@ -44,6 +47,9 @@ class WalkDriver(Protocol):
 
     def start(self, task: str | Task, *, name: str = "") -> Walk:
         """A walk for a task, before its first question."""
+
+    def resume(self, snapshot: Snapshot | str, task: str | Task | None = None, *, name: str = "") -> Walk:
+        """The walk of a snapshot."""
 
     def steps(self, walk: Walk, rng: random.Random | None = None) -> Steps:
         """The questions that take a walk to its end."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from io import FileIO
 from pathlib import Path
 
+from formal_llm.authored.files import check_plain
 from formal_llm.errors import ResultsError
 
 
@@ -22,17 +23,69 @@ def open_alone(path: Path, *, what: str = "file", busy: str) -> FileIO:
     Raises:
         ResultsError: it cannot be written to, or another process has it.
     """
+    while True:
+        try:
+            check_plain(path)
+            # Unbuffered: what has been written is the system's, and survives the end of this process.
+            file = path.open("ab+", buffering=0)
+        except OSError as error:
+            raise ResultsError(f"{path}: the {what} cannot be written: {error.strerror}") from None
+        try:
+            _lock(file)
+        except OSError:
+            file.close()
+            raise ResultsError(f"{path}: {busy}") from None
+        if _in_place(file, path):
+            return file
+        file.close()  # it was replaced between the two, by the one who had it: what is there now is another file
+
+
+def replace_alone(file: FileIO, path: Path, parts: Iterable[bytes], *, busy: str) -> FileIO:
+    """Put a file in the place of the one that :func:`open_alone` returned, which is closed; the new one, as of there.
+
+    There is no moment at which another process could have the one or the other.
+
+    Raises:
+        ResultsError: what stands there is not that file any more; it is left as it is.
+    """
+    beside = path.with_name(path.name + ".new")
+    new = open_alone(beside, busy=busy)
     try:
-        # Unbuffered: what has been written is the system's, and survives the end of this process.
-        file = path.open("ab+", buffering=0)
-    except OSError as error:
-        raise ResultsError(f"{path}: the {what} cannot be written: {error.strerror}") from None
+        new.truncate(0)
+        for part in parts:
+            new.write(part)
+        os.fsync(new.fileno())
+        check_in_place(file, path)
+        beside.replace(path)
+    except BaseException:
+        new.close()
+        raise
+    file.close()
+    return new
+
+
+def check_in_place(file: FileIO, path: Path) -> None:
+    """Raise ``ResultsError`` if the open file does not stand at its path any more: what is written to it is lost."""
+    if not _in_place(file, path):
+        raise ResultsError(
+            f"{path}: the file was replaced, moved or deleted while it was being written to; "
+            "what stands there now is left as it is: run the command again"
+        )
+
+
+def _in_place(file: FileIO, path: Path) -> bool:
     try:
-        _lock(file)
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except OSError:
-        file.close()
-        raise ResultsError(f"{path}: {busy}") from None
-    return file
+        return False
+
+
+def line_of(data: Mapping[str, object], *, allow_nan: bool = True) -> bytes:
+    """The line of JSON data, as :func:`write_line` has it."""
+    try:
+        return json.dumps(data, ensure_ascii=False, default=str, allow_nan=allow_nan).encode() + b"\n"
+    except UnicodeEncodeError:  # half of a surrogate pair, as a cut-off answer or a path may have it
+        return json.dumps(data, default=str, allow_nan=allow_nan).encode() + b"\n"
 
 
 def write_line(file: FileIO, path: Path, data: Mapping[str, object], what: str, *, allow_nan: bool = True) -> None:
@@ -43,12 +96,11 @@ def write_line(file: FileIO, path: Path, data: Mapping[str, object], what: str, 
 
     Raises:
         ValueError: such a number that may not be.
-        ResultsError: the line could not be written whole; the file is as it was.
+        ResultsError: the line could not be written whole; the file is as it was. Or it does not stand at ``path`` any
+            more.
     """
-    try:
-        line = json.dumps(data, ensure_ascii=False, default=str, allow_nan=allow_nan).encode() + b"\n"
-    except UnicodeEncodeError:  # half of a surrogate pair, as a cut-off answer or a path may have it
-        line = json.dumps(data, default=str, allow_nan=allow_nan).encode() + b"\n"
+    check_in_place(file, path)
+    line = line_of(data, allow_nan=allow_nan)
     # One write for a line: whatever happens in between, a line is there or it is not.
     written = file.write(line) or 0
     if written != len(line):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Literal, TypeVar, get_args
 
@@ -13,14 +14,13 @@ from formal_llm.llms.llm import Asking, LLMLike, attempts, resolve
 from formal_llm.llms.question import Question
 from formal_llm.llms.usage import Prices, TokenUsage
 from formal_llm.planning.drivers.batch import BatchRun, Outcome, arun, run
-from formal_llm.planning.drivers.driving import Steps, adrive, drive
+from formal_llm.planning.drivers.driving import Snapshot, Steps, adrive, drive
 from formal_llm.planning.drivers.search import best_first, greedy, sample
 from formal_llm.planning.drivers.solving import Runner, Solution, Solving, asolve, solve
-from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.source import source_of
 from formal_llm.planning.task import Task
-from formal_llm.planning.walks.budget import Budget
+from formal_llm.planning.walks.budget import QUESTIONS, Budget
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.events import Answered, Asked, EventCallback, Failed, Started
 from formal_llm.planning.walks.settings import LookaheadMode, SharedSettings
@@ -64,7 +64,8 @@ class Planner:
         length_penalty: of ``"best-first"``: 0 for the most probable plan; above 0, longer plans are favoured (see
             :func:`formal_llm.planning.drivers.search.best_first`).
         wording: how questions are put; :meth:`Wording.default` where left out.
-        budget: what each plan may use.
+        budget: what each plan may use; where left out, 200 questions each time that a walk is driven. Walks that others
+            take to their end (:meth:`start`, training) have no such bound.
         prices: what the model's tokens cost; then plans tell their cost, and a budget may bound it.
         tries: how often one question is asked until the answer is legal.
         max_states: the budget of one lookahead query (see :class:`Lookahead`).
@@ -101,8 +102,8 @@ class Planner:
     ) -> None:
         if lookahead not in ("on", "off"):
             raise ValueError(f"lookahead is 'on' or 'off', not {lookahead!r}")
-        if search not in get_args(Search):
-            raise ValueError(f"search is one of {', '.join(map(repr, get_args(Search)))}, not {search!r}")
+        if search not in (known := get_args(Search)):
+            raise ValueError(f"search is one of {', '.join(map(repr, known))}, not {search!r}")
         if length_penalty and search != "best-first":
             raise ValueError(f"a length_penalty is for search='best-first', not for {search!r}")
         if length_penalty < 0:
@@ -119,8 +120,10 @@ class Planner:
         self.length_penalty = length_penalty
         self.seed = seed
         self._random = random.Random(seed)
-        self.wording = wording or Wording.default(self.source)
-        self.budget = budget or Budget()
+        self.wording = (wording or Wording()).settled(self.source)
+        #: What walks are given where nobody gave a budget; while this planner asks, questions are bounded as well.
+        self._usual = Budget()
+        self.budget = budget or self._usual
         self.prices = prices
         self.tries = tries
         self.max_states = max_states
@@ -150,15 +153,15 @@ class Planner:
         """
         return Walk(self.table(task), task, name=name, **self._of_walks)
 
-    def resume(self, snapshot: Mapping[str, JSON] | str, task: str | Task | None = None) -> Walk:
-        """The walk of a snapshot (see :meth:`Walk.restore`).
+    def resume(self, snapshot: Snapshot | str, task: str | Task | None = None, *, name: str = "") -> Walk:
+        """The walk of a snapshot (see :meth:`Walk.restore`); it has a name where several are under way.
 
         The task is needed where it had a goal, limits or inputs of its own; else its description is in the snapshot.
         """
         table, settings = self.table("" if task is None else task), self._of_walks
         if task is None:
-            return Walk.restore(snapshot, table, **settings)
-        return Walk.restore(snapshot, table, **settings, task=task)
+            return Walk.restore(snapshot, table, **settings, name=name)
+        return Walk.restore(snapshot, table, **settings, name=name, task=task)
 
     @property
     def _of_walks(self) -> SharedSettings:
@@ -202,13 +205,19 @@ class Planner:
         """
         told = self.on_event
         if told is not None and not walk.usage.questions:
-            told(Started(walk.task, walk.name))
+            told(Started(walk.task, walk.name, id=walk.id))
+        given = walk.budget
+        bounded = replace(given, questions=walk.usage.questions + QUESTIONS) if given is self._usual else given
+        walk.budget = bounded
         try:
             yield from self._search(walk, rng)
         except BaseException as error:  # also that nobody wants an answer any more
             if told is not None:
-                told(Failed(error, walk.usage, walk.name))
+                told(Failed(error, walk.usage, walk.name, id=walk.id))
             raise
+        finally:
+            if walk.budget is bounded:
+                walk.budget = given
 
     def _search(self, walk: Walk, rng: random.Random | None) -> Steps:
         ask = partial(self._ask, walk)
@@ -222,7 +231,7 @@ class Planner:
         """Ask a question until its answer is legal, within the walk's budget; what was in vain goes on its account."""
         told = self.on_event
         if told is not None:
-            told(Asked(question))
+            told(Asked(question, id=walk.id))
         vain = TokenUsage()
 
         def before_again(usage: TokenUsage) -> None:
@@ -238,7 +247,7 @@ class Planner:
             walk.charge(usage or vain)
             raise
         if told is not None:
-            told(Answered(question, answer))
+            told(Answered(question, answer, id=walk.id))
         return answer
 
     # -- planning and carrying out ------------------------------------------------------------------------------
@@ -296,6 +305,7 @@ class Planner:
         concurrency: int | None = None,
         budget: Budget | None = None,
         skip: Container[int] = (),
+        begun: Mapping[int, Snapshot] | None = None,
         on_outcome: Callable[[Outcome], None] | None = None,
     ) -> list[Outcome]:
         """A plan for each task; many walks advance together, and one task's failure is its own.
@@ -311,6 +321,7 @@ class Planner:
                 planner's own budget). It is looked at before each question, so at most the questions in flight go
                 beyond it; what is not finished by then ends with ``BudgetExceeded``, its ``shared`` True.
             skip: places among the tasks, from 0, that are left out since they are done already.
+            begun: for places among the tasks, from 0, the snapshot of a walk to go on from (:meth:`Walk.snapshot`).
             on_outcome: called with each outcome as it comes. What it raises ends the run.
 
         Returns:
@@ -320,7 +331,7 @@ class Planner:
             ValueError: a concurrency below 1; a budget of steps or backtracks, which only single plans have.
             RuntimeError: called from a coroutine; there :meth:`aplan_all` is awaited.
         """
-        return run(BatchRun(self, tasks, budget=budget, skip=skip, on_outcome=on_outcome), concurrency)
+        return run(BatchRun(self, tasks, budget, skip, begun, on_outcome), concurrency)
 
     async def aplan_all(
         self,
@@ -329,7 +340,8 @@ class Planner:
         concurrency: int | None = None,
         budget: Budget | None = None,
         skip: Container[int] = (),
+        begun: Mapping[int, Snapshot] | None = None,
         on_outcome: Callable[[Outcome], None] | None = None,
     ) -> list[Outcome]:
         """As :meth:`plan_all`, on the running event loop."""
-        return await arun(BatchRun(self, tasks, budget=budget, skip=skip, on_outcome=on_outcome), concurrency)
+        return await arun(BatchRun(self, tasks, budget, skip, begun, on_outcome), concurrency)

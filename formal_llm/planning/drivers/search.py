@@ -103,7 +103,8 @@ def best_first(walk: Walk, ask: Ask = once, *, length_penalty: float = 0.0) -> S
     where the walk's step budget comes in, which bounds n. The smaller the step budget, the fewer questions are asked;
     with a generous one most of the language is searched, so give a question budget as well.
 
-    The walk goes to the plan that was found; where an exception is raised, it stays where it is. The same question
+    The walk goes to the plan that was found; where an exception is raised, it stays where it is, and counts what was
+    used in vain. The same question
     should be answered in the same way whenever it is asked.
 
     Raises:
@@ -118,8 +119,16 @@ def best_first(walk: Walk, ask: Ask = once, *, length_penalty: float = 0.0) -> S
         raise ValueError(f"length_penalty is 0 or more, not {length_penalty}")
     if length_penalty and walk.budget.steps is None:
         raise ValueError("a length penalty needs a bound on the length of plans: Budget(steps=...)")
-    if not walk.done:
-        yield from _BestFirst(walk, ask, length_penalty).run()
+    if walk.done:
+        return
+    search = _BestFirst(walk, ask, length_penalty)
+    try:
+        yield from search.run()
+    except BudgetExceeded:
+        raise  # its plan tells what was used
+    except BaseException:
+        search.charge()
+        raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +274,10 @@ class _BestFirst:
             elif node.walk.done:
                 return node.walk
         return None
+
+    def charge(self) -> None:
+        """Put what all branches used on the account of the walk, which stays where it is."""
+        self._walk.charge(self._tokens, self._asked)
 
     # -- what is found ------------------------------------------------------------------------------------------
 

@@ -53,24 +53,24 @@ class Spans:
         self._about = {"gen_ai.provider.name": _PROVIDERS.get(provider, provider)} if name else {}
         if self._model:
             self._about["gen_ai.request.model"] = self._model
-        self._plans: dict[str, Span] = {}
-        self._questions: dict[str, Span] = {}
+        self._plans: dict[int, Span] = {}  # by the walk's own number: names need not differ
+        self._questions: dict[int, Span] = {}
 
     def __call__(self, event: Event) -> None:
         """Begin, note on, or end the spans of the walk that the event comes from."""
         match event:
             case Started(task, walk):
-                self._end(walk, TokenUsage(), None)  # what was left open by a walk of the same name
+                self._end(event.id, TokenUsage(), None)  # where a walk begins again
                 about = {"gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": "formal_llm.plan"}
                 if walk:
                     about["formal_llm.walk"] = walk
                 if self._content:
                     about["formal_llm.task"] = task.description
-                self._plans[walk] = self._tracer.start_span("invoke_workflow formal_llm.plan", attributes=about)
+                self._plans[event.id] = self._tracer.start_span("invoke_workflow formal_llm.plan", attributes=about)
             case Asked(question):
-                self._ask(event.walk, question)
+                self._ask(event.id, question)
             case Answered(_, answer):
-                span = self._questions.pop(event.walk, None)
+                span = self._questions.pop(event.id, None)
                 if span is not None:
                     span.set_attributes(_tokens(answer.usage))
                     span.set_attribute("formal_llm.answer", list(answer.numbers))
@@ -79,20 +79,20 @@ class Spans:
                     if self._content and answer.text:
                         span.set_attribute("gen_ai.output.messages", _messages([("assistant", answer.text)]))
                     span.end()
-            case Forced(text, left_out, walk):
-                self._note(walk, "formal_llm.forced", {"left_out": left_out}, text)
-            case Backtracked(text, word, walk):
-                self._note(walk, "formal_llm.backtracked", {"terminals": len(word)}, text)
-            case Finished(plan, walk):
-                if walk in self._plans:
-                    self._plans[walk].set_attribute("formal_llm.questions", plan.usage.questions)
+            case Forced(text, left_out):
+                self._note(event.id, "formal_llm.forced", {"left_out": left_out}, text)
+            case Backtracked(text, word):
+                self._note(event.id, "formal_llm.backtracked", {"terminals": len(word)}, text)
+            case Finished(plan):
+                if (span := self._plans.get(event.id)) is not None:
+                    span.set_attribute("formal_llm.questions", plan.usage.questions)
                     if self._content:
-                        self._plans[walk].set_attribute("formal_llm.plan", " ".join(plan.word))
-                self._end(walk, plan.usage.token_usage, None)
-            case Failed(error, usage, walk):
-                self._end(walk, usage.token_usage, error)
+                        span.set_attribute("formal_llm.plan", " ".join(plan.word))
+                self._end(event.id, plan.usage.token_usage, None)
+            case Failed(error, usage):
+                self._end(event.id, usage.token_usage, error)
 
-    def _ask(self, walk: str, question: Question) -> None:
+    def _ask(self, walk: int, question: Question) -> None:
         plan = self._plans.get(walk)
         options = len(question.options)
         about: dict[str, Any] = {"gen_ai.operation.name": "chat", **self._about, "formal_llm.options": options}
@@ -105,11 +105,11 @@ class Spans:
             attributes=about,
         )
 
-    def _note(self, walk: str, name: str, about: dict[str, Any], text: str) -> None:
+    def _note(self, walk: int, name: str, about: dict[str, Any], text: str) -> None:
         if walk in self._plans:
             self._plans[walk].add_event(name, {**about, **({"text": text} if self._content else {})})
 
-    def _end(self, walk: str, usage: TokenUsage, error: BaseException | None) -> None:
+    def _end(self, walk: int, usage: TokenUsage, error: BaseException | None) -> None:
         for spans in (self._questions, self._plans):
             span = spans.pop(walk, None)
             if span is None:
@@ -142,6 +142,8 @@ def _messages(messages: list[tuple[str, str]]) -> str:
 def logged(logger: logging.Logger | None = None, *, content: bool = False) -> Callable[[Event], None]:
     """An event callback that writes log lines: plans at level INFO, questions at DEBUG, failures at WARNING.
 
+    A line begins with the name of its walk (``walk 7:``), or with its own number where it has none (``walk #7:``).
+
     Args:
         logger: where to; the logger ``formal_llm`` where left out.
         content: whether the texts of tasks, options and errors are told.
@@ -149,7 +151,7 @@ def logged(logger: logging.Logger | None = None, *, content: bool = False) -> Ca
     log = logger if logger is not None else logging.getLogger("formal_llm")
 
     def tell(event: Event) -> None:
-        name = f"walk {event.walk}: " if event.walk else ""
+        name = f"walk {event.walk or f'#{event.id}'}: "
         match event:
             case Started(task):
                 log.info("%splanning%s", name, f": {task.description}" if content else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 
+from formal_llm.authored.files import parse_json
 from formal_llm.automata import CFG, PDA, Transition, Word
 from formal_llm.automata.models.symbols import members
 from formal_llm.errors import NotationError
@@ -20,14 +21,12 @@ def read_json(text: str) -> Plan | list[str]:
         NotationError: it is neither; or a plan whose parts contradict each other, or that is not finished.
     """
     try:
-        data = json.loads(text)
+        data = parse_json(text)
         if isinstance(data, dict) and "tree" in data:
             plan = Plan.from_json(text)
             _check_parts(plan, data)
             return plan
         names = data["word"] if isinstance(data, dict) else data
-    except RecursionError:
-        raise NotationError("this JSON is nested too deeply to be a plan") from None
     except (ValueError, KeyError) as error:
         raise NotationError(f"this is neither the JSON of a plan nor a list of names: {error}") from None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):

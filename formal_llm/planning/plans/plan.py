@@ -7,8 +7,9 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from formal_llm.authored.files import parse_json
 from formal_llm.automata import Source, Word
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.planning.plans.drawing import plan_rich
@@ -144,7 +145,7 @@ class Plan(Drawable):
             ValueError: the text is no such plan.
         """
         try:
-            data = json.loads(text)
+            data: Any = parse_json(text)
             if data["format"] != _FORMAT:
                 raise ValueError(f"unknown format {data['format']!r}")
             likely = data.get("log_probability")  # not in the plans of earlier versions

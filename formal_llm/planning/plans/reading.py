@@ -45,7 +45,7 @@ from formal_llm.planning.plans.retold import Retold
 from formal_llm.planning.plans.sayings import Moves, Naming, Productions
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.plans.told import Told, has_word
-from formal_llm.planning.plans.vocabulary import Vocabulary
+from formal_llm.planning.plans.vocabulary import Vocabulary, order_of
 from formal_llm.planning.source import source_of
 
 #: Of a line on which more than half of the words are names of terminals, the others are meant to be.
@@ -93,11 +93,6 @@ class Reading:
         return next((word for word in chain(outright, found) if word is not None), None)
 
 
-def order_of(source: Source) -> Order:
-    """The order of plans where nothing tells it: that of a grammar's is backward, any other one's forward."""
-    return "forward" if Vocabulary(as_automaton(source_of(source, "read_plan"))).grammar is None else "backward"
-
-
 def read_plan(text: str, source: Source, *, order: Order | None = None, strict: bool = False) -> Reading:
     """What a text tells, of the plans of a grammar or an automaton; its constraints and limits are not looked at.
 
@@ -105,8 +100,8 @@ def read_plan(text: str, source: Source, *, order: Order | None = None, strict: 
         text: the plan; see the module's page for the forms that are understood.
         source: the grammar, flowchart, behaviour or automaton whose terminals and labels are meant.
         order: whether the word runs from the last of the steps to the first (``backward``) or from the first to the
-            last. Left out, it is as plans of the source are printed without a wording: backward for a grammar. A word
-            and nested calls are read as they stand.
+            last. Left out, it is as the source says
+            (:func:`~formal_llm.planning.plans.vocabulary.order_of`). A word and nested calls are read as they stand.
         strict: for machines: only what is printed is understood, to the letter.
 
     Raises:
@@ -167,7 +162,7 @@ class _Reader:
         vocabulary = Vocabulary(automaton)
         self._terminals = dict.fromkeys(vocabulary.terminals)
         self.naming = Naming(vocabulary, self._terminals)
-        self._order: Order = order or order_of(automaton)
+        self._order: Order = order or order_of(source)
         self._strict = strict
 
     @cached_property

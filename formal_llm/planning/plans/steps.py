@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
-from formal_llm.automata.models.symbols import members
+from formal_llm.automata.models.symbols import Order, members
 from formal_llm.planning.plans.prose import one_line
 from formal_llm.planning.plans.tree import Node, is_nested, only_terminal
 
-#: Whether a plan's word runs from its last step to its first, or from the first to the last.
-Order = Literal["backward", "forward"]
+__all__ = ["Order", "Step", "read_steps"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 from formal_llm.automata import CFG, PDA, Source, Symbol
 from formal_llm.automata.lookahead.limited import LimitedAutomaton
 from formal_llm.automata.models.automaton import HasTerminals
+from formal_llm.automata.models.symbols import Order
 from formal_llm.errors import AutomatonError
 
 
@@ -51,19 +52,21 @@ class Vocabulary:
     Attributes:
         grammar: the grammar that the automaton was made from; None where it comes from none.
         symbols: what is known of its terminals.
+        order: which way the word of a plan runs; None where the automaton does not say.
         terminals: the alphabet; empty where the automaton does not tell it.
     """
 
-    __slots__ = ("_labels", "grammar", "symbols", "terminals")
+    __slots__ = ("_labels", "grammar", "order", "symbols", "terminals")
 
     def __init__(self, automaton: Source) -> None:
         inner = automaton.source if isinstance(automaton, LimitedAutomaton) else automaton
         self.grammar: CFG | None = None
+        self.order: Order | None = None
         self.symbols: Mapping[str, Symbol] = {}
         self.terminals: Iterable[str] = ()
         self._labels: Labelling | None = None
         if isinstance(inner, PDA):
-            self.grammar, self.symbols = inner.cfg, inner.symbols
+            self.grammar, self.order, self.symbols = inner.cfg, inner.order, inner.symbols
         if isinstance(inner, HasTerminals):
             self.terminals = inner.terminals
         if isinstance(inner, Labelling):
@@ -82,3 +85,15 @@ class Vocabulary:
         """What is said of a terminal beyond its label."""
         symbol = self.symbols.get(name)
         return symbol.description if symbol is not None else ""
+
+
+def order_of(source: Source) -> Order:
+    """Which way the words of rules run, of steps that stand on lines: as they say (``%order``), or as is usual.
+
+    A grammar that does not say is written from its last step to its first; an automaton that comes from no grammar from
+    the first on.
+    """
+    if isinstance(source, CFG):
+        return source.order or "backward"
+    words = Vocabulary(source)
+    return words.order or ("forward" if words.grammar is None else "backward")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from formal_llm.automata import Transition
 from formal_llm.automata.lookahead.lookahead import Lookahead
@@ -19,15 +20,18 @@ from formal_llm.planning.walks.choices import Choice, ChoiceTable, Fork
 from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry
 from formal_llm.planning.walks.wording import Wording
 
+_NUMBERS = count(1)
+
 
 class Asker:
-    """Makes the questions of a walk, which has a task and a name."""
+    """Makes the questions of a walk, which has a task, a name, and a number for itself."""
 
     def __init__(self, table: ChoiceTable, wording: Wording, task: str, walk: str = "") -> None:
         self._table = table
         self.wording = wording
         self._task = task
         self.walk = walk
+        self.id = next(_NUMBERS)
 
     def tree(self, moves: Sequence[Move]) -> Node:
         """The tree of a plan."""
@@ -82,7 +86,7 @@ class Asker:
         """The options of an entry; those of a fork with nothing ruled out are made once."""
         fork = entry.fork
         shown: tuple[Wording, tuple[Option, ...]] | None = fork.shown
-        if shown is None or shown[0] is not self.wording:
+        if shown is None or (shown[0] is not self.wording and shown[0] != self.wording):
             shown = fork.shown = (self.wording, _numbered(self.texts(fork)))
         if len(entry.offered) == len(fork.choices):
             return shown[1]
@@ -92,7 +96,7 @@ class Asker:
     def _outlook(self, entry: JournalEntry, moves: Sequence[Move]) -> Outlook:
         prospects = tuple(self._prospect(entry, choice) for choice in entry.offered)
         so_far = tuple(self._term(move.read) for move in moves if move.read is not None)
-        return Outlook(so_far, prospects, self.wording.order == "backward")
+        return Outlook(so_far, prospects, self.wording.backward)
 
     def _prospect(self, entry: JournalEntry, choice: Choice) -> Prospect:
         lookahead = self._table.lookahead

@@ -9,10 +9,16 @@ from time import perf_counter
 from formal_llm.llms.usage import Prices, TokenUsage
 from formal_llm.planning.plans.usage import Usage
 
+#: The most questions that a planner asks for one plan where nobody gives it a budget.
+QUESTIONS = 200
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
     """What one walk may use, or many together; None for no bound.
+
+    A planner without a budget asks at most 200 questions for a plan (:data:`QUESTIONS`). A budget that is given bounds
+    what it names, and the steps.
 
     Requests, tokens and cost are known when an answer has come, so the last answer may go beyond them; after it nothing
     more is asked.

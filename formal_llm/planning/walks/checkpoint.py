@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from formal_llm.authored.files import parse_json
 from formal_llm.errors import SnapshotError
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
@@ -91,7 +91,7 @@ class Checkpoint:
     def from_data(cls, data: Mapping[str, JSON] | str) -> Checkpoint:
         """The checkpoint in JSON data or JSON text; SnapshotError where it is damaged."""
         try:
-            read: Any = json.loads(data) if isinstance(data, str) else data
+            read: Any = parse_json(data) if isinstance(data, str) else data
             if read["format"] != _FORMAT:
                 raise SnapshotError(f"unknown format {read['format']!r}; this version reads {_FORMAT}")
             return cls(
@@ -102,7 +102,7 @@ class Checkpoint:
                 bool(read["dead"]),
                 Usage(**read["usage"]),
             )
-        except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise SnapshotError(f"the snapshot is damaged: {error!r}") from error
 
     def check(self, fingerprint: str, look: bool) -> None:

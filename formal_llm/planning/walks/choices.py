@@ -270,6 +270,15 @@ class ChoiceTable:
         found = self._select(configuration, members, names, names, steps)
         return None if found is None else Choice(-1, found[0], tuple(name for name in members if name in names))
 
+    def subsets(self, configuration: Hashable, steps: float) -> Iterator[frozenset[str]]:
+        """The sets of members that may be chosen of the selection on top of the stack, each once; steps as above.
+
+        The first few come soon, however many sets there are: what leads to no set is never looked at twice.
+        """
+        members = self.lookahead.selection(configuration) or ()
+        for _, _, taken in self._ways(configuration, members, frozenset(), frozenset(members), steps):
+            yield frozenset(taken)
+
     def some_subset(self, configuration: Hashable, must: frozenset[str], may: frozenset[str], steps: float) -> bool:
         """Whether a choice is allowed of all of ``must`` and some of ``may``; arguments as of :meth:`subset`."""
         members = self.lookahead.selection(configuration) or ()
@@ -278,25 +287,49 @@ class ChoiceTable:
     def _select(
         self, configuration: Any, members: tuple[str, ...], must: frozenset[str], may: frozenset[str], steps: float
     ) -> tuple[tuple[Any, ...], Any] | None:
-        """Moves through a selection that take all of ``must`` and nothing but ``may``, few members first."""
-        todo: list[tuple[tuple[Any, ...], Any, int]] = [((), configuration, 0)]
+        """Moves through a selection that take all of ``must`` and nothing but ``may``, and what they lead to."""
+        found = next(self._ways(configuration, members, must, may, steps), None)
+        return None if found is None else found[:2]
+
+    def _ways(
+        self, configuration: Any, members: tuple[str, ...], must: frozenset[str], may: frozenset[str], steps: float
+    ) -> Iterator[tuple[tuple[Any, ...], Any, tuple[str, ...]]]:
+        """As :meth:`_select`, but for every set that can be chosen, few members first; with the set itself."""
+        count = 0
+        seen: set[Hashable] = set()  # a set may come about in several ways
+        barren: set[Hashable] = set()  # from here no set can be chosen
+        # A way, or what is noted once all that it can lead to has been looked at: the place, and the count before.
+        todo: list[tuple[tuple[Any, ...], Any, tuple[str, ...], int] | tuple[Hashable, int]] = [
+            ((), configuration, (), 0)
+        ]
         while todo:
-            moves, now, place = todo.pop()
+            way = todo.pop()
+            if len(way) == 2:
+                if way[1] == count:
+                    barren.add(way[0])
+                continue
+            moves, now, taken, place = way
+            if (moves or place == len(members)) and not self._finishes(now, steps - len(moves)):
+                continue
+            signature, deeper = self.lookahead.signature(now)
+            here = (place, signature, steps - len(moves) - deeper)
+            mark = (taken, *here) if place < len(members) else taken
+            if here in barren or mark in seen:
+                continue
+            seen.add(mark)
             if place == len(members):
-                if self._finishes(now, steps - len(moves)):
-                    return moves, now
+                count += 1
+                yield moves, now, taken
                 continue
-            if moves and not self._finishes(now, INFINITE):
-                continue
+            todo.append((here, count))
             name = members[place]
             for move in self.automaton.moves(now):
                 after = self.automaton.step(now, move)
                 if move.push[:1] == (name,):
                     if name in may:
                         todo += (
-                            ((*moves, move, match), self.automaton.step(after, match), place + 1)
+                            ((*moves, move, match), self.automaton.step(after, match), (*taken, name), place + 1)
                             for match in self.automaton.moves(after)
                         )
                 elif name not in must:
-                    todo.append(((*moves, move), after, place + 1))
-        return None
+                    todo.append(((*moves, move), after, taken, place + 1))

@@ -1,13 +1,14 @@
 """What happens while a plan is made, for those who want to watch.
 
 Where many walks are under way at once, each event tells by its name which one it comes from; for a single walk the name
-is empty.
+is empty. Names need not differ. What tells walks apart for sure is the ``id``: a number that each walk of this process
+has for itself. Events are compared without it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from formal_llm.automata import Word
 from formal_llm.llms.question import Answer, Question
@@ -17,7 +18,12 @@ from formal_llm.planning.task import Task
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class _OfWalk:
+    id: int = field(default=0, kw_only=True, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Started(_OfWalk):
     """A walk begins: a valid plan exists, and nothing has been asked yet."""
 
     task: Task
@@ -25,7 +31,7 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
-class _OfQuestion:
+class _OfQuestion(_OfWalk):
     question: Question
 
     @property
@@ -47,7 +53,7 @@ class Answered(_OfQuestion):
 
 
 @dataclass(frozen=True, slots=True)
-class Forced:
+class Forced(_OfWalk):
     """A choice was taken without a question: the rules leave only this one.
 
     Attributes:
@@ -61,7 +67,7 @@ class Forced:
 
 
 @dataclass(frozen=True, slots=True)
-class Backtracked:
+class Backtracked(_OfWalk):
     """A dead end: the walk went back to an earlier choice and ruled out the branch it came from.
 
     Attributes:
@@ -75,7 +81,7 @@ class Backtracked:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(_OfWalk):
     """The plan is finished."""
 
     plan: Plan
@@ -83,7 +89,7 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(_OfWalk):
     """No plan was made.
 
     Attributes:

@@ -84,12 +84,7 @@ class JournalEntry:
 
     def has_subset(self, table: ChoiceTable, left: float) -> bool:
         """Whether some set of members of a selection can be chosen that is not ruled out; arguments as above."""
-        names = [choice.reads[0] for choice in self.fork.choices]
-        for number in range(1, 1 << len(names)):
-            subset = frozenset(name for place, name in enumerate(names) if number >> place & 1)
-            if subset not in self.excluded and table.subset(self.configuration, subset, left) is not None:
-                return True
-        return False
+        return any(subset not in self.excluded for subset in table.subsets(self.configuration, left))
 
 
 def shares(answer: Answer, count: int) -> tuple[float, ...] | None:

@@ -145,7 +145,7 @@ class Trail:
         if fork.total > 1:
             self.meter.forced += 1
             if self.on_event is not None:
-                self.on_event(Forced(self.asker.texts(fork)[0], fork.total - 1, self.asker.walk))
+                self.on_event(Forced(self.asker.texts(fork)[0], fork.total - 1, self.asker.walk, id=self.asker.id))
         self._go(choice)
 
     # -- going back ---------------------------------------------------------------------------------------------
@@ -173,7 +173,8 @@ class Trail:
         self.configuration = entry.configuration
         del self.moves[entry.moves :]
         if self.on_event is not None and entry.chosen is not None and entry.key in excluded:
-            self.on_event(Backtracked(self.asker.chosen_text(entry), self.word, self.asker.walk))
+            text = self.asker.chosen_text(entry)
+            self.on_event(Backtracked(text, self.word, self.asker.walk, id=self.asker.id))
         fresh = JournalEntry(entry.configuration, entry.fork, entry.moves)
         fresh.excluded = excluded
         offered = fresh.offered

@@ -81,7 +81,7 @@ class Walk:
         else:
             both = self.task.limits & limits if limits else self.task.limits
             table = ChoiceTable.of(source_of(source, "Walk"), goal=self.task.goal, limits=both, lookahead=lookahead)
-        self.wording = wording or Wording.default(table)
+        self.wording = (wording or Wording()).settled(table)
         self.budget = budget or Budget()
         self._asker = Asker(table, self.wording, self.task.description, name)
         self._trail = Trail(table, self._asker, Meter(prices), on_event)
@@ -93,9 +93,14 @@ class Walk:
         trail = self._trail
         trail.settle(self.budget, lambda: self.partial)
         if trail.state is Stage.DONE and trail.on_event is not None:
-            trail.on_event(Finished(self.plan, self.name))
+            trail.on_event(Finished(self.plan, self.name, id=self.id))
 
     # -- looking ------------------------------------------------------------------------------------------------
+
+    @property
+    def id(self) -> int:
+        """The number that this walk and its forks have for themselves in this process; its events tell it."""
+        return self._asker.id
 
     @property
     def table(self) -> ChoiceTable:
@@ -180,7 +185,7 @@ class Walk:
         """The plan as far as it is made."""
         asker, moves = self._asker, tuple(self._trail.moves)
         return Plan(
-            self.task.description, lambda: asker.tree(moves), order=self.wording.order, usage=self.usage,
+            self.task.description, lambda: asker.tree(moves), order=self.wording.reads, usage=self.usage,
             complete=self._trail.state is Stage.DONE, log_probability=self.log_probability,
         )  # fmt: skip
 
@@ -212,9 +217,10 @@ class Walk:
         """What tokens cost; None without prices."""
         return self._trail.meter.cost(tokens)
 
-    def charge(self, tokens: TokenUsage) -> None:
-        """Count what was used in vain, for a question that got no answer."""
+    def charge(self, tokens: TokenUsage, questions: int = 0) -> None:
+        """Count what was used in vain: for a question that got no answer, or for answers that led to no plan."""
         self._trail.meter.tokens += tokens
+        self._trail.meter.questions += questions
 
     # -- answering ----------------------------------------------------------------------------------------------
 
@@ -305,7 +311,7 @@ class Walk:
         if usage is not None:
             self._trail.meter.set(usage)
         if self._trail.state is Stage.DONE and on_event is not None:
-            on_event(Finished(self.plan, self.name))
+            on_event(Finished(self.plan, self.name, id=self.id))
 
     # -- checkpoints --------------------------------------------------------------------------------------------
 

@@ -8,19 +8,19 @@ is a template that a task pack, or code, may replace.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from formal_llm.automata import CFG, Source, Transition
-from formal_llm.automata.models.symbols import members
-from formal_llm.errors import NotationError, did_you_mean
+from formal_llm.authored.tables import Items, Keys, Shape, problems, read_toml
+from formal_llm.automata import Source, Transition
+from formal_llm.automata.models.symbols import ORDERS, members
+from formal_llm.errors import NotationError
 from formal_llm.llms.question import Message
-from formal_llm.planning.plans.steps import Order, read_steps
+from formal_llm.planning.plans.steps import Order, Step, read_steps
 from formal_llm.planning.plans.tree import Node, is_nested, only_terminal, production_of, text_of
-from formal_llm.planning.plans.vocabulary import Vocabulary
+from formal_llm.planning.plans.vocabulary import order_of
 from formal_llm.planning.walks.choices import Choice, ChoiceTable
 
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
@@ -55,7 +55,8 @@ class Wording:
     """The templates of a question.
 
     Attributes:
-        order: ``backward`` when a plan's word runs from its last step to its first, as in a prefix grammar.
+        order: ``backward`` when a plan's word runs from its last step to its first, as in a prefix grammar;
+            ``forward`` when from the first to the last; None for what the rules say (:meth:`settled`).
         conversation: False: each question stands alone; True: it comes after all earlier ones and their answers.
         system: a system message; empty for none. May use ``{task}`` and ``{rules}``, the rules in their
             notation. What is said here stays the same from question to question, so providers read it from
@@ -76,7 +77,7 @@ class Wording:
             gets a colon.
     """
 
-    order: Order = "backward"
+    order: Order | None = None
     conversation: bool = False
     system: str = ""
     examples: tuple[tuple[str, str], ...] = ()
@@ -99,7 +100,7 @@ class Wording:
     decision: str = "{question} {answer};"
 
     def __post_init__(self) -> None:
-        if self.order not in ("backward", "forward"):
+        if self.order not in (None, *ORDERS):
             raise ValueError(f"order is 'backward' or 'forward', not {self.order!r}")
         object.__setattr__(self, "examples", tuple((str(q), str(a)) for q, a in self.examples))
         blank = {"task": "", "progress": "", "target": "", "options": "", "instruction": ""}
@@ -117,13 +118,27 @@ class Wording:
 
     @classmethod
     def default(cls, source: Source | ChoiceTable) -> Wording:
-        """The wording for rules that have none of their own.
+        """The wording for rules that have none of their own."""
+        return cls().settled(source)
 
-        A grammar is written from its last step to its first; an automaton that comes from none from the first on.
+    def settled(self, source: Source | ChoiceTable) -> Wording:
+        """The same wording with its order: its own, or else that of the rules.
+
+        See :func:`~formal_llm.planning.plans.vocabulary.order_of`.
         """
-        rules = source.lookahead.source if isinstance(source, ChoiceTable) else source
-        of_grammar = isinstance(rules, CFG) or Vocabulary(rules).grammar is not None
-        return cls() if of_grammar else cls(order="forward")
+        if self.order is not None:
+            return self
+        return replace(self, order=order_of(source.lookahead.source if isinstance(source, ChoiceTable) else source))
+
+    @property
+    def reads(self) -> Order:
+        """The order, where the rules have said it or nobody has."""
+        return self.order or "backward"
+
+    @property
+    def backward(self) -> bool:
+        """Whether a plan's word runs from its last step to its first."""
+        return self.reads == "backward"
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, object], *, file: str | None = None) -> Wording:
@@ -132,13 +147,9 @@ class Wording:
         Raises:
             NotationError: an unknown key, or a value that does not fit.
         """
-        known = [field.name for field in fields(cls)]
-        for key in data:
-            if key not in known:
-                near = did_you_mean(key, known)
-                raise NotationError(
-                    f"unknown key in a wording: {key}", file=file, suggestion=f"did you mean {near}?" if near else None
-                )
+        found = next(problems(data, SHAPE, _CALLED), None)
+        if found is not None:
+            raise NotationError(found.problem, file=file, expected=found.expected, suggestion=found.suggestion)
         values: dict[str, Any] = dict(data)
         try:
             return replace(cls(), **values)
@@ -147,8 +158,12 @@ class Wording:
 
     @classmethod
     def from_file(cls, path: str | Path) -> Wording:
-        """A wording from a TOML file."""
-        return cls.from_mapping(read_toml(path), file=str(path))
+        """A wording from a TOML file.
+
+        Raises:
+            NotationError: the file cannot be read, or as :meth:`from_mapping`; with the line.
+        """
+        return cls.from_mapping(read_toml(path, SHAPE, _CALLED), file=str(path))
 
     # -- the parts of a question --------------------------------------------------------------------------------
 
@@ -170,7 +185,7 @@ class Wording:
         instruction = self.instruction_several if several else self.instruction
         values = {
             "task": task,
-            "progress": self.progress(tree, 0 if shown is None else len(self._chosen(shown))),
+            "progress": self.progress(tree, 0 if shown is None else len(self._chosen(shown, self._steps(shown)))),
             "target": fill(self.question_target, {"question": question}) if question else self.goal(tree),
             "options": "\n".join(f"{number}: {text}" for number, text in enumerate(options, 1)),
             "instruction": fill(instruction, {"count": len(options)}),
@@ -199,19 +214,21 @@ class Wording:
 
     def progress(self, tree: Node, skip: int = 0) -> str:
         """The steps so far, in the order in which they were chosen, and the one to choose now."""
-        lines = self._chosen(tree)
-        return "\n".join([*lines[skip:], f"{self._step_name(len(read_steps(tree, self.order)))}: ?"])
+        steps = self._steps(tree)
+        return "\n".join([*self._chosen(tree, steps)[skip:], f"{self._step_name(len(steps))}: ?"])
+
+    def _steps(self, tree: Node) -> tuple[Step, ...]:
+        """The steps of a tree in the order in which they were chosen."""
+        steps = read_steps(tree, self.reads)
+        return steps[::-1] if self.backward else steps
 
     def _step_name(self, place: int) -> str:
-        if self.order == "forward":
+        if not self.backward:
             return f"Step {place + 1}"
         return f"Step n-{place}" if place else "Step n"
 
-    def _chosen(self, tree: Node) -> list[str]:
+    def _chosen(self, tree: Node, steps: Sequence[Step]) -> list[str]:
         """The lines of the progress: the steps so far, numbered, and the decisions between them."""
-        steps = read_steps(tree, self.order)
-        if self.order == "backward":
-            steps = steps[::-1]
         lines = [f"{self._step_name(n)}: {fill(self.step, {'text': step.text})}" for n, step in enumerate(steps)]
         if tree.symbol != "plan" or all(node.question is None for node in tree.children):
             return lines
@@ -232,9 +249,9 @@ class Wording:
         node = path[-1]
         while len(path) > 1 and len(path[-2].children) == 1:
             path.pop()  # a renaming: what is wanted is what stands above it
-        if len(path) == 1 and self.order == "backward":
+        if len(path) == 1 and self.backward:
             return fill(self.first_target, {"label": node.label})
-        if self.order == "forward" or not is_nested(tree):
+        if not self.backward or not is_nested(tree):
             return fill(self.next_target, {"label": node.label})
         parent, child = path[-2], path[-1]
         tool = only_terminal(parent.children[0])
@@ -260,7 +277,7 @@ class Wording:
         body = production.body
         if not body:
             return "nothing"
-        nested = self.order == "backward" and len(body) > 1 and bool(choice.reads) and members(body[0]) is None
+        nested = self.backward and len(body) > 1 and bool(choice.reads) and members(body[0]) is None
         if nested:
             return fill(self.tool_option, {"label": label(choice.reads[0])})
         if choice.reads and members(body[0]) is None:
@@ -285,6 +302,12 @@ class Wording:
         return tuple(texts)
 
 
+_CALLED = "in a wording"
+_OTHER_SHAPES: dict[str, Shape] = {"conversation": bool, "examples": Items(Items(str))}
+#: What may stand in a file with a wording.
+SHAPE = Keys({name: _OTHER_SHAPES.get(name, str) for name in Wording.__annotations__})
+
+
 def _path_to_open(tree: Node) -> list[Node] | None:
     """The nodes from the root to the leftmost open one."""
     path: list[Node] = []
@@ -297,17 +320,3 @@ def _path_to_open(tree: Node) -> list[Node] | None:
             return path
         todo.extend((child, depth + 1) for child in reversed(node.children))
     return None
-
-
-def read_toml(path: str | Path) -> dict[str, Any]:
-    """The table of a TOML file.
-
-    Raises:
-        NotationError: the file is missing or is no TOML.
-    """
-    try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise NotationError(f"the file cannot be read: {error.strerror}", file=str(path)) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise NotationError(f"this is not TOML: {error}", file=str(path)) from None

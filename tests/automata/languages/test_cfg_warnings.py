@@ -45,6 +45,22 @@ class TestWarnings:
         assert words in message
         assert str(cfg_warnings(cfg)[0]) == cfg_warnings(cfg)[0].message
 
+    FORWARD = 'Trip "trip" -> Way Stay\nWay -> train "Take the train" | bus\nStay -> hotel "Sleep" | tent'
+
+    def test_rules_that_look_forward_where_the_order_is_not_said(self):
+        with pytest.warns(GrammarWarning, match=r"^x.cfg:1:1: the rule Trip -> Way Stay .* %order forward if Way"):
+            cfg = CFG.from_string(self.FORWARD, file="x.cfg")
+        assert [(found.kind, found.symbol) for found in cfg_warnings(cfg)] == [("order", "Trip")]
+        # Each of these is read without a warning.
+        CFG.from_string(f"%order forward\n{self.FORWARD}")
+        CFG.from_string(f"%order backward\n{self.FORWARD}")
+        # What the head of a rule is chosen from is a tool, and a rule of one symbol is a renaming.
+        CFG.from_string('S "shirt" -> Tool S | T\nT -> dirty_shirt\nTool -> wash | iron')
+        # A production with a text is a step itself, applied to what it begins with.
+        CFG.from_string('S -> Cut tub "Wash"\nCut -> knife "Cut" | scissors "Snip"')
+        # Nobody reads steps in a grammar without texts and labels.
+        CFG.from_string("S -> S a | b")
+
     def test_the_warning_points_at_the_line_that_read_the_grammar(self):
         with pytest.warns(GrammarWarning) as caught:
             CFG.from_string("S -> a\nT -> b")

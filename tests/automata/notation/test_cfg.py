@@ -25,7 +25,7 @@ class TestRoundTrip:
         again = read(str(cfg))
         assert again == cfg
         assert (again.start, again.productions, dict(again.symbols)) == (cfg.start, cfg.productions, dict(cfg.symbols))
-        assert again.limits == cfg.limits
+        assert (again.limits, again.order) == (cfg.limits, cfg.order)
         assert str(again) == str(cfg)
 
     @given(texts, texts, texts)
@@ -124,6 +124,7 @@ class TestReading:
                 " * milk        # refused: two words and no number at an end\n            ",
             ][0]
             + """
+            %order forward
             %limit * salt pepper
             %limit cut 3
             %require 1 cut
@@ -135,7 +136,7 @@ class TestReading:
             boil minutes=2.5
             """
         )
-        assert cfg.start == "Meal"
+        assert (cfg.start, cfg.order) == ("Meal", "forward")
         assert cfg.productions == (
             Production("Meal", ("cut", "Cook"), "Cut, then cook."),
             Production("Meal", ("some(salt, pepper)", "Meal")),
@@ -171,6 +172,8 @@ ERRORS = [
     ("%start X\nSentence -> a", 1, 8, "X", "unknown start symbol: X", "it needs a rule"),
     ("%start Sentense\nSentence -> a", 1, 8, "Sentense", "did you mean Sentence?", "it needs a rule"),
     ("%start S\n%start T\nS -> T\nT -> a", 2, 8, "T", "a second start symbol; the first was S", None),
+    ("%order forwards\nS -> a", 1, 8, "forwards", "(did you mean forward?)", "write %order backward, or"),
+    ("%order backward\n%order forward\nS -> a", 2, 8, "forward", "a second order; the first was backward", None),
     ("%limit 1 colour\nS -> color", 1, 10, "colour", "unknown symbol in a limit: colour (did you mean color?)", None),
     ("%require 1 zzz\nS -> a", 1, 12, "zzz", "unknown symbol in a limit: zzz", None),
     ("%limit 1 a A\nS -> a A\nA -> b", 1, 12, "A", "A is a nonterminal; limits count terminals", None),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import Flowchart
+from formal_llm import Flowchart, Lookahead
 from formal_llm.errors import NotationError
 from tests.automata.charts import WILD
 from tests.automata.drawings import links, read
@@ -148,3 +148,38 @@ def test_no_mutilation_of_a_chart_crashes_the_reader(text, data):
         assert error.column is None or 1 <= error.column <= len(error.source_line) + 1
     else:
         assert Flowchart.from_mermaid(str(chart)) == chart
+
+
+@pytest.mark.parametrize("between", ["\n", "; ", " --> "])
+def test_a_chart_of_a_megabyte_is_read_and_written(between: str) -> None:
+    steps = 30_000
+    if between == " --> ":
+        text = "flowchart TD\n" + between.join(f"step_number_{n}[Do what is number {n}]" for n in range(steps))
+    else:
+        text = "flowchart TD" + between + between.join(f"n{n}[Do thing {n}] --> n{n + 1}" for n in range(steps - 1))
+    assert len(text) > 900_000
+    chart = Flowchart.from_string(text)
+    assert len(chart.nodes) == steps
+    assert Flowchart.from_string(str(chart)) == chart
+    assert chart.to_dot().count("->") >= steps - 1
+    assert Lookahead(chart.pda()).shortest() == steps
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "flowchart TD\n" + "%%{" * 100_000 + "\na --> b",
+        'flowchart TD\na["`' + "**x " * 10_000 + '`"] --> b',
+        "flowchart TD\n" + "".join(f"subgraph s{n}\n" for n in range(20_000)) + "a --> b\n" + "end\n" * 20_000,
+        "flowchart TD\na" + "\n" * 300_000 + "--> b" + " " * 300_000,
+    ],
+    ids=["directives", "stars", "subgraphs", "blanks"],
+)
+def test_what_goes_on_and_on_is_read_all_the_same(text: str) -> None:
+    assert len(Flowchart.from_string(text).nodes) == 2
+
+
+def test_arrows_between_many_nodes_are_bounded() -> None:
+    many = " & ".join(f"a{n}" for n in range(400)), " & ".join(f"b{n}" for n in range(400))
+    with pytest.raises(NotationError, match="more than 100,000 arrows"):
+        Flowchart.from_string(f"flowchart TD\n{many[0]} --> {many[1]}")

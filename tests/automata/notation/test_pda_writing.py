@@ -54,7 +54,8 @@ def written_automata(draw):
         default=draw(st.none() | st.integers(1, 3)),
         sums=(SumLimit("kg", draw(amounts)),) if any("kg" in s.numbers for s in symbols.values()) else (),
     )
-    return PDA(made, start=states[0], accepting=states, stack=stack, symbols=symbols, limits=limits, name=draw(texts))
+    return PDA(made, start=states[0], accepting=states, stack=stack, symbols=symbols, limits=limits, name=draw(texts),
+               order=draw(st.sampled_from([None, "backward", "forward"])))  # fmt: skip
 
 
 class TestWriting:
@@ -67,6 +68,7 @@ class TestWriting:
 
     def test_by_hand(self):
         text = """%name "trip"
+%order backward
 %start p
 %accept f
 %stack Z

@@ -92,18 +92,22 @@ class _Http(ThreadingHTTPServer):
 class ProtocolServer:
     """The server; it runs in a thread between ``start`` and ``stop``.
 
+    Args:
+        keep: whether a connection stays open for further requests; its client must close it before ``stop``.
+
     Attributes:
         script: how the next requests are answered, in turn; a request beyond them is an error.
         paths: the paths of the requests so far.
         bodies: their JSON bodies.
         headers: their headers, names in lower case.
+        connections: the ports of the clients that they came from.
         most_at_once: how many were being answered together, at most.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, keep: bool = False) -> None:
         self.changed = Condition()
         self.reset()
-        self._http = _Http(("127.0.0.1", 0), _handler(self))
+        self._http = _Http(("127.0.0.1", 0), _handler(self, keep=keep))
         self._thread = Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
 
     def reset(self) -> None:
@@ -112,6 +116,7 @@ class ProtocolServer:
         self.paths: list[str] = []
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.connections: list[int] = []
         self.most_at_once = self.open = 0
 
     @property
@@ -135,12 +140,14 @@ class ProtocolServer:
         return self.script.pop(0) if self.script else Behaviour(status=418)
 
 
-def _handler(server: ProtocolServer) -> type[BaseHTTPRequestHandler]:
+def _handler(server: ProtocolServer, *, keep: bool) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        # HTTP/1.0, the default: one request for each connection, so nothing is left open.
+        # HTTP/1.0, the default, is one request for each connection, so nothing is left open.
+        protocol_version = "HTTP/1.1" if keep else "HTTP/1.0"
 
         def do_POST(self) -> None:
             server.paths.append(self.path)
+            server.connections.append(self.client_address[1])
             server.headers.append({name.lower(): value for name, value in self.headers.items()})
             server.bodies.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
             speak = protocols.PATHS.get(self.path)

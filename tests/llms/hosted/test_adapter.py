@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from formal_llm.errors import InvalidAnswer, ProviderError
+from formal_llm.errors import InvalidAnswer, ProviderError, UnreadableResponse
 from formal_llm.llms.llm import AsyncLLM, ask
 from formal_llm.llms.question import Question
 from tests.llms.hosted import protocol_server as ps
@@ -134,17 +134,32 @@ def test_a_failure_of_the_provider_is_not_asked_again(
     assert len(server.bodies) == 1
 
 
+@pytest.mark.parametrize("page", [ps.HTML, ps.BROKEN_JSON, ps.NO_UNICODE], ids=["html", "cut json", "no unicode"])
+def test_a_page_that_is_no_answer_is_asked_for_again(
+    page: ps.Behaviour, adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    server.script = [page, page, ps.ok(2)]
+    answer = ask(made(adapter), make_question(), tries=3)
+    assert answer.number == 2
+    assert len(server.bodies) == 3
+    assert server.bodies[0] == server.bodies[2]  # it is the same question: the model did nothing wrong
+    server.script = [page, page, ps.ok(2)]
+    with pytest.raises(UnreadableResponse, match="cannot be read"):
+        ask(made(adapter), make_question(), tries=2)
+    assert len(server.bodies) == 5
+
+
 @pytest.mark.parametrize("adapter", OF_EACH_SDK, ids=str)
 def test_a_flood(adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion) -> None:
     garbage = b"garbage " * 6_250_000
     server.script = [ps.Behaviour(page=garbage), ps.Behaviour(page=garbage, headers=ps.HTML.headers)]
     for _ in range(2):
         with pytest.raises(ProviderError, match="cannot be read") as caught:
-            made(adapter, timeout=30).choose(make_question())
+            made(adapter, timeout=30, max_bytes=100_000_000).choose(make_question())
         assert len(str(caught.value)) < 500
     server.script = [ps.text("x" * 50_000_000)]
     with pytest.raises(InvalidAnswer, match="it was far longer than an answer") as said:
-        made(adapter, timeout=30).choose(make_question())
+        made(adapter, timeout=30, max_bytes=100_000_000).choose(make_question())
     assert said.value.transcript == (("Which one?", "x" * 1000 + "..."),)
     assert len(server.bodies) == 3
 
@@ -209,8 +224,10 @@ def test_each_event_loop_has_its_own_client(
 
     async def use() -> None:
         assert (await llm.achoose(make_question())).number == 2
-        clients.append(llm._lane().client)
-        assert llm._lane().client is clients[-1]
+        async with llm._lanes.client() as first:
+            clients.append(first)
+        async with llm._lanes.client() as again:
+            assert again is first
         await llm.aclose()
         await llm.aclose()
 
@@ -234,9 +251,10 @@ def test_many_requests_in_flight_are_spread_over_clients(
     async def all_of_them() -> list[int]:
         answers = [asyncio.ensure_future(llm.achoose(make_question())) for _ in range(40)]
         await asyncio.sleep(0)
-        busy = [lane.in_flight for lane in llm._lanes[asyncio.get_running_loop()]]
+        await asyncio.sleep(0)
+        busy = llm._lanes.in_flight
         assert [answer.number for answer in await asyncio.gather(*answers)] == [2] * 40
-        assert all(lane.in_flight == 0 for lane in llm._lanes[asyncio.get_running_loop()])
+        assert llm._lanes.in_flight == [0, 0]
         return busy
 
     assert loop.run(all_of_them()) == [32, 8]

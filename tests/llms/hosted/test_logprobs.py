@@ -112,6 +112,17 @@ def test_numbers_of_several_digits_in_one_token() -> None:
     )
 
 
+def test_a_number_with_a_zero_before_it_says_nothing_of_the_others() -> None:
+    # Most of the probability is on the 0 that was written; the 1 and 2 listed beside it are not what was chosen among.
+    apart = [mixed("0", {"0": 0.9, "1": 0.06, "2": 0.04}), mixed("2", {"2": 0.99, "1": 0.01})]
+    assert found(apart, 2, "02") is None
+    assert found([mixed("02", {"02": 0.9, "1": 0.06, "2": 0.04})], 2, "02") is None
+    assert found([*JSON, *apart, mixed("}", {"}": 1.0})], 2, '{"choice":02}') is None
+    assert found([mixed("00", {"00": 0.9, "1": 0.1}), *apart[1:]], 2, "002") is None
+    # A 0 that was not written is no option.
+    assert found([mixed("2", {"0": 0.9, "1": 0.06, "2": 0.04})], 2, "2") == {1: 0.6, 2: 0.4}
+
+
 def test_options_that_are_not_listed() -> None:
     # What is not listed is too little to matter: 0.
     assert found([token("2", n1=0.4995, n2=0.5)], 3, "2") == {1: 0.49975, 2: 0.50025, 3: 0}

@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -131,7 +132,8 @@ def test_many_that_are_refused_together_are_all_asked_again(
         await llm.aclose()
         return answers
 
-    server.script = [REFUSED, REFUSED, ps.ok(2), ps.ok(2)]
+    # Neither is refused before both are there.
+    server.script = [*[replace(REFUSED, together=2)] * 2, ps.ok(2), ps.ok(2)]
     with pytest.warns(UserWarning, match="no token probabilities") as warned:
         assert [answer.number for answer in asyncio.run(both())] == [2, 2]
     assert len(warned) == 1

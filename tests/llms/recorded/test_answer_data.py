@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from formal_llm.authored.files import parse_json
 from formal_llm.llms.question import Answer
 from formal_llm.llms.recorded.answer_data import (
     answer_from_data,
     answer_to_data,
-    read_json,
     usage_from_data,
     usage_to_data,
 )
@@ -40,7 +40,7 @@ def test_reading_an_answer_fails_with_nothing_but_a_value_error(data: object) ->
 def test_json_that_is_none_is_a_value_error() -> None:
     for text in ("", "{", b"\xff", "[" * 200_000):
         with pytest.raises(ValueError):
-            read_json(text)
+            parse_json(text)
 
 
 ANSWERS = st.builds(
@@ -55,7 +55,7 @@ ANSWERS = st.builds(
 @given(ANSWERS)
 def test_answers_come_back_from_their_json(answer: Answer) -> None:
     text = json.dumps(answer_to_data(answer))
-    assert answer_from_data(read_json(text)) == answer
+    assert answer_from_data(parse_json(text)) == answer
 
 
 def test_numbers_of_an_array_library_are_written() -> None:

@@ -17,6 +17,7 @@ import pytest
 
 from formal_llm import Answer, CachedLLM, Question
 from formal_llm.errors import AnswerFileError, LLMError
+from formal_llm.llms.recorded.answer_store import AnswerStore
 from tests.llms.recorded.models import QUESTION, Model
 
 
@@ -244,3 +245,14 @@ def test_a_lock_that_is_never_freed_is_told(path: Path, monkeypatch: pytest.Monk
             llm.choose(QUESTION)
         locking.close()
         assert llm.choose(QUESTION).number == 2
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_what_is_no_plain_file_is_refused(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "answers"
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+    with pytest.raises(AnswerFileError, match=f"this is a {kind}"):
+        AnswerStore(path)

@@ -270,3 +270,25 @@ def test_a_damaged_entry_counts_as_none_and_is_replaced(path: Path, damage: Any)
             assert llm.choose(QUESTION).usage == COST
             assert llm.choose(QUESTION).usage == TokenUsage()
             assert (len(model.asked), len(llm)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "likely",
+    [
+        '{"1": NaN}', '{"1": -0.1, "2": 1.1}', '{"1": Infinity}', '{"2": 1e999}', '{"2": 1.5}', '{"1": 0.9, "2": 0.9}',
+        '{"4": 1.0}', '{"0": 1.0}', '{"02": 1.0}', '{"2": 0.5, " 2": 0.5}', '{"2": 0.5, "2": 0.5}', '{"2": "1"}',
+        '{"2": true}', "[1]", '{"x": 1}', "1", '{"2": ' + "[" * 100_000,
+    ],
+)  # fmt: skip
+def test_damaged_probabilities_are_no_answer(path: Path, likely: str) -> None:
+    with CachedLLM(Model(), path) as llm:
+        first = llm.choose(QUESTION)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE answers SET answer = ?", (f'{{"numbers": [2], "probabilities": {likely}}}',))
+    connection.close()
+    with CachedLLM(model := Model(), path) as llm:
+        assert llm.choose(QUESTION) == first
+        assert len(model.asked) == 1
+    with CachedLLM(model := Model(), path) as llm:
+        assert llm.choose(QUESTION).probabilities == first.probabilities
+        assert not model.asked

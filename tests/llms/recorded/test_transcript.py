@@ -444,3 +444,16 @@ def test_many_walks_at_once_replay_each_with_its_own_answers(path: Path) -> None
     replay = ReplayLLM(path)
     assert outcomes(replay) == recorded
     assert replay.left == 0
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_what_is_no_plain_file_is_refused(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "transcript"
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+    with pytest.raises(AnswerFileError, match=f"this is a {kind}"):
+        ReplayLLM(path)
+    with pytest.raises(AnswerFileError, match=f"this is a {kind}"):
+        RecordingLLM(ScriptedLLM([1]), path)

@@ -109,11 +109,12 @@ def test_references_of_ones_own() -> None:
     ("data", "match"),
     [
         ({}, "'words' is missing"),
-        ({"words": {"a": 1}}, "unlike 1"),
+        ({"words": {"a": 1}}, "words, a is a text, not 1"),
         ({"words": {}, "questions": [{"tool": "x"}]}, "'words' is missing"),
-        ({"words": {}, "questions": [{"words": "x", "given": 3, "tool": "x"}]}, "unlike 3"),
-        ({"words": {}, "questions": [3]}, "int"),
-        ({"words": 5}, "int"),
+        ({"words": {}, "questions": [{"words": "x", "given": 3, "tool": "x"}]}, "given is a text, not 3"),
+        ({"words": {}, "questions": [{"words": "x", "givn": "y", "tool": "x"}]}, "did you mean given"),
+        ({"words": {}, "questions": [3]}, "questions 1 is a table, not 3"),
+        ({"words": 5}, "words is a table, not 5"),
     ],
 )
 def test_references_that_are_none(data: Any, match: str) -> None:

@@ -217,7 +217,7 @@ def test_all_plans_together_keep_a_budget(concurrency: int) -> None:
     for outcome in broke:
         assert isinstance(outcome.error, BudgetExceeded)
         assert outcome.error.shared
-        assert "plan_all(budget=...)" in str(outcome.error)
+        assert "plan_all(budget=Budget(tokens=...))" in str(outcome.error)
     assert sum(outcome.usage.requests for outcome in outcomes) == llm.asked
     asked = Awaited()
     Planner(CHAIN, asked).plan_all(TASKS, concurrency=concurrency, budget=Budget(questions=9))

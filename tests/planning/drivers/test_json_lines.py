@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from formal_llm.errors import ResultsError
-from formal_llm.planning.drivers.json_lines import open_alone, write_line, write_whole
+from formal_llm.planning.drivers.json_lines import open_alone, replace_alone, write_line, write_whole
 
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
@@ -22,6 +23,45 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
     open_alone(path, busy="taken").close()
     with pytest.raises(ResultsError, match="the log cannot be written"):
         open_alone(tmp_path, what="log", busy="taken")
+
+
+def test_a_file_that_is_replaced_while_it_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opened, and then the one who had it puts another one in its place and lets go: the other one is opened."""
+    from formal_llm.planning.drivers import json_lines
+
+    path = tmp_path / "lines.jsonl"
+    first = open_alone(path, busy="taken")
+    write_line(first, path, {"a": 1}, "a line")
+    real, second = json_lines._lock, []
+
+    def lock(file: FileIO) -> None:
+        monkeypatch.setattr(json_lines, "_lock", real)
+        second.append(replace_alone(first, path, [b"new\n"], busy="taken"))
+        second[0].close()
+        real(file)
+
+    monkeypatch.setattr(json_lines, "_lock", lock)
+    with open_alone(path, busy="taken") as opened:
+        write_line(opened, path, {"b": 2}, "a line")
+    assert path.read_bytes() == b'new\n{"b": 2}\n'
+
+
+def test_a_file_is_replaced_by_who_has_it(tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    (tmp_path / "lines.jsonl.new").write_text("left by somebody who was killed, and longer")
+    first = open_alone(path, busy="taken")
+    second = replace_alone(first, path, [b"1\n", b"2\n"], busy="taken")
+    assert first.closed
+    with pytest.raises(ResultsError, match="taken"):
+        open_alone(path, busy="taken")
+    write_line(second, path, {}, "a line")
+    path.unlink()
+    with pytest.raises(ResultsError, match="replaced, moved or deleted"):
+        replace_alone(second, path, [b"3\n"], busy="taken")
+    with pytest.raises(ResultsError, match="replaced, moved or deleted"):
+        write_line(second, path, {}, "a line")
+    second.close()
+    assert not path.exists()
 
 
 def test_lines_are_appended_and_odd_texts_kept(tmp_path: Path) -> None:
@@ -74,3 +114,16 @@ def test_what_fails_on_the_way_leaves_the_file_as_it_was(tmp_path: Path) -> None
     with pytest.raises(KeyError):
         write_whole(path, parts())
     assert path.read_bytes() == b"one"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device"])
+def test_what_is_no_plain_file_is_refused(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero")
+    with pytest.raises(ResultsError, match=r"this is a (pipe|folder|device)"):
+        open_alone(path, busy="busy")

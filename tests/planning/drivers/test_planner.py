@@ -15,6 +15,7 @@ from formal_llm import (
     Budget,
     FunctionLLM,
     Limits,
+    Plan,
     Planner,
     Question,
     RandomLLM,
@@ -32,15 +33,17 @@ from formal_llm.errors import (
     InvalidAnswer,
     NoValidPlan,
     ProviderError,
+    ToolError,
     UnknownProvider,
 )
 from formal_llm.llms import TokenUsage
+from formal_llm.planning.drivers.planner import Search
 from formal_llm.planning.walks.events import Answered, Asked, Finished, Started
 from tests.planning.wandering import CHAIN
 
 
 def test_plan_with_each_kind_of_llm() -> None:
-    assert Planner(CHAIN, "test:first", limits=Limits({"a": 2})).plan("t").word[:2] == ("a", "a")
+    assert Planner(CHAIN, "test:first", limits=Limits({"a": 2, "b": 1})).plan("t").word == ("a", "a", "b", "c")
     assert Planner(CHAIN, "test:script=2,1,3").plan("t").word == ("b", "a", "c")
     assert Planner(CHAIN, lambda question: len(question.options)).plan("t").word == ("c",)
     assert Planner(CHAIN, lambda question: Answer((3,))).plan("t").word == ("c",)
@@ -317,3 +320,87 @@ def test_a_limit_names_a_terminal_that_there_is(rules: str) -> None:
     # Where the rules bound every terminal alike, a limit of the same number is none of its own; its name counts.
     with pytest.raises(AutomatonError, match="unknown terminal in a limit: aa"):
         Planner(CFG.from_string(rules), limits=Limits({"aa": 1})).start("t")
+
+
+def first(_: Question) -> int:
+    return 1
+
+
+ENDLESS = CFG.from_string("S -> a S | b")
+
+
+@pytest.mark.parametrize("search", ["greedy", "sample", "best-first"])
+def test_without_a_budget_a_plan_takes_at_most_200_questions(search: Search) -> None:
+    asked: list[Question] = []
+
+    def llm(question: Question) -> Answer:
+        asked.append(question)
+        return Answer((1,), {1: 1.0, 2: 0.0})
+
+    planner = Planner(ENDLESS, llm, search=search)
+    said = r"budget of 200 questions .* Planner\(budget=Budget\(questions=...\)\)"
+    with pytest.raises(BudgetExceeded, match=said) as caught:
+        planner.plan("t")
+    assert len(asked) == caught.value.plan.usage.questions == 200
+    # Each plan of many has its own.
+    outcomes = planner.plan_all(["t", "u"])
+    assert [type(outcome.error) for outcome in outcomes] == [BudgetExceeded, BudgetExceeded]
+    assert [outcome.usage.questions for outcome in outcomes] == [200, 200]
+
+
+def test_who_says_so_has_another_bound_or_none() -> None:
+    few = Planner(ENDLESS, lambda _: 1, budget=Budget(questions=3))
+    with pytest.raises(BudgetExceeded, match="budget of 3 questions"):
+        few.plan("t")
+    long = Planner(ENDLESS, lambda question: 1 + (len(question.outlook.so_far) >= 300), budget=Budget())  # type: ignore[union-attr]
+    assert long.plan("t").usage.questions == 301
+    # A walk that somebody else takes to its end is not bounded, and neither is one with a budget of its own.
+    planner = Planner(ENDLESS, lambda _: 1)
+    walk = planner.start("t")
+    for _ in range(250):
+        assert walk.question is not None
+        walk.answer(1)
+    walk.budget = Budget(questions=260)
+    with pytest.raises(BudgetExceeded, match="budget of 260 questions"):
+        planner.drive(walk)
+    assert walk.usage.questions == 260
+
+
+def test_a_walk_that_used_up_the_usual_budget_can_be_driven_on() -> None:
+    planner = pickle.loads(pickle.dumps(Planner(ENDLESS, first)))
+    walk = planner.start("t")
+    for questions in (200, 400):
+        with pytest.raises(BudgetExceeded):
+            planner.drive(walk)
+        assert walk.usage.questions == questions
+    assert walk.budget.questions is None
+
+
+def test_solving_gives_each_plan_its_questions() -> None:
+    class World:
+        def __init__(self) -> None:
+            self.plans = 0
+
+        def limits(self, source: object, given: object = None) -> Limits:
+            return Limits()
+
+        def run(self, plan: Plan, inputs: object) -> str:
+            self.plans += 1
+            if self.plans < 3:
+                raise ToolError("b", "is on strike", position=len(plan.word) - 1)
+            return "done"
+
+    turns = iter([150, 150, 150])
+    left = next(turns)
+
+    def llm(_: Question) -> int:
+        nonlocal left
+        if left:
+            left -= 1
+            return 1
+        left = next(turns, 0)
+        return 2
+
+    solution = Planner(CFG.from_string("S -> a S | b | c"), llm).solve("t", {}, World(), patience=9)
+    assert solution.result == "done"
+    assert solution.usage.questions > 200

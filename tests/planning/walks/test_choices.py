@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import random
-from itertools import combinations
+from itertools import chain, combinations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Budget, Limits, Lookahead, Planner, RandomLLM, Task
+from formal_llm import CFG, PDA, Budget, Limits, Lookahead, Planner, RandomLLM, Task, constraint
 from formal_llm.automata.lookahead.plain_search import PlainSearch
+from formal_llm.automata.models.limits import SumLimit
 from formal_llm.errors import BudgetExceeded, NoValidPlan, Undecided
 from formal_llm.planning import ChoiceTable
 from tests import strategies
@@ -138,3 +140,77 @@ def test_how_a_selection_may_begin_is_what_trying_all_sets_finds(cfg: CFG, seed:
             begun = any(one[: len(some)] == some for one in allowed)
             assert question.leads_on(some) == begun
         walk.answer(rng.choice(allowed))
+
+
+# -- selections -------------------------------------------------------------------------------------------------------
+
+
+def at_selection(table: ChoiceTable) -> object:
+    """The first configuration of a table whose choices are the members of a selection."""
+    now = table.automaton.start()
+    while not (fork := table.at(now, math.inf)).several:
+        now = table.after(now, fork.choices[0])
+    return now
+
+
+def all_sets(names: tuple[str, ...]) -> list[frozenset[str]]:
+    sizes = (combinations(names, size) for size in range(1, len(names) + 1))
+    return [frozenset(names) for names in chain.from_iterable(sizes)]
+
+
+@given(
+    costs=st.lists(st.integers(0, 3), min_size=2, max_size=5),
+    most=st.integers(0, 6),
+    least=st.integers(0, 4),
+    formula=st.sampled_from(
+        ["", "(eventually a)", "(or (eventually a) (eventually c))", "(not (next (until any b) any))"]
+    ),
+    steps=st.sampled_from([math.inf, *range(4, 14)]),
+    look=st.sampled_from(["on", "off"]),
+    forced=st.sampled_from(["", "a", "b"]),
+)
+@settings(max_examples=150, deadline=None)
+def test_the_sets_that_can_be_chosen_are_those_of_trying_all(
+    costs: list[int], most: int, least: int, formula: str, steps: float, look: str, forced: str
+) -> None:
+    names = tuple("abcde"[: len(costs)])
+    lines = [f"{name} cost={cost}" for name, cost in zip(names, costs, strict=True)]
+    source = CFG.from_string(f"S -> some({', '.join(names)}) T\nT -> x | y T\n" + "\n".join(lines))
+    bounds = Limits(sums=(SumLimit("cost", most, least),))
+    rules = [constraint(formula, source)] if formula and "c" in names else []
+    table = ChoiceTable.of(source, limits=bounds, constraints=rules, lookahead=look)
+    now = table.automaton.start()
+    for _ in range(4):
+        if table.lookahead.selection(now):
+            break
+        now = table.automaton.step(now, table.automaton.moves(now)[0])
+    tried = [names_ for names_ in all_sets(names) if table.subset(now, names_, steps) is not None]
+    found = list(table.subsets(now, steps))
+    assert len(found) == len(set(found))
+    assert set(found) == set(tried)
+    if look == "on" and steps == math.inf and not rules:
+        paid = dict(zip(names, costs, strict=True))
+        assert set(found) == {one for one in all_sets(names) if least <= sum(paid[name] for name in one) <= most}
+    must = frozenset(forced) & frozenset(names)
+    for may in all_sets(names):
+        assert table.some_subset(now, must, may, steps) == any(must <= one <= may for one in tried)
+
+
+def test_what_leads_to_no_set_is_looked_at_once() -> None:
+    # Of 24 members eight may be chosen at most, and the last one costs more than there is: 1.3 million sets of the
+    # others are of no use to it.
+    names = [f"t{number}" for number in range(24)]
+    costs = "\n".join(f"{name} cost={9 if name == names[-1] else 1}" for name in names)
+    table = ChoiceTable.of(CFG.from_string(f"%limit cost <= 8\nS -> some({', '.join(names)})\n{costs}"))
+    now = at_selection(table)
+    asked = 0
+    finishes = table._finishes
+
+    def counted(configuration: object, steps: float) -> bool:
+        nonlocal asked
+        asked += 1
+        return finishes(configuration, steps)
+
+    table._finishes = counted  # type: ignore[method-assign]
+    assert not table.some_subset(now, frozenset(names[-1:]), frozenset(names), math.inf)
+    assert asked < 24 * 9 * 3

@@ -47,6 +47,17 @@ def test_of_a_selection_sets_are_ruled_out() -> None:
     assert not entry.has_subset(SOME, math.inf)
 
 
+def test_whether_a_set_is_left_is_told_without_trying_all_of_them() -> None:
+    names = [f"t{number}" for number in range(40)]
+    costs = "\n".join(f"{name} cost=1" for name in names)
+    table = ChoiceTable.of(CFG.from_string(f"%limit cost <= 1\nS -> some({', '.join(names)})\n{costs}"))
+    entry = entry_of(table)
+    entry.excluded = frozenset(frozenset([name]) for name in names[1:])
+    assert entry.has_subset(table, math.inf)
+    entry.excluded |= {frozenset(names[:1])}
+    assert not entry.has_subset(table, math.inf)  # 10^12 sets of members are too many to try
+
+
 def test_nothing_chosen_rules_nothing_out() -> None:
     with pytest.raises(ValueError, match="nothing has been chosen"):
         _ = entry_of(FLAT).key

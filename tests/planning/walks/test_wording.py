@@ -6,7 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from formal_llm import CFG, PDA, Limits, Planner, ScriptedLLM, Walk, Wording, constraint
+from formal_llm import (
+    CFG,
+    PDA,
+    Behaviour,
+    Flowchart,
+    Limits,
+    Planner,
+    Question,
+    ScriptedLLM,
+    Source,
+    Walk,
+    Wording,
+    constraint,
+)
 from formal_llm.errors import NotationError
 
 TOOLS = CFG.from_string(
@@ -90,6 +103,41 @@ def test_the_forward_order() -> None:
     walk.answer(1)
     assert "Step 1: Use breakfast;\nStep 2: Use work;\nStep 3: ?" in prompt(walk)
     assert "the next part, the rest of the day" in prompt(walk)
+
+
+def last(question: Question) -> int:
+    return len(question.options)
+
+
+def test_the_order_is_that_of_the_rules_unless_the_wording_has_its_own() -> None:
+    cfg = CFG.from_string("S -> wash S | dry | iron")
+    pda = PDA.from_string("%accept q\np, a, ε -> q, ε")
+    flow = Flowchart.from_string("flowchart TD\n a([Start]) --> b[do it] --> c([End])")
+    behaviour = Behaviour.from_string("(define b (:states Act Ans) (:behavior (next Act Ans)))")
+    finite = PDA([("s", name, None, "s") for name in cfg.terminals], start="s", accepting=["s"])
+    said: list[tuple[Source, str]] = [
+        (cfg, "backward"), (cfg.with_order("forward"), "forward"), (cfg.with_order("backward"), "backward"),
+        (PDA.from_cfg(cfg.with_order("forward")), "forward"), (cfg.with_order("forward") & finite, "forward"),
+        (finite & cfg.with_order("forward"), "forward"), (cfg & finite, "backward"),
+        (cfg.with_order("forward").with_start("S").with_limits(Limits(default=2)), "forward"),
+        (pda, "forward"), (PDA.from_string(f"%order backward\n{pda}"), "backward"), (flow, "forward"),
+        (behaviour, "forward"),
+    ]  # fmt: skip
+    for source, order in said:
+        for wording in (None, Wording(), Wording(system="Be brief."), Wording.from_mapping({"step": "{text}!"})):
+            assert Planner(source, last, wording=wording).plan("t").order == order
+            assert Walk(source, "t", wording=wording).partial.order == order
+        for own in ("backward", "forward"):
+            assert Planner(source, last, wording=Wording(order=own)).plan("t").order == own  # type: ignore[arg-type]
+
+
+def test_a_forward_grammar_is_asked_planned_and_printed_forward() -> None:
+    cfg = CFG.from_string("%order forward\nDay -> breakfast Rest\nRest -> work Rest | home")
+    walk = Walk(cfg, "t")
+    walk.answer(1)
+    assert "Step 1: Use breakfast;\nStep 2: Use work;\nStep 3: ?" in prompt(walk)
+    assert str(Planner(cfg, "test:script=1,2").plan("t")) == "Step 1: Use breakfast\nStep 2: Use work\nStep 3: Use home"
+    assert str(Planner(cfg.with_order("backward"), "test:script=1,2").plan("t")).startswith("Step 1: Use work on home")
 
 
 def test_a_hand_written_automaton() -> None:

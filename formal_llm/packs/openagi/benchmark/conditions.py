@@ -14,7 +14,7 @@ from formal_llm.packs.openagi.benchmark.reading import Matcher, ToolText, chain_
 from formal_llm.planning import Task, TaskPack
 
 #: The ways of planning; :mod:`~formal_llm.packs.openagi.benchmark.methods` says what they are.
-Method: TypeAlias = Literal["zero", "few", "constrained", "formal"]
+Method: TypeAlias = Literal["zero", "few", "names", "typed", "formal"]
 METHODS: tuple[Method, ...] = get_args(Method)
 #: The paper's prompts (Li et al. 2024, appendix A.3; there "Setp" in place of "Step").
 ZERO = "Problem: {task}.\nWhat is its solution? Use 'Step' to mark."
@@ -33,13 +33,14 @@ class Conditions:
     Attributes:
         pack: the pack.
         tasks: the tasks by number, with limits of 0 for tools that are not there.
-        tools: the tools that are there; of these the constrained method offers names.
+        tools: the tools that are there; of these the methods "names" and "typed" offer names.
         every: all tools of the grammar; of these a step in free text may mean any.
         matcher: tells which tool a step means.
         examples: worked examples: by the number of the task, the tools in the order in which they are carried out.
         temperature, max_tokens: for free text.
         tries: how often one question is asked until its answer is legal.
-        max_chain: where a chain of forced names ends.
+        max_chain: where a chain of names ends.
+        max_typed: where a chain of typed names ends; OpenAGI's scripts say 10.
     """
 
     pack: TaskPack
@@ -52,6 +53,7 @@ class Conditions:
     max_tokens: int = 1024
     tries: int = 3
     max_chain: int = 15
+    max_typed: int = 10
 
     @property
     def identity(self) -> dict[str, object]:
@@ -60,7 +62,7 @@ class Conditions:
             "matcher": self.matcher.identity,
             "examples": {str(number): list(tools) for number, tools in self.examples.items()},
             "prompts": [ZERO, FEW, TOOLS, CHOICE, STOP],
-            **{name: getattr(self, name) for name in ("temperature", "max_tokens", "tries", "max_chain")},
+            **{name: getattr(self, name) for name in ("temperature", "max_tokens", "tries", "max_chain", "max_typed")},
         }
 
     def word(self, chain: Sequence[str]) -> tuple[str, ...]:

@@ -1,8 +1,11 @@
 """The ways of planning that the benchmark compares.
 
 - ``zero``, ``few``: the paper's prompts. The model writes steps in free text, which are read into a chain of tools.
-- ``constrained``: tool names forced one by one, each question offering all tools and to stop. So what comes out is
-  always a list of tools, and nothing sees to it that they fit together: the paper's baseline without automaton.
+- ``names``: tool names forced one by one, each question offering all tools and to stop. So what comes out is always a
+  list of tools, and nothing sees to it that they fit together.
+- ``typed``: OpenAGI's constrained decoding (Ge et al. 2023; the prefix trie of its scripts), the baseline without
+  automaton. The first tool is any with one input; each further one takes what the last gives, and none comes twice.
+  Tools with two inputs are not in that trie, and it does not look at what the task gives or wants.
 - ``formal``: the planner, which asks only for what can still become a valid plan.
 
 A method makes an attempt for each plan that is asked for; whether it is valid is verified afterwards, alike for all.
@@ -35,8 +38,8 @@ def make(method: Method, assigned: Assignment) -> None:
     """Make an attempt for each key."""
     if method == "formal":
         _formal(assigned)
-    elif method == "constrained":
-        _force(assigned)
+    elif method == "names" or method == "typed":
+        _force(method, assigned)
     else:
         _written(method, assigned)
 
@@ -108,8 +111,9 @@ def _written(method: Literal["zero", "few"], assigned: Assignment) -> None:
 class _Chain:
     """A chain of tools on its way: a question at a time."""
 
-    def __init__(self, key: PlanKey, conditions: Conditions) -> None:
+    def __init__(self, method: Literal["names", "typed"], key: PlanKey, conditions: Conditions) -> None:
         self.key = key
+        self._typed = method == "typed"
         self.outcome: Attempt | Exception | None = None
         self.question: Question | None = None
         self._conditions = conditions
@@ -129,22 +133,32 @@ class _Chain:
         conditions = self._conditions
         chain: list[ToolText] = []
         usage, questions = TokenUsage(), 0
-        while len(chain) < conditions.max_chain:
+        most = conditions.max_typed if self._typed else conditions.max_chain
+        while len(chain) < most and (offered := self._offered(chain)):
+            stop = bool(chain) or not self._typed
             try:
-                answer = yield from attempts(self._asked(chain), conditions.tries)
+                answer = yield from attempts(self._asked(chain, offered, stop), conditions.tries)
             except InvalidAnswer as error:
                 usage += error.usage or TokenUsage()
                 return Attempt((), _labels(chain), questions, usage, error=f"no legal answer: {error.problem}")
             usage, questions = usage + answer.usage, questions + 1
-            if answer.number > len(conditions.tools):
+            if answer.number > len(offered):
                 break
-            chain.append(conditions.tools[answer.number - 1])
+            chain.append(offered[answer.number - 1])
         return Attempt(conditions.word([tool.name for tool in chain]), _labels(chain), questions, usage)
 
-    def _asked(self, chain: Sequence[ToolText]) -> Question:
+    def _offered(self, chain: Sequence[ToolText]) -> Sequence[ToolText]:
+        """The tools that can come next."""
+        tools = self._conditions.tools
+        if not self._typed:
+            return tools
+        single = [tool for tool in tools if len(tool.kinds) == 1]
+        return [tool for tool in single if tool.kinds == (chain[-1].gives,) and tool not in chain] if chain else single
+
+    def _asked(self, chain: Sequence[ToolText], offered: Sequence[ToolText], stop: bool) -> Question:
         conditions = self._conditions
         task = conditions.pack.tasks[self.key.task].description
-        texts = [*(tool.label for tool in conditions.tools), STOP]
+        texts = [*(tool.label for tool in offered), *([STOP] if stop else [])]
         steps = "\n".join(f"Step {place}: {label}" for place, label in enumerate(_labels(chain), 1)) or "none"
         options = "\n".join(f"{number}: {text}" for number, text in enumerate(texts, 1))
         prompt = CHOICE.format(task=task, steps=steps, options=options)
@@ -155,14 +169,14 @@ def _labels(chain: Sequence[ToolText]) -> tuple[str, ...]:
     return tuple(f"Use {tool.label}" for tool in chain)
 
 
-def _force(assigned: Assignment) -> None:
+def _force(method: Literal["names", "typed"], assigned: Assignment) -> None:
     llm = assigned.llm
     if isinstance(llm, BatchLLM):
-        _together(llm, assigned)
+        _together(method, llm, assigned)
         return
 
     def finish(key: PlanKey) -> Attempt:
-        chain = _Chain(key, assigned.conditions)
+        chain = _Chain(method, key, assigned.conditions)
         while chain.question is not None:
             try:
                 given: Answer | Exception = llm.choose(chain.question)
@@ -178,18 +192,24 @@ def _force(assigned: Assignment) -> None:
         assigned.note(key, outcome)
 
 
-def _together(llm: BatchLLM, assigned: Assignment) -> None:
+def _together(method: Literal["names", "typed"], llm: BatchLLM, assigned: Assignment) -> None:
     """Ask the questions of many chains together, round after round."""
     waiting, many = iter(assigned.jobs), assigned.concurrency or 64
     under_way: list[_Chain] = []
-    while under_way := under_way + [_Chain(key, assigned.conditions) for key in islice(waiting, many - len(under_way))]:
+
+    def more() -> list[_Chain]:
+        return [_Chain(method, key, assigned.conditions) for key in islice(waiting, many - len(under_way))]
+
+    while under_way := under_way + more():
+        open_ = [(chain, chain.question) for chain in under_way if chain.question is not None]
         answers: Sequence[Answer | Exception]
         try:
-            answers = llm.choose_many([chain.question for chain in under_way if chain.question is not None])
+            answers = llm.choose_many([question for _, question in open_]) if open_ else ()
         except Exception as error:  # each chain asks again, or ends with it
-            answers = [error] * len(under_way)
-        for chain, answer in zip(under_way, answers, strict=True):
+            answers = [error] * len(open_)
+        for (chain, _), answer in zip(open_, answers, strict=True):
             chain.give(answer)
+        for chain in under_way:
             if chain.outcome is not None:
                 assigned.note(chain.key, chain.outcome)
         under_way = [chain for chain in under_way if chain.outcome is None]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
+from formal_llm.authored.files import lines_of
 from formal_llm.automata import CFG
 from formal_llm.llms.builtin import stems
 from formal_llm.llms.local.minilm import find_minilm
@@ -40,7 +41,7 @@ def read_steps(text: str) -> list[str]:
 
 
 def _lines(text: str) -> list[str]:
-    return [line.strip() for line in text.splitlines() if line.strip()]
+    return [line.strip() for line in lines_of(text) if line.strip()]
 
 
 # -- which tool a step means -------------------------------------------------------------------------------------------

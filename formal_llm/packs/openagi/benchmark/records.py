@@ -19,8 +19,9 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from io import FileIO
 from pathlib import Path
-from typing import NamedTuple, TypedDict, TypeVar
+from typing import Any, NamedTuple, TypedDict, TypeVar
 
+from formal_llm.authored.files import parse_json, read_bytes
 from formal_llm.errors import ResultsError
 from formal_llm.packs.openagi.benchmark.conditions import Method, PlanKey
 from formal_llm.packs.openagi.scores.judging import Judgement
@@ -157,9 +158,11 @@ class Records(AbstractContextManager["Records"]):
             write_whole(file, [(json.dumps(setting, indent=1, ensure_ascii=False) + "\n").encode()])
             return
         try:
-            there = json.loads(file.read_text(encoding="utf-8"))
-        except ValueError:
-            raise ResultsError(f"{file}: this is no JSON; give another folder") from None
+            there = parse_json(read_bytes(file))
+            if not isinstance(there, dict):
+                raise ValueError("no object")
+        except (OSError, ValueError):
+            raise ResultsError(f"{file}: this is no JSON of a setting; give another folder") from None
         if there != setting:
             other = [key for key in {**setting, **there} if setting.get(key) != there.get(key)]
             raise ResultsError(
@@ -186,7 +189,7 @@ def _read(file: FileIO, path: Path, key: Callable[[Record], Key]) -> dict[Key, R
     found: dict[Key, Record] = {}
     for number, line in enumerate(whole.splitlines(), 1):
         try:
-            read = json.loads(line)
+            read: Any = parse_json(line)
             found[key(read)] = read
         except (ValueError, KeyError, TypeError):
             raise ResultsError(f"{path}:{number}: this is no line of a benchmark; mend or remove it") from None

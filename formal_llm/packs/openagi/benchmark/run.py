@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import groupby, product
 
 from formal_llm import authored
+from formal_llm.authored.tables import Items, Keys, read_toml
 from formal_llm.errors import NoValidPlan, ResourceNotFound
 from formal_llm.llms.llm import LLM
 from formal_llm.packs.openagi.benchmark.conditions import Assignment, Attempt, Conditions, Method, PlanKey
@@ -23,7 +24,6 @@ from formal_llm.packs.openagi.benchmark.records import Records, ScoreKey
 from formal_llm.packs.openagi.data.samples import data_identity
 from formal_llm.packs.openagi.scores.judging import PlanJudge
 from formal_llm.planning import Task, TaskPack
-from formal_llm.planning.walks.wording import read_toml
 
 #: After so many failures in a row that no plan is to blame for, a run ends: the provider cannot be reached.
 _IN_A_ROW = 5
@@ -119,13 +119,16 @@ class Benchmark:
             "asking": self.conditions.identity,
         }
 
-    @property
-    def score_names(self) -> dict[str, str]:
-        """For each group of tasks the names of the scores that judge it."""
+    def score_names(self, groups: Mapping[int, str] | None = None) -> dict[str, str]:
+        """For each group of tasks the names of the scores that judge it.
+
+        Args:
+            groups: for tasks that are counted under another group than their own, that group.
+        """
         names: dict[str, list[str]] = {}
         for number, task in self.tasks.items():
             if (score := self.judge.score_for(number)) is not None:
-                names.setdefault(task.group, []).append(score.name)
+                names.setdefault((groups or {}).get(number, task.group), []).append(score.name)
         return {group: ", ".join(dict.fromkeys(known)) for group, known in names.items()}
 
     @property
@@ -230,5 +233,7 @@ class Benchmark:
 
 def read_examples(tools: set[str]) -> dict[int, tuple[str, ...]]:
     """The worked examples for few-shot prompts that do with these tools: the task's number, and the tools in order."""
-    rows = read_toml(authored.find("tasks", "openagi") / "examples.toml")["examples"]
+    example = Keys({"task": int, "tools": Items(str)}, needed=("task", "tools"))
+    shape = Keys({"examples": Items(example)}, needed=("examples",))
+    rows = read_toml(authored.find("tasks", "openagi") / "examples.toml", shape)["examples"]
     return {row["task"]: tuple(row["tools"]) for row in rows if tools.issuperset(row["tools"])}

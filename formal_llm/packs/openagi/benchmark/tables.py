@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from formal_llm import authored
-from formal_llm.errors import NotationError
+from formal_llm.authored.tables import Items, Keys, Named, read_toml
 from formal_llm.packs.openagi.benchmark.conditions import METHODS, Method
 from formal_llm.packs.openagi.benchmark.records import ScoredPlan
-from formal_llm.planning.walks.wording import read_toml
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -54,24 +53,38 @@ class MethodColumn:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Figures of others: where they are published, which score each group has there, and the columns."""
+    """Figures of others.
+
+    Attributes:
+        source: where they are published.
+        scores: which score each group has there.
+        columns: the figures.
+        differences: what is other there than in one's own figures, a sentence each.
+        groups: for tasks that are counted under another group there than their own, that group.
+    """
 
     source: str
     scores: Mapping[str, str]
     columns: tuple[MethodColumn, ...]
+    differences: tuple[str, ...] = ()
+    groups: Mapping[int, str] = field(default_factory=dict)
 
 
-def columns_of(rows: Iterable[ScoredPlan], unscored: Iterable[int] = ()) -> list[MethodColumn]:
+def columns_of(
+    rows: Iterable[ScoredPlan], unscored: Iterable[int] = (), groups: Mapping[int, str] | None = None
+) -> list[MethodColumn]:
     """The columns of plans on record: LLMs in the order in which they first occur, each with its methods.
 
     Args:
         rows: plans with their scores (:meth:`~formal_llm.packs.openagi.benchmark.records.Records.joined`).
         unscored: the tasks that no score can judge.
+        groups: for tasks that are counted under another group than their own, that group.
     """
     passed_over = set(unscored)
     by_column: dict[tuple[str, Method], list[ScoredPlan]] = {}
     for row in rows:
-        by_column.setdefault((row["llm"], row["method"]), []).append(row)
+        counted: ScoredPlan = {**row, "group": (groups or {}).get(row["task"], row["group"])}
+        by_column.setdefault((row["llm"], row["method"]), []).append(counted)
     llms = list(dict.fromkeys(llm for llm, _ in by_column))
     order = sorted(by_column, key=lambda key: (llms.index(key[0]), METHODS.index(key[1])))
     return [_column(llm, method, by_column[llm, method], passed_over) for llm, method in order]
@@ -105,6 +118,19 @@ def _means(rows: Sequence[ScoredPlan], key: Literal["task", "repeat"]) -> list[f
     return [statistics.fmean(some) for some in values.values()]
 
 
+_COLUMN = {"table": int, "llm": str, "method": str, "valid": float, "average": float, **dict.fromkeys(GROUPS, float)}
+_PUBLISHED = Keys(
+    {
+        "source": str,
+        "scores": Named(str),
+        "differences": Items(str),
+        "groups": Named(str),
+        "columns": Items(Keys(_COLUMN, needed=(*_COLUMN,))),
+    },
+    needed=("source", "scores", "differences", "groups", "columns"),
+)
+
+
 def read_published() -> Published:
     """The paper's figures, from ``tasks/openagi/published.toml``.
 
@@ -112,18 +138,16 @@ def read_published() -> Published:
         NotationError: the file cannot be read.
     """
     file = authored.find("tasks", "openagi") / "published.toml"
-    data = read_toml(file)
-    try:
-        columns = [
-            MethodColumn(
-                row["llm"], row["method"], 0, float(row["valid"]), {group: float(row[group]) for group in GROUPS},
-                float(row["average"]), published=int(row["table"]),
-            )
-            for row in data["columns"]
-        ]  # fmt: skip
-        return Published(str(data["source"]), dict(data["scores"]), tuple(columns))
-    except (KeyError, TypeError, ValueError) as error:
-        raise NotationError(f"this is no table of published figures: {error!r}", file=str(file)) from None
+    data = read_toml(file, _PUBLISHED)
+    columns = (
+        MethodColumn(
+            row["llm"], row["method"], 0, float(row["valid"]), {group: float(row[group]) for group in GROUPS},
+            float(row["average"]), published=row["table"],
+        )
+        for row in data["columns"]
+    )  # fmt: skip
+    groups = {int(task): group for task, group in data["groups"].items()}
+    return Published(data["source"], data["scores"], tuple(columns), tuple(data["differences"]), groups)
 
 
 # -- how they look -----------------------------------------------------------------------------------------------------

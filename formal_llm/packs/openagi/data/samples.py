@@ -21,6 +21,7 @@ from typing import TypeAlias
 
 from PIL import Image
 
+from formal_llm.authored.files import check_plain
 from formal_llm.errors import InputError, ResourceNotFound
 from formal_llm.packs.openagi.data.pixels import check_size
 
@@ -191,5 +192,6 @@ def _lines(path: Path) -> list[str]:
 
 
 def _check_bytes(path: Path) -> None:
+    check_plain(path)
     if path.stat().st_size > _MOST_BYTES:
         raise ValueError(f"the file has more than {_MOST_BYTES:,} bytes")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from PIL import Image
 
 from formal_llm import authored
+from formal_llm.authored.files import lines_of, read_text
+from formal_llm.authored.tables import Items, Keys, Named, Shape, read_toml
 from formal_llm.errors import MissingDependency, ResourceNotFound
 
 
@@ -77,33 +77,42 @@ class Opinion:
     sentiment: Mapping[str, str]
 
 
+_SAID = Named(str)  # by language
+_PICTURE: dict[str, Shape] = {
+    "name": str, "file": str, "licence": str, "source": str, "caption": _SAID, "label": _SAID, "objects": _SAID,
+    "question": str, "answer": _SAID, "colours": bool,
+}  # fmt: skip
+_PASSAGE: dict[str, Shape] = {"text": str, "summary": _SAID, "question": str, "answer": _SAID}
+_OPINION: dict[str, Shape] = {"text": _SAID, "sentiment": _SAID}
+_PICTURES = Keys({"pictures": Items(Keys(_PICTURE, needed=[name for name in _PICTURE if name != "colours"]))})
+_TEXTS = Keys(
+    {"passages": Items(Keys(_PASSAGE, needed=[*_PASSAGE])), "opinions": Items(Keys(_OPINION, needed=[*_OPINION]))}
+)
+
+
 @cache
 def pictures() -> tuple[Photograph, ...]:
     """The pictures, those with colours first."""
-    return tuple(Photograph(**entry) for entry in _read("pictures.toml")["pictures"])
+    return tuple(Photograph(**entry) for entry in read_toml(_file("pictures.toml"), _PICTURES)["pictures"])
 
 
 @cache
 def passages() -> tuple[Passage, ...]:
     """The texts to summarise and to ask about."""
-    return tuple(Passage(**entry) for entry in _read("texts.toml")["passages"])
+    return tuple(Passage(**entry) for entry in read_toml(_file("texts.toml"), _TEXTS)["passages"])
 
 
 @cache
 def opinions() -> tuple[Opinion, ...]:
     """The sentences to translate, and to tell the sentiment of."""
-    return tuple(Opinion(**entry) for entry in _read("texts.toml")["opinions"])
+    return tuple(Opinion(**entry) for entry in read_toml(_file("texts.toml"), _TEXTS)["opinions"])
 
 
 @cache
 def prose() -> str:
     """Prose in the public domain, from which the n-gram model is counted; without the lines that say what it is."""
-    return "\n".join(line for line in _text("prose.txt").splitlines() if not line.startswith("#"))
+    return "\n".join(line for line in lines_of(read_text(_file("prose.txt"))) if not line.startswith("#"))
 
 
-def _read(name: str) -> Mapping[str, list[dict[str, Any]]]:
-    return tomllib.loads(_text(name))
-
-
-def _text(name: str) -> str:
-    return (authored.find("tasks", "openagi") / name).read_text(encoding="utf-8")
+def _file(name: str) -> Path:
+    return authored.find("tasks", "openagi") / name

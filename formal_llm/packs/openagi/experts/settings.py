@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +10,9 @@ from types import MappingProxyType
 from typing import Any
 
 from formal_llm import authored
-from formal_llm.errors import ResourceNotFound, ToolkitError, did_you_mean
+from formal_llm.authored.files import read_text
+from formal_llm.authored.tables import TablePath, line_of, parse_toml
+from formal_llm.errors import NotationError, ResourceNotFound, ToolkitError, did_you_mean
 from formal_llm.packs.openagi.experts import diffusion, reading, restoration, text, vision
 from formal_llm.packs.openagi.experts.expert import Expert
 from formal_llm.packs.openagi.experts.loading import DTYPES
@@ -72,14 +73,14 @@ def read_settings(
         ResourceNotFound: there is no such file.
         ToolkitError: with everything that is wrong in a file or names a tool that there is not.
     """
-    shipped = _read(authored.find("tasks", "openagi") / "experts.toml")
+    shipped, _ = _read(authored.find("tasks", "openagi") / "experts.toml")
     tools = {name: dict(table) for name, table in shipped.get("tools", {}).items()}
     machine = {**_MACHINE, **shipped.get("machine", {})}
     place = own or os.environ.get(VARIABLE) or None
     if place is not None:
-        changes = _read(Path(place))
-        if problems := list(_objections(changes, tools, f"{os.fspath(place)}: ")):
-            raise ToolkitError(problems)
+        changes, text = _read(Path(place))
+        if problems := list(_objections(changes, tools)):
+            raise ToolkitError([f"{os.fspath(place)}: {problem}{_line(text, path)}" for path, problem in problems])
         machine.update(changes.get("machine", {}))
         for name, table in changes.get("tools", {}).items():
             tools[name] = _changed(tools.get(name, {}), table)
@@ -100,69 +101,83 @@ def _changed(table: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
     return {**kept, **changes}
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read(file: Path) -> tuple[dict[str, Any], str]:
+    """The tables of a file, and its text."""
+    if not file.is_file():
+        raise ResourceNotFound("file with the tables of experts", str(file))
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ResourceNotFound("file with the tables of experts", str(file)) from error
-    except ValueError as error:  # no TOML, or no text
-        raise ToolkitError([f"{file}: {error}"]) from error
+        text = read_text(file)
+        return parse_toml(text, str(file)), text
+    except NotationError as error:  # no TOML, or no text
+        where = "" if error.line is None else f" (line {error.line})"
+        raise ToolkitError([f"{file}: {error.problem}{where}"]) from error
 
 
-def _objections(data: Mapping[str, Any], shipped: Mapping[str, Mapping[str, Any]], where: str) -> Iterator[str]:
+def _line(text: str, path: TablePath) -> str:
+    line = line_of(text, path)
+    return "" if line is None else f" (line {line})"
+
+
+#: What is wrong, and where it stands.
+_Objection = tuple[TablePath, str]
+
+
+def _objections(data: Mapping[str, Any], shipped: Mapping[str, Mapping[str, Any]]) -> Iterator[_Objection]:
     """What is wrong with a file of the user's own."""
     for name in data:
         if name not in ("machine", "tools"):
-            yield unknown("table", name, ("machine", "tools"), where)
+            yield (name,), unknown("table", name, ("machine", "tools"))
     machine, tools = data.get("machine", {}), data.get("tools", {})
     if not isinstance(machine, dict) or not isinstance(tools, dict):
-        yield f"{where}machine and tools are tables"
+        yield (), "machine and tools are tables"
         return
-    yield from _wrong_values(machine, _MACHINE, f"{where}machine: ")
+    yield from _wrong_values(machine, _MACHINE, ("machine",))
     for name, table in tools.items():
-        here = f"{where}tools.{name}: "
+        path, here = ("tools", name), f"tools.{name}: "
         if not isinstance(table, dict):
-            yield f"{here}it is a table, as in [tools.{name}]"
+            yield path, f"{here}it is a table, as in [tools.{name}]"
             continue
         whole = _changed(shipped.get(name, {}), table)
         if name not in shipped and not ("checkpoint" in table and "loader" in table):
-            yield unknown("tool", name, shipped, where) + " A tool of your own names its checkpoint and its loader."
+            yield path, unknown("tool", name, shipped) + " A tool of your own names its checkpoint and its loader."
         elif not whole.get("checkpoint"):
-            yield f"{here}another loader needs another checkpoint: name it"
+            yield path, f"{here}another loader needs another checkpoint: name it"
         elif whole.get("loader") not in LOADERS:
-            yield unknown("loader", str(whole.get("loader")), LOADERS, here)
+            yield (*path, "loader"), unknown("loader", str(whole.get("loader")), LOADERS, here)
         else:
-            yield from _wrong_table(name, table, whole["loader"], shipped, here)
+            yield from _wrong_table(name, table, whole["loader"], shipped)
 
 
 def _wrong_table(
-    name: str, table: Mapping[str, Any], loader: str, shipped: Mapping[str, Mapping[str, Any]], here: str
-) -> Iterator[str]:
+    name: str, table: Mapping[str, Any], loader: str, shipped: Mapping[str, Mapping[str, Any]]
+) -> Iterator[_Objection]:
     """What is wrong with the settings of one tool."""
-    kind = LOADERS[loader]
-    yield from _wrong_values(table, {**COMMON, **kind.defaults}, here)
+    kind, path, here = LOADERS[loader], ("tools", name), f"tools.{name}: "
+    yield from _wrong_values(table, {**COMMON, **kind.defaults}, path)
     for setting, allowed in _CHOICES.items():
         if setting in table and table[setting] not in allowed:
-            yield f"{here}{setting} is one of {', '.join(allowed)}, not {table[setting]!r}"
+            yield (*path, setting), f"{here}{setting} is one of {', '.join(allowed)}, not {table[setting]!r}"
     if isinstance(table.get("batch", 1), int) and table.get("batch", 1) < 1:
-        yield f"{here}batch counts from 1"
+        yield (*path, "batch"), f"{here}batch counts from 1"
     if table.get("generation") and not kind.writes:
-        yield f"{here}the loader {loader} does not write, so generation says nothing"
+        yield (*path, "generation"), f"{here}the loader {loader} does not write, so generation says nothing"
     if name in shipped:
         old = LOADERS[shipped[name]["loader"]]
         if (old.inputs, old.output) != (kind.inputs, kind.output):
             wanted = f"({', '.join(old.inputs)}) -> {old.output}"
-            yield f"{here}the tool is {wanted}, the loader {loader} ({', '.join(kind.inputs)}) -> {kind.output}"
+            told = f"{here}the tool is {wanted}, the loader {loader} ({', '.join(kind.inputs)}) -> {kind.output}"
+            yield path, told
 
 
-def _wrong_values(table: Mapping[str, Any], known: Mapping[str, Any], where: str) -> Iterator[str]:
+def _wrong_values(table: Mapping[str, Any], known: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[_Objection]:
+    where = f"{'.'.join(path)}: "
     for setting, value in table.items():
         if setting not in known:
-            yield unknown("setting", setting, known, where)
+            yield (*path, setting), unknown("setting", setting, known, where)
             continue
         usual = known[setting]
         if type(value) is not type(usual) and not (isinstance(usual, float) and type(value) is int):
-            yield f"{where}{setting} is a {_NAMES[type(usual)]}, not {value!r}"
+            yield (*path, setting), f"{where}{setting} is a {_NAMES[type(usual)]}, not {value!r}"
 
 
 _NAMES = {str: "text", int: "whole number", float: "number", bool: "true or false", list: "list", dict: "table"}

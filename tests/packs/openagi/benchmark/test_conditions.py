@@ -44,7 +44,7 @@ def test_threads_make_the_same_plans(concurrency: int | None, made: Any, tmp_pat
     bench = made([7, 50, 116])
     with Records(tmp_path, bench.identity) as records:
         llms = {"w": Writer("Step 1: Use Sentiment Analysis")}
-        bench.run(llms, ["zero", "constrained", "formal"], records, concurrency=concurrency)
+        bench.run(llms, ["zero", "names", "formal"], records, concurrency=concurrency)
         rows = {(row["method"], row["task"], row["repeat"]): row["valid"] for row in records.joined()}
     assert {key for key, valid in rows.items() if key[0] == "zero" and valid} == {("zero", 116, 0), ("zero", 116, 1)}
     assert all(valid for key, valid in rows.items() if key[0] == "formal")

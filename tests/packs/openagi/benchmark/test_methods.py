@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from formal_llm import Answer, Question, RandomLLM, TaskPack
 from formal_llm.llms import resolve
-from formal_llm.packs.openagi.benchmark.conditions import METHODS
-from formal_llm.packs.openagi.benchmark.methods import ChanceWriter
-from formal_llm.packs.openagi.benchmark.reading import tool_texts
+from formal_llm.packs.openagi.benchmark.conditions import METHODS, Assignment, Attempt, Conditions, Method, PlanKey
+from formal_llm.packs.openagi.benchmark.methods import ChanceWriter, make
+from formal_llm.packs.openagi.benchmark.reading import LexicalMatcher, chain_word, tool_texts
 from formal_llm.packs.openagi.benchmark.records import Records
 from tests.packs.openagi.benchmark.writers import Together, Writer
 
@@ -22,7 +24,8 @@ def test_what_does_not_apply_is_told(made: Any, tmp_path: Path) -> None:
     with Records(tmp_path, bench.identity) as records:
         bench.run(llms, METHODS, records)
         assert {(key.llm, key.method) for key in records.plans} == {
-            ("builtin", "constrained"), ("builtin", "formal"), *(("test:random", method) for method in METHODS)
+            ("builtin", "names"), ("builtin", "typed"), ("builtin", "formal"),
+            *(("test:random", method) for method in METHODS)
         }  # fmt: skip
 
 
@@ -39,7 +42,7 @@ def test_chance_draws_from_the_double() -> None:
 def test_an_answer_that_is_none_is_a_plan_that_is_not_valid(made: Any, tmp_path: Path) -> None:
     bench = made([7], repeats=1, tries=2)
     with Records(tmp_path, bench.identity) as records:
-        bench.run({"wrong": resolve("test:script=99,99,99,99")}, ["constrained", "formal"], records)
+        bench.run({"wrong": resolve("test:script=99,99,99,99")}, ["names", "formal"], records)
         assert [plan["valid"] for plan in records.plans.values()] == [False, False]
         assert all(plan["reason"] for plan in records.plans.values())
 
@@ -54,7 +57,7 @@ def test_forced_names(made: Any, tmp_path: Path) -> None:
             return Answer((len(question.options) if len(asked) == 2 else 1,))
 
     with Records(tmp_path, bench.identity) as records:
-        bench.run({"f": First("")}, ["constrained"], records)
+        bench.run({"f": First("")}, ["names"], records)
         (plan,) = records.plans.values()
     assert plan["word"] == ["colorization", "input_image"]
     assert (plan["valid"], plan["questions"]) == (True, 2)
@@ -67,7 +70,7 @@ def test_forced_names(made: Any, tmp_path: Path) -> None:
 def test_forced_names_end_somewhere(made: Any, tmp_path: Path) -> None:
     bench = made([7], repeats=1)
     with Records(tmp_path, bench.identity) as records:
-        bench.run({"w": Writer("")}, ["constrained"], records)
+        bench.run({"w": Writer("")}, ["names"], records)
         (plan,) = records.plans.values()
     assert plan["questions"] == 15
     assert plan["word"] == ["colorization"] * 15 + ["input_image"]
@@ -78,7 +81,88 @@ def test_questions_together(made: Any, tmp_path: Path) -> None:
     bench = made([7, 50], repeats=2)
     llm = Together("")
     with Records(tmp_path, bench.identity) as records:
-        bench.run({"t": llm}, ["constrained"], records)
+        bench.run({"t": llm}, ["names"], records)
         assert len(records.plans) == 4
     assert llm.rounds == 1
     assert all(plan["word"] == [] and "empty" in plan["reason"] for plan in records.plans.values())
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_typed_names_follow_the_type_of_the_last(together: bool, made: Any, tmp_path: Path) -> None:
+    bench = made([7], repeats=1)
+    asked: list[list[str]] = []
+
+    class Second(Writer):
+        def choose(self, question: Question) -> Answer:
+            asked.append([option.text for option in question.options])
+            return Answer((min(2, len(question.options)),))
+
+    class SecondTogether(Second):
+        def choose_many(self, questions: list[Question]) -> list[Answer]:
+            return [self.choose(question) for question in questions]
+
+    with Records(tmp_path, bench.identity) as records:
+        bench.run({"s": (SecondTogether if together else Second)("")}, ["typed"], records)
+        (plan,) = records.plans.values()
+    first, second, *_ = asked
+    # The first can be any tool with one input, whatever the task gives, and nothing stops before it.
+    assert first == [
+        "Colorization", "Super Resolution", "Image Denoising", "Image Deblurring", "Object Detection",
+        "Text Summarization", "Text Generation", "Fill Mask", "Sentiment Analysis",
+    ]  # fmt: skip
+    assert second[:-1] == ["Colorization", "Image Denoising", "Image Deblurring", "Object Detection"]
+    assert second[-1].startswith("Stop")
+    assert plan["word"][:4] == ["sentiment", "fill_mask", "text_generation", "detection"]
+    # No tool comes twice; the last question offers one tool and to stop.
+    assert [len(options) for options in asked[2:]] == [4, 3, 5, 4, 3, 2]
+
+
+class Nth:
+    """Answers as a list of places says, then with the first option, and notes how many options there were."""
+
+    def __init__(self, places: list[int]) -> None:
+        self.places = places
+        self.many: list[int] = []
+
+    def choose(self, question: Question) -> Answer:
+        self.many.append(len(question.options))
+        place = self.places[len(self.many) - 1] if len(self.many) <= len(self.places) else 0
+        return Answer((place + 1,))
+
+
+def every_chain(method: Method, conditions: Conditions) -> list[tuple[float, Attempt]]:
+    """What comes out of every way to answer, each with its probability where all options are equally likely."""
+    found: list[tuple[float, Attempt]] = []
+    places: list[int] = []
+    while True:
+        llm, made = Nth(places), []
+        make(method, Assignment(llm, [PlanKey("n", method, 7, 0)], conditions, lambda _, attempt: made.append(attempt)))  # noqa: B023
+        share = 1.0
+        for many in llm.many:
+            share /= many
+        found.append((share, made[0]))
+        places = places[: len(llm.many)] + [0] * (len(llm.many) - len(places))
+        while places and places[-1] + 1 == llm.many[len(places) - 1]:
+            places.pop()
+        if not places:
+            return found
+        places[-1] += 1
+
+
+def test_chance_with_typed_names() -> None:
+    pack = TaskPack.load("openagi")
+    tools = tool_texts(pack)
+    conditions = Conditions(pack, {}, tools, tools, LexicalMatcher(tools), {}, max_typed=3)
+    chains = every_chain("typed", conditions)
+    assert sum(share for share, _ in chains) == pytest.approx(1)
+    inputs = {"image": "input_image", "text": "input_text"}
+    known = {tool.label: tool.name for tool in tools}
+    valid = 0.0
+    for number in pack.splits["test"]:
+        automaton = pack.planner().table(pack.tasks[number]).automaton
+        for share, one in chains:
+            word = chain_word([known[step.removeprefix("Use ")] for step in one.steps], tools, inputs)
+            assert word == one.word
+            valid += share * automaton.accepts(word)
+    # A walk over the published trie, counted apart from this code, gives the same: 32.8%.
+    assert valid / 17 == pytest.approx(0.3284467633207129)

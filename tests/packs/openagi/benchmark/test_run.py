@@ -27,15 +27,15 @@ def test_all_methods_with_chance(made: Any, tmp_path: Path) -> None:
     # No tool makes pictures of texts.
     assert list(bench.left_out) == [106]
     assert bench.left_out[106]
-    assert len(rows) == 4 * 2 * 4
+    assert len(rows) == 4 * 2 * len(METHODS)
     assert all(0 <= row["value"] <= 1 for row in rows)
     assert all(row["value"] == 0 and row["reason"] for row in rows if not row["valid"])
     formal = [row for row in rows if row["method"] == "formal"]
     assert all(row["valid"] and not row["reason"] and row["steps"] for row in formal)
     assert all(row["text"] for row in rows if row["method"] in ("zero", "few"))
     assert {step.phase for step in steps} == {"planning", "executing"}
-    assert [step.done for step in steps if step.phase == "planning"] == list(range(1, 33))
-    assert all(step.total == 32 for step in steps if step.phase == "planning")
+    assert [step.done for step in steps if step.phase == "planning"] == list(range(1, 41))
+    assert all(step.total == 40 for step in steps if step.phase == "planning")
     planner = bench.pack.planner()
     for row in rows:
         accepted = planner.table(bench.tasks[row["task"]]).automaton.accepts(tuple(row["word"]))
@@ -51,7 +51,7 @@ def test_a_run_that_was_stopped_goes_on(after: int, made: Any, tmp_path: Path) -
     llms = {"builtin": resolve("builtin")}
     bench = made([7, 50, 116])
     with Records(tmp_path / "whole", bench.identity) as records:
-        bench.run(llms, ["constrained", "formal"], records)
+        bench.run(llms, ["names", "formal"], records)
         expected = records.joined()
     count = 0
 
@@ -62,7 +62,7 @@ def test_a_run_that_was_stopped_goes_on(after: int, made: Any, tmp_path: Path) -
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), Records(tmp_path / "stopped", bench.identity) as records:
-        made([7, 50, 116]).run(llms, ["constrained", "formal"], records, on_step=stop)
+        made([7, 50, 116]).run(llms, ["names", "formal"], records, on_step=stop)
     # As when the machine went down in the middle of a line.
     for name in ("plans.jsonl", "scores.jsonl"):
         with (tmp_path / "stopped" / name).open("ab") as file:
@@ -71,7 +71,7 @@ def test_a_run_that_was_stopped_goes_on(after: int, made: Any, tmp_path: Path) -
     with Records(tmp_path / "stopped", bench.identity) as records:
         there = len(records.plans) + len(records.scores)
         assert there >= after
-        made([7, 50, 116]).run(llms, ["constrained", "formal"], records, on_step=again.append)
+        made([7, 50, 116]).run(llms, ["names", "formal"], records, on_step=again.append)
         assert len(again) == len(records.plans) + len(records.scores) - there
         assert sorted(records.joined(), key=str) == sorted(expected, key=str)
 
@@ -91,7 +91,9 @@ def test_what_is_asked_is_recorded(made: Any, tmp_path: Path) -> None:
     with Records(tmp_path, bench.identity) as records:
         with RecordingLLM(RandomLLM(0), tmp_path / "answers.jsonl") as llm:
             bench.run({"test:random": llm}, METHODS, records)
-        asked = sum(plan["questions"] for key, plan in records.plans.items() if key.method in ("constrained", "formal"))
+        asked = sum(
+            plan["questions"] for key, plan in records.plans.items() if key.method in ("names", "typed", "formal")
+        )
     lines = (tmp_path / "answers.jsonl").read_text().splitlines()
     assert len(lines) == asked
     assert all(json.loads(line)["answer"] for line in lines)

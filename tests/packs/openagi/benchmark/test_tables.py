@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import statistics
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from formal_llm import TaskPack
 from formal_llm.packs.openagi.benchmark.tables import (
     GROUPS,
     MethodColumn,
@@ -85,9 +87,7 @@ def test_markdown() -> None:
 @settings(max_examples=40)
 def test_no_figure_is_cut_off(llms: list[tuple[str, int]], width: int) -> None:
     columns = [
-        MethodColumn(
-            f"{name} {place}", "constrained", 5, 0.125, dict.fromkeys(GROUPS, 0.1234), 0.5678, 0.01, 3.5, 1234.5
-        )
+        MethodColumn(f"{name} {place}", "names", 5, 0.125, dict.fromkeys(GROUPS, 0.1234), 0.5678, 0.01, 3.5, 1234.5)
         for place, (name, count) in enumerate(llms)
         for _ in range(count if len(name) < 8 else 1)
     ]
@@ -141,3 +141,11 @@ def test_published_figures_are_marked() -> None:
         table = markdown_table(title, columns, published.scores)
         assert "CLIP score" in table
         assert "questions" not in table  # the paper does not tell
+
+
+def test_the_published_groups_give_the_published_weights() -> None:
+    pack, groups = TaskPack.load("openagi"), read_published().groups
+    for moved, weights in (({}, (1, 10, 3, 3)), (groups, (1, 9, 3, 4))):
+        counted = Counter(moved.get(number, pack.tasks[number].group) for number in pack.splits["test"])
+        assert tuple(counted[group] for group in GROUPS) == weights
+    assert not set(groups) - set(pack.splits["test"])

@@ -99,7 +99,11 @@ def test_the_environment_names_a_file(tmp_path: Path, monkeypatch: pytest.Monkey
         ("machine = 3\n", "machine and tools are tables"),
         ("[tools]\ncaptioning = 3\n", r"as in \[tools.captioning\]"),
         ("[tools.captoining]\nbatch = 1\n", "there is no tool 'captoining'; did you mean 'captioning'"),
-        ("[tools.captioning]\nbacth = 1\n", "tools.captioning: there is no setting 'bacth'; did you mean 'batch'"),
+        (
+            "[tools.captioning]\nbacth = 1\n",
+            r"tools.captioning: there is no setting 'bacth'; did you mean 'batch'\? \(line 2\)",
+        ),
+        ("x = " + "[" * 50_000, "nested too deeply"),
         ("[tools.captioning]\nbatch = 0\n", "batch counts from 1"),
         ("[tools.captioning]\nbatch = true\n", "batch is a whole number, not True"),
         ('[tools.captioning]\ndtype = "float8"\n', "dtype is one of float32, float16, bfloat16, not 'float8'"),

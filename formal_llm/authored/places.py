@@ -10,7 +10,7 @@ from pathlib import Path
 
 from formal_llm.errors import ResourceNotFound
 
-_PACKAGE = Path(__file__).parent
+_PACKAGE = Path(__file__).parent.parent
 _CALLED = {"grammars": "grammar", "agents": "behaviour", "tasks": "task pack", "training": "recipe"}
 
 

@@ -1,0 +1,5 @@
+"""What people write down and the library reads: where it is, how a file is read, what may stand in a table."""
+
+from formal_llm.authored.places import find, names
+
+__all__ = ["find", "names"]

@@ -1,0 +1,300 @@
+"""Tables that people write, in TOML or JSON: what may stand in them is said in a *shape*, and nothing else is accepted.
+
+A key that nobody knows is an error that names the file, the line and the nearest known key, since what a reader passes
+over in silence is a rule that does not hold::
+
+    GROUP = Keys({"name": str, "text": str, "slots": Items(str)}, needed=("name", "text"))
+    PACK = Keys({"title": str, "facts": Named(SCALAR), "groups": Items(GROUP)}, needed=("title",))
+    data = read_toml("pack.toml", PACK)
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import NoneType
+from typing import Any, NamedTuple, NoReturn, TypeAlias
+
+from formal_llm.authored.files import read_text
+from formal_llm.errors import NotationError, did_you_mean
+
+#: Where something stands in a table: keys, and places in lists from 0.
+TablePath: TypeAlias = "tuple[str | int, ...]"
+
+
+@dataclass(frozen=True)
+class Keys:
+    """A table with these keys, each with the shape of its value; those in ``needed`` must be there."""
+
+    known: Mapping[str, Shape]
+    needed: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Named:
+    """A table whose keys are names that its author chose; each value has the shape ``each``."""
+
+    each: Shape
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list of values that have the shape ``each``."""
+
+    each: Shape
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """A value that has one of these shapes, or is one of these texts."""
+
+    shapes: Sequence[Shape] = ()
+    texts: Sequence[str] = field(default=())
+
+
+#: A type (``float`` for any number), ``object`` for whatever stands there, or one of the above.
+Shape = type | Keys | Named | Items | OneOf
+#: A value that can be written as a text.
+SCALAR = OneOf((str, int, float, bool))
+_CALLED = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", NoneType: "null"}
+
+
+class TableProblem(NamedTuple):
+    """Something wrong in a table: where, what, and what could stand there instead.
+
+    Attributes:
+        path: where it stands; of a key that is missing, the table that lacks it.
+        problem: what is wrong.
+        expected: what could stand there.
+        suggestion: the nearest known key.
+    """
+
+    path: TablePath
+    problem: str
+    expected: tuple[str, ...] = ()
+    suggestion: str | None = None
+
+
+@dataclass(frozen=True)
+class TomlFile:
+    """A TOML file whose table has its shape.
+
+    Attributes:
+        name: the path, as messages tell it.
+        text: what is written.
+        data: the table.
+    """
+
+    name: str
+    text: str
+    data: dict[str, Any]
+
+    @classmethod
+    def read(cls, path: str | Path, shape: Shape, called: str = "") -> TomlFile:
+        """Read a file; for the arguments see :func:`read_toml`."""
+        text = read_text(path)
+        file = cls(str(path), text, parse_toml(text, str(path)))
+        for found in problems(file.data, shape, called):
+            file.fail(found)
+        return file
+
+    def fail(self, found: TableProblem) -> NoReturn:
+        """Raise for a problem in the table, with the line where it stands.
+
+        Raises:
+            NotationError: always.
+        """
+        line = line_of(self.text, found.path)
+        source_line = self.text.split("\n")[line - 1].rstrip("\r") if line else None
+        named = _named(found.path).search(source_line or "")
+        column = named.start() + 1 if named and named[0] and isinstance(found.path[-1], str) else None
+        raise NotationError(
+            found.problem, file=self.name, line=line, column=column, source_line=source_line,
+            expected=found.expected, suggestion=found.suggestion,
+        ) from None  # fmt: skip
+
+
+def read_toml(path: str | Path, shape: Shape, called: str = "") -> dict[str, Any]:
+    """The table of a TOML file.
+
+    Args:
+        path: the file.
+        shape: what may stand in it.
+        called: what a message calls the table, such as ``"in a wording"``.
+
+    Raises:
+        NotationError: the file cannot be read, is no TOML, or something in it does not have that shape; with the line.
+    """
+    return TomlFile.read(path, shape, called).data
+
+
+def parse_toml(text: str, file: str | None = None) -> dict[str, Any]:
+    """The table of a TOML text, whatever stands in it.
+
+    Raises:
+        NotationError: it is no TOML, or nested too deeply.
+    """
+    try:
+        return tomllib.loads(text.replace("\r\n", "\n"))
+    except RecursionError:
+        raise NotationError("lists or tables are nested too deeply", file=file) from None
+    except tomllib.TOMLDecodeError as error:
+        said = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", str(error), re.DOTALL)
+        if said is None:
+            raise NotationError(f"this is not TOML: {error}", file=file) from None
+        lines = text.rstrip("\n").split("\n")
+        line, column = (int(said[2]), int(said[3])) if said[2] else (len(lines), len(lines[-1]) + 1)
+        source_line = lines[line - 1] if line <= len(lines) else None
+        raise NotationError(
+            f"this is not TOML: {said[1]}", file=file, line=line, column=column, source_line=source_line
+        ) from None
+
+
+def problems(data: object, shape: Shape, called: str = "") -> Iterator[TableProblem]:
+    """What in a table does not have its shape, in the order in which it stands there.
+
+    Args:
+        data: the table.
+        shape: what may stand in it.
+        called: what a message calls the table, such as ``"in a wording"``; where its path does not say it.
+    """
+    todo: list[tuple[TablePath, object, Shape]] = [((), data, shape)]
+    while todo:
+        path, value, wanted = todo.pop()
+        inner: list[tuple[TablePath, object, Shape]] = []
+        if isinstance(wanted, OneOf):
+            if isinstance(value, str) and value in wanted.texts:
+                continue
+            # The first kind that fits says what may stand inside.
+            chosen = next((one for one in wanted.shapes if _fits(value, one)), None)
+            if chosen is None:
+                yield TableProblem(path, f"{_place(path)} is {_told(wanted)}, not {_shown(value)}")
+                continue
+            wanted = chosen
+        if not _fits(value, wanted):
+            yield TableProblem(path, f"{_place(path)} is {_told(wanted)}, not {_shown(value)}")
+        elif isinstance(wanted, Keys) and isinstance(value, Mapping):
+            where = f" in {_place(path)}" if path else f" {called}" if called else ""
+            for key, one in value.items():
+                if key in wanted.known:
+                    inner.append(((*path, key), one, wanted.known[key]))
+                else:
+                    near = did_you_mean(str(key), wanted.known)
+                    hint = f"did you mean {near}?" if near else None
+                    yield TableProblem((*path, key), f"unknown key{where}: {_short(key)}", tuple(wanted.known), hint)
+            for key in wanted.needed:
+                if key not in value:
+                    yield TableProblem(path, f"the key {key!r} is missing{where}")
+        elif isinstance(wanted, Named) and isinstance(value, Mapping):
+            inner = [((*path, key), one, wanted.each) for key, one in value.items()]
+        elif isinstance(wanted, Items) and isinstance(value, Sequence):
+            inner = [((*path, place), one, wanted.each) for place, one in enumerate(value)]
+        todo += reversed(inner)
+
+
+# -- where something stands in a text ---------------------------------------------------------------------------------
+
+#: How many beginnings of a text are read to find a line; then it is told without the line.
+_TRIES = 200
+
+
+def line_of(text: str, path: TablePath) -> int | None:
+    """The line, from 1, in which something stands in a TOML text; None where that is not found out.
+
+    What reads TOML tells no places. But the beginning of a text up to the end of a statement is TOML as well, and the
+    shortest one that holds what is looked for ends with it.
+    """
+    lines = text.replace("\r\n", "\n").split("\n")
+    # The first `before` lines do not hold it, the first `until` do; counts from `middles` to there end in a statement.
+    before, middles, until = 0, len(lines), len(lines)
+    tries = 0
+    while path and middles - before > 1:
+        start = count = (before + middles) // 2
+        while count < middles and (found := _held(lines[:count], path)) is None:
+            count += 1
+            tries += 1
+        tries += 1
+        if tries > _TRIES:
+            return None
+        if count == middles:
+            middles = start
+        elif found:
+            middles, until = start, count
+        else:
+            before = count
+    named = _named(path)
+    return next((at + 1 for at in range(before, until) if named.search(lines[at])), before + 1) if path else None
+
+
+def _named(path: TablePath) -> re.Pattern[str]:
+    """Finds the last key of a path in a line."""
+    name = next((part for part in reversed(path) if isinstance(part, str)), "")
+    return re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])" if name else "")
+
+
+def _held(lines: Sequence[str], path: TablePath) -> bool | None:
+    """Whether a beginning of a text holds what is looked for; None where it ends inside of a statement."""
+    try:
+        value: Any = tomllib.loads("\n".join(lines))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return None
+    for part in path:
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError):
+            return False
+    return True
+
+
+# -- what messages say ------------------------------------------------------------------------------------------------
+
+
+def _fits(value: object, shape: Shape) -> bool:
+    """Whether a value is of the kind that a shape asks for, whatever it holds."""
+    match shape:
+        case Keys() | Named():
+            return isinstance(value, Mapping)
+        case Items():
+            return isinstance(value, Sequence) and not isinstance(value, str)
+        case OneOf():
+            return any(_fits(value, one) for one in shape.shapes) or value in shape.texts
+    if shape is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, shape) and (shape is not int or not isinstance(value, bool))
+
+
+def _told(shape: Shape) -> str:
+    match shape:
+        case Keys() | Named():
+            return "a table"
+        case Items():
+            return "a list"
+        case OneOf():
+            return " or ".join([*dict.fromkeys(map(_told, shape.shapes)), *(repr(text) for text in shape.texts)])
+    return _CALLED.get(shape, shape.__name__)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "a table"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "a list"
+    return _short(repr(value))
+
+
+def _short(text: object) -> str:
+    said = str(text)
+    return said if len(said) <= 60 else f"{said[:59]}…"
+
+
+def _place(path: TablePath) -> str:
+    """A path as its author would write it, the items of lists counted from 1: ``groups 2, slots``."""
+    if not path:
+        return "the whole"
+    said = str(path[0])
+    for part in path[1:]:
+        said += f" {part + 1}" if isinstance(part, int) else f", {part}"
+    return said

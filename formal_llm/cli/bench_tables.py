@@ -1,0 +1,104 @@
+"""The tables that ``formal-llm bench`` prints and writes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from formal_llm.cli.console import counted, err, out, print_text
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from formal_llm.packs.openagi.benchmark.records import ScoredPlan
+    from formal_llm.packs.openagi.benchmark.run import Benchmark, Skipped
+
+
+class Grouping(StrEnum):
+    """Under which group a task is counted."""
+
+    kind = "kind"
+    published = "published"
+
+
+class Form(StrEnum):
+    """How the table is printed."""
+
+    table = "table"
+    markdown = "markdown"
+    json = "json"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How the tables are shown."""
+
+    form: Form
+    published: bool
+    grouping: Grouping
+
+
+def tell(run: Benchmark, rows: list[ScoredPlan], skipped: list[Skipped], folder: Path, how: Shown) -> None:
+    """Write the table of the tasks and repeats of this run in all forms, and print it in one."""
+    from formal_llm.packs.openagi.benchmark import tables
+
+    theirs = tables.read_published()
+    groups = theirs.groups if how.grouping is Grouping.published else {}
+    columns = tables.columns_of(rows, run.unscored, groups)
+    scores = run.score_names(groups)
+    fewest, most = run.samples
+    samples = counted(most, "sample") if fewest == most else f"{fewest} to {counted(most, 'sample')}"
+    asked = f"{counted(len(run.tasks), 'task')}, {counted(run.repeats, 'repeat')}, {samples} each"
+    title = f"OpenAGI, {asked}; tools: {', '.join(run.judge.executor.toolkit.tools)}"
+    known = theirs if how.published else None
+    numbers = sorted({column.published for column in known.columns}) if known else []
+    notes = [f"not asked: {one.llm} {one.method}: {one.why}" for one in skipped]
+    notes += [f"left out: task {number}: no plan is valid with these tools" for number in run.left_out]
+    notes += [f"not scored: task {number}: no score for what its plans put out" for number in sorted(run.unscored)]
+    beside = [
+        (tables.published_title(known, number), [c for c in known.columns if c.published == number], known.scores)
+        for number in numbers
+        if known is not None
+    ]
+    markdown = [tables.markdown_table(title, columns, scores), *(f"- {note}" for note in notes)]
+    markdown += ["", *(tables.markdown_table(*table) for table in beside)]
+    differences = known.differences if known is not None else ()
+    markdown += [f"- other there: {one}" for one in differences]
+    figures = {
+        "title": title,
+        "scores": scores,
+        "columns": tables.as_data(columns),
+        "grouping": how.grouping.value,
+        "skipped": [{"llm": one.llm, "method": one.method, "why": one.why} for one in skipped],
+        "left_out": run.left_out,
+        "not_scored": sorted(run.unscored),
+        "published": None if known is None else {
+            "source": known.source, "scores": dict(known.scores), "columns": tables.as_data(known.columns),
+            "differences": list(known.differences),
+        },
+    }  # fmt: skip
+    data = json.dumps(figures, indent=1, ensure_ascii=False)
+    (folder / "table.md").write_text("\n".join(markdown).rstrip("\n") + "\n", encoding="utf-8")
+    (folder / "table.json").write_text(data + "\n", encoding="utf-8")
+    if how.form is Form.json:
+        print_text(data)
+    elif how.form is Form.markdown:
+        print_text("\n".join(markdown))
+    else:
+        _print_tables(title, tables.rich_tables(columns, scores, out().width))
+        for note in notes:
+            print_text(note)
+        for above, their_columns, named in beside:
+            _print_tables(above, tables.rich_tables(their_columns, named, out().width))
+        for one in differences:
+            print_text(f"other there: {one}")
+    err().print(f"on record in {folder}: plans.jsonl, scores.jsonl, results.jsonl, table.md, table.json", markup=False)
+
+
+def _print_tables(title: str, tables: list[Table]) -> None:
+    print_text(title)
+    for table in tables:
+        out().print(table)

@@ -1,0 +1,77 @@
+"""How long a question to a server may take, and how much may come back.
+
+A timeout of an SDK bounds one silence. It says nothing about a server that sends a byte every second, asks for a wait
+of a day, or answers with a gigabyte. These bounds do; :mod:`formal_llm.llms.hosted.transport` keeps to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from time import monotonic
+
+#: Seconds that a question may take where nobody says.
+DEADLINE = 600.0
+#: Bytes that a response may have where nobody says: a thousand times what an answer has.
+MAX_BYTES = 16_000_000
+
+_END: ContextVar[float | None] = ContextVar("formal_llm_end", default=None)
+
+
+class OutOfBounds(Exception):
+    """A server took too long, or sent too much; the message says what, and which setting bounds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a question to a server may take.
+
+    Attributes:
+        deadline: seconds for all tries together, with the waits between them.
+        max_bytes: the size of a response, after decompression.
+    """
+
+    deadline: float = DEADLINE
+    max_bytes: int = MAX_BYTES
+
+    @classmethod
+    def of(cls, deadline: float | None = None, max_bytes: int | None = None, timeout: float | None = None) -> Bounds:
+        """The bounds that settings stand for; by default a server may be silent for the whole ``timeout`` once.
+
+        Raises:
+            ValueError: a bound that nothing can keep to.
+        """
+        made = cls(
+            max(DEADLINE, timeout or 0) if deadline is None else deadline, MAX_BYTES if max_bytes is None else max_bytes
+        )
+        if made.deadline <= 0 or made.max_bytes < 1:
+            raise ValueError(f"a deadline is more than 0 seconds, max_bytes counts from 1; not {made}")
+        return made
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """The block is one question: its time runs from now on, wherever the block waits."""
+        token = _END.set(monotonic() + self.deadline)
+        try:
+            yield
+        finally:
+            _END.reset(token)
+
+    def late(self) -> str:
+        """What is said when the time is up."""
+        return (
+            f"no whole answer came within {self.deadline:g} seconds, all tries together; "
+            "try again, or give a longer deadline"
+        )
+
+    def large(self) -> str:
+        """What is said when a response is too large."""
+        return f"the response is larger than {self.max_bytes:,} bytes; check the address, or give more max_bytes"
+
+
+def seconds_left() -> float | None:
+    """How much time the question has that is being asked here; None outside of one. May be negative."""
+    end = _END.get()
+    return None if end is None else end - monotonic()

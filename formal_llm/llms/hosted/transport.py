@@ -1,0 +1,289 @@
+"""The HTTP clients inside the clients of the SDKs: the SDK's own kind, held to bounds.
+
+Everything that comes from a server passes here, whatever the provider. A response is read up to its bound, after
+decompression and part by part, so that neither a flood nor a bomb fills the memory. A client that waits cuts each wait
+for the network to the time that is left, so that not even single bytes prolong it; one that is awaited is cancelled
+from outside. A wait that a server asks for is passed on to the SDK only where it fits into the time.
+
+Clients that are awaited use aiohttp where it is installed (the extra ``aiohttp``): it takes less of the processor.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import logging
+import math
+import ssl
+import time
+from collections.abc import Iterable
+from contextlib import aclosing
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import httpcore2
+import httpx2
+
+from formal_llm.llms.hosted.bounds import Bounds, OutOfBounds, seconds_left
+
+#: Where a response tells how long its server asked to wait, in seconds.
+WAIT = "formal_llm.wait"
+#: Seconds beyond which an SDK may refuse to wait by itself.
+_LONG = 120
+#: A time so short that nothing is begun any more.
+_SHORTEST = 0.001
+
+
+def sync_client(sdk: ModuleType, bounds: Bounds) -> Any:
+    """An HTTP client that waits, for a client of the SDK."""
+    made = _classes(sdk)[0](verify=_certificates())
+    made.bounds = bounds
+    return made
+
+
+def async_client(sdk: ModuleType, bounds: Bounds) -> Any:
+    """An HTTP client that is awaited, for a client of the SDK."""
+    made = _classes(sdk)[1](verify=_certificates())
+    made.bounds = bounds
+    return made
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Whom to trust: read once, since it takes longer than many a request."""
+    return httpx2.create_ssl_context()
+
+
+class Bounded:
+    """What the HTTP clients have that keep to bounds."""
+
+    bounds: Bounds
+    #: The class of what is raised: also an error of the SDK, which it passes on as it is and does not try again.
+    error: type[OutOfBounds]
+
+    def _over(self, said: str) -> OutOfBounds:
+        return self.error(said)
+
+    def _in_time(self) -> None:
+        left = seconds_left()
+        if left is not None and left <= _SHORTEST:
+            raise self._over(self.bounds.late())
+
+    def _heard(self, response: httpx2.Response) -> None:
+        """Put in order how long a server asks to wait, which may be anything; what does not fit is not waited for."""
+        if response.status_code < 400:
+            return
+        wait = retry_after(response.headers)
+        for name in ("retry-after", "retry-after-ms"):
+            response.headers.pop(name, None)
+        if wait is not None:
+            left = seconds_left()
+            if wait >= (self.bounds.deadline if left is None else left):
+                response.headers["x-should-retry"] = "false"  # both SDKs obey
+            else:
+                response.headers["retry-after"] = f"{wait:.3f}"
+            if wait > _LONG or "x-should-retry" in response.headers:
+                response.extensions[WAIT] = wait
+
+    def _fits(self, response: httpx2.Response) -> bool:
+        """Whether it is known beforehand that a response is within its bound."""
+        length = response.headers.get("content-length", "")
+        plain = "content-encoding" not in response.headers and length.isascii() and length.isdigit()
+        return plain and len(length) < 16 and int(length) <= self.bounds.max_bytes
+
+    def _longer(self, size: int, part: bytes) -> int:
+        size += len(part)
+        if size > self.bounds.max_bytes:
+            raise self._over(self.bounds.large())
+        return size
+
+
+class _Waiting(Bounded):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        transports: Iterable[Any] = (self._transport, *self._mounts.values())  # type: ignore[attr-defined]
+        for transport in transports:
+            pool = getattr(transport, "_pool", None)
+            if pool is not None:
+                pool._network_backend = _Punctual(pool._network_backend)
+
+    def send(self, request: httpx2.Request, *, stream: bool = False, **more: Any) -> httpx2.Response:
+        self._in_time()
+        try:
+            response: httpx2.Response = super().send(request, stream=True, **more)  # type: ignore[misc]
+            self._heard(response)
+            if stream:
+                return response
+            if self._fits(response):
+                response.read()
+                return response
+            try:
+                size, parts = 0, []
+                for part in response.iter_bytes():
+                    size = self._longer(size, part)
+                    parts.append(part)
+            finally:
+                response.close()
+            return _whole(response, parts)
+        except httpx2.RequestError:
+            self._in_time()  # else the SDK would try again
+            raise
+
+    def __del__(self) -> None:
+        if not getattr(self, "is_closed", True):
+            self.close()  # type: ignore[attr-defined]
+
+
+class _Awaited(Bounded):
+    async def send(self, request: httpx2.Request, *, stream: bool = False, **more: Any) -> httpx2.Response:
+        with _as_httpx():
+            response: httpx2.Response = await super().send(request, stream=True, **more)  # type: ignore[misc]
+            self._heard(response)
+            if stream:
+                return response
+            if self._fits(response):
+                await response.aread()
+                return response
+            try:
+                size, parts = 0, []
+                async with aclosing(response.aiter_bytes()) as body:
+                    async for part in body:
+                        size = self._longer(size, part)
+                        parts.append(part)
+            finally:
+                await response.aclose()
+            return _whole(response, parts)
+
+
+@cache
+def _classes(sdk: ModuleType) -> tuple[type[Any], type[Any]]:
+    """The HTTP clients for an SDK, the one that waits and the one that is awaited."""
+    base = sdk.OpenAIError if sdk.__name__ == "openai" else sdk.AnthropicError
+    error = type("OutOfBounds", (OutOfBounds, base), {})
+    awaited = sdk.DefaultAioHttpClient if has_aiohttp() else sdk.DefaultAsyncHttpxClient
+    return (
+        type("BoundedClient", (_Waiting, sdk.DefaultHttpxClient), {"error": error}),
+        type("BoundedAsyncClient", (_Awaited, awaited), {"error": error}),
+    )
+
+
+def _whole(response: httpx2.Response, parts: list[bytes]) -> httpx2.Response:
+    """A response whose body has been read and decoded."""
+    told = ("content-encoding", "content-length", "transfer-encoding")
+    headers = [(name, value) for name, value in response.headers.multi_items() if name not in told]
+    return httpx2.Response(
+        response.status_code, headers=headers, content=b"".join(parts), request=response.request,
+        extensions=response.extensions, history=response.history,
+    )  # fmt: skip
+
+
+def retry_after(headers: httpx2.Headers) -> float | None:
+    """The seconds that a server asks to wait, as a number, a date, or its own header; None where it does not say."""
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        try:
+            seconds = float(headers.get(name, "")) / unit
+        except ValueError:
+            continue
+        return None if math.isnan(seconds) or seconds <= 0 else seconds
+    try:
+        date = email.utils.parsedate_tz(headers.get("retry-after", ""))
+        seconds = 0 if date is None else email.utils.mktime_tz(date) - time.time()
+    except (ValueError, OverflowError, OSError):
+        return None
+    return seconds if seconds > 0 else None
+
+
+# -- waiting for the network ----------------------------------------------------------------------------------------
+
+
+def _cut(timeout: float | None, late: type[Exception] = httpcore2.ReadTimeout) -> float | None:
+    """A timeout, cut to the time that is left; raises where there is none, also if what is waited for is there."""
+    left = seconds_left()
+    if left is None:
+        return timeout
+    if left <= _SHORTEST:
+        raise late("the deadline has passed")
+    return left if timeout is None else min(left, timeout)
+
+
+class _Punctual(httpcore2.NetworkBackend):
+    """A network whose waits end with the question that is being asked."""
+
+    def __init__(self, network: httpcore2.NetworkBackend) -> None:
+        self._network = network
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.NetworkStream:
+        left = _cut(timeout, httpcore2.ConnectTimeout)
+        return _PunctualStream(self._network.connect_tcp(host, port, left, local_address, socket_options))
+
+    def connect_unix_socket(
+        self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
+    ) -> httpcore2.NetworkStream:
+        left = _cut(timeout, httpcore2.ConnectTimeout)
+        return _PunctualStream(self._network.connect_unix_socket(path, left, socket_options))
+
+    def sleep(self, seconds: float) -> None:
+        self._network.sleep(seconds)
+
+
+class _PunctualStream(httpcore2.NetworkStream):
+    def __init__(self, stream: httpcore2.NetworkStream) -> None:
+        self._stream = stream
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._stream.read(max_bytes, _cut(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, _cut(timeout, httpcore2.WriteTimeout))
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore2.NetworkStream:
+        return _PunctualStream(
+            self._stream.start_tls(ssl_context, server_hostname, _cut(timeout, httpcore2.ConnectTimeout))
+        )
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
+# -- aiohttp ------------------------------------------------------------------------------------------------------
+
+
+@cache
+def has_aiohttp() -> bool:
+    """Whether aiohttp is there; where it is not, the log says once what that costs."""
+    try:
+        import aiohttp  # noqa: F401
+    except ImportError:
+        logging.getLogger("formal_llm").info(
+            "aiohttp is not installed: requests that are awaited take more of the processor; "
+            "pip install 'formal-llm[aiohttp]'"
+        )
+        return False
+    return True
+
+
+class _as_httpx:  # noqa: N801  # used like a function
+    """Errors of aiohttp as those of httpx2, which the SDKs know. The transport in between knows not all of them."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        if not isinstance(error, Exception) or not has_aiohttp():
+            return
+        import aiohttp
+
+        cause = error.__cause__ if isinstance(error, httpx2.TimeoutException) else error
+        if isinstance(cause, aiohttp.ClientError) and not isinstance(cause, TimeoutError):
+            raise httpx2.NetworkError(str(cause)) from cause

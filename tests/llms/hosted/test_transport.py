@@ -1,0 +1,186 @@
+"""The HTTP clients inside the SDKs' clients: the same errors and bounds with aiohttp and without it."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from formal_llm.errors import ProviderError
+from formal_llm.llms.hosted import transport
+from tests.llms.hosted import hostile_server as hs
+from tests.llms.hosted import protocol_server as ps
+from tests.llms.hosted.adapters import ADAPTERS, Adapter
+
+pytestmark = pytest.mark.parametrize(
+    "adapter", [adapter for adapter in ADAPTERS if adapter.name in ("openai-chat", "anthropic-schema")], ids=str
+)
+
+
+@pytest.fixture(params=["aiohttp", "no aiohttp"])
+def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """With aiohttp, and as if it were not installed."""
+
+    def forget() -> None:
+        transport.has_aiohttp.cache_clear()
+        transport._classes.cache_clear()
+
+    if request.param == "no aiohttp":
+        monkeypatch.setitem(sys.modules, "aiohttp", None)
+        forget()
+    yield request.param
+    monkeypatch.undo()
+    forget()
+
+
+def asked(loop: asyncio.Runner, llm: Any, question: Any) -> Any:
+    """What comes of a question that is awaited."""
+    try:
+        return loop.run(llm.achoose(question))
+    finally:
+        loop.run(llm.aclose())
+        llm.client.close()
+
+
+def test_which_client_it_is(adapter: Adapter, ways: str, loop: asyncio.Runner, server: ps.ProtocolServer) -> None:
+    llm = adapter.make(server.url)
+
+    async def kind() -> type:
+        async with llm._lanes.client() as client:
+            return type(client._client._transport)
+
+    assert (loop.run(kind()).__name__ == "AiohttpTransport") == (ways == "aiohttp")
+    loop.run(llm.aclose())
+    llm.client.close()
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "cause"),
+    [
+        (ps.CUT, "APIConnectionError"),
+        (ps.CUT_BODY, "APIConnectionError"),
+        (ps.SLOW, "APITimeoutError"),
+        (ps.ok(2, drip=0.3), "APITimeoutError"),
+        (ps.failing(429), "RateLimitError"),
+        (ps.BROKEN_JSON, "JSONDecodeError"),
+        (ps.Behaviour(page=b"no gzip", headers={"content-encoding": "gzip"}), "APIConnectionError"),
+    ],
+    ids=["cut", "cut body", "silent", "drips", "429", "no json", "no gzip"],
+)
+def test_errors_are_the_same(
+    behaviour: ps.Behaviour,
+    cause: str,
+    adapter: Adapter,
+    ways: str,
+    loop: asyncio.Runner,
+    server: ps.ProtocolServer,
+    make_question: Any,
+) -> None:
+    server.script = [behaviour]
+    with pytest.raises(ProviderError) as caught:
+        asked(loop, adapter.make(server.url, timeout=0.15), make_question())
+    assert type(caught.value.cause).__name__ == cause
+
+
+@pytest.mark.parametrize(
+    "behave",
+    [hs.head_without_end, lambda send, _: send(b"no http at all\r\n\r\n"), lambda send, _: send(hs.head()[:20])],
+    ids=["head without end", "no http", "half a head"],
+)
+def test_what_is_no_http(
+    behave: hs.Behaviour, adapter: Adapter, ways: str, loop: asyncio.Runner, make_question: Any, running_server: Any
+) -> None:
+    with hs.HostileServer(behave) as server:
+        with pytest.raises(ProviderError, match="cannot be reached") as caught:
+            asked(loop, adapter.make(server.url), make_question())
+        assert type(caught.value.cause).__name__ == "APIConnectionError"
+
+
+def test_nobody_listens(adapter: Adapter, ways: str, loop: asyncio.Runner, make_question: Any) -> None:
+    with pytest.raises(ProviderError, match="cannot be reached"):
+        asked(loop, adapter.make("http://127.0.0.1:9"), make_question())
+
+
+@pytest.mark.parametrize(
+    ("behave", "words"),
+    [
+        (hs.flood(600, told=True), "larger than 1,000,000 bytes"),
+        (hs.flood(600, told=False), "larger than 1,000,000 bytes"),
+        (hs.bomb(400), "larger than 1,000,000 bytes"),
+        (hs.drip(head_too=True), r"within 0\.6 seconds"),
+        (hs.asks_to_wait("retry-after: 100000"), "asks to wait 100,000 seconds"),
+    ],
+    ids=["flood", "flood of unknown length", "bomb", "drip", "wait"],
+)
+def test_bounds_are_the_same(
+    behave: hs.Behaviour,
+    words: str,
+    adapter: Adapter,
+    ways: str,
+    loop: asyncio.Runner,
+    make_question: Any,
+    running_server: Any,
+) -> None:
+    with hs.HostileServer(behave) as server:
+        with pytest.raises(ProviderError, match=words):
+            llm = adapter.make(server.url, max_bytes=hs.MILLION, deadline=0.6 if "within" in words else 60)
+            asked(loop, llm, make_question())
+        assert server.requests == 1
+        assert server.sent < hs.BUFFERS
+
+
+def test_a_compressed_answer_is_read(
+    adapter: Adapter, ways: str, choose: Any, server: ps.ProtocolServer, make_question: Any, loop: asyncio.Runner
+) -> None:
+    speak = ps.protocols.PATHS[adapter.path]
+    llm = adapter.make(server.url)
+    server.script = [ps.ok(2)]
+    assert choose(llm, make_question()).number == 2
+    page = gzip.compress(json.dumps(speak(ps.ok(3), server.bodies[-1])).encode())
+    server.script = [ps.Behaviour(page=page, headers={"content-encoding": "gzip"})]
+    answer = choose(llm, make_question())
+    assert (answer.number, answer.usage) == (3, adapter.one)
+    loop.run(llm.aclose())
+    llm.client.close()
+
+
+def test_that_aiohttp_is_missing_is_logged_once(
+    adapter: Adapter, ways: str, server: ps.ProtocolServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, logger="formal_llm"):
+        for _ in range(2):
+            adapter.make(server.url).client.close()
+    told = [record.message for record in caplog.records]
+    assert len(told) == (ways == "no aiohttp")
+    assert all("pip install 'formal-llm[aiohttp]'" in line for line in told)
+
+
+def test_how_long_a_server_asks_to_wait(adapter: Adapter) -> None:
+    def told(**headers: str) -> float | None:
+        return transport.retry_after(httpx2.Headers({name.replace("_", "-"): text for name, text in headers.items()}))
+
+    assert told() is None
+    assert told(retry_after="17") == 17
+    assert told(retry_after="17", retry_after_ms="250") == 0.25
+    assert told(retry_after="17", retry_after_ms="x") == 17
+    assert told(retry_after="1e400") == float("inf")
+    for nothing in (
+        "",
+        "-1",
+        "0",
+        "nan",
+        "soon",
+        "Thu, 01 Jan 1970 00:00:00 GMT",
+        "Fri, 31 Dec 999999999999 1:1:1 GMT",
+    ):
+        assert told(retry_after=nothing) is None
+    date = told(retry_after="Fri, 31 Dec 9999 23:59:59 GMT")
+    assert date is not None
+    assert date > 1e10
