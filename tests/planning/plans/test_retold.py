@@ -55,7 +55,7 @@ def test_why_there_is_none() -> None:
 
 
 def test_a_label_with_on_in_it_is_not_what_a_step_is_applied_to() -> None:
-    cfg = CFG.from_string('S -> S A | A "Wash"\nA -> c\nc "rinse on and on"')
+    cfg = CFG.from_string('%order forward\nS -> S A | A "Wash"\nA -> c\nc "rinse on and on"')
     texts = ("Use rinse on and on", "Wash: rinse on and on")
     for order, rows in (("forward", texts), ("backward", texts[::-1])):
         lines = [Line(n, n, text, text, n, printed=True) for n, text in enumerate(rows, 1)]
