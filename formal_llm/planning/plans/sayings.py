@@ -146,18 +146,23 @@ class Productions:
         return any(line.text == f"Use {label}" or line.text.startswith(f"Use {label} on ") for label in labels)
 
     def tells_inputs(self, line: Line) -> bool:
-        """Whether a line says what a tool is applied to."""
-        return not self._is_text(line.text) and not self._naming.terminals(line.text) and " on " in folded(line.text)
+        """Whether a line says what a tool is applied to, and can say nothing else."""
+        return not self._is_step(line.text) and self._splits(line.text, " on ")
 
     def _whole(self, text: str) -> bool:
-        if self._is_text(text) or self._naming.terminals(text):
-            return True
+        return self._is_step(text) or self._splits(text, " on ")
+
+    def _is_step(self, text: str) -> bool:
+        """Whether a text is a terminal, or the text of a production with what was chosen for it or without."""
+        return self._is_text(text) or bool(self._naming.terminals(text)) or self._splits(text, ": ")
+
+    def _splits(self, text: str, separator: str) -> bool:
+        """Whether a text is a tool and what it is applied to, or the text of a production and what was chosen."""
         form = folded(text).rstrip(STOPS)
-        for split in re.finditer(r" on |: ", form):
+        for split in re.finditer(re.escape(separator), form):
             head, rest = form[: split.start()], form[split.end() :]
-            if split[0] == ": " and head in self._texts and self._are_named(rest, ", "):
-                return True
-            if split[0] == " on " and self._naming.terminals(head) and self._are_named(rest, " and "):
+            known = head in self._texts if separator == ": " else self._naming.terminals(head)
+            if known and self._are_named(rest, ", " if separator == ": " else " and "):
                 return True
         return False
 

@@ -52,3 +52,11 @@ def test_why_there_is_none() -> None:
     assert wrong.line is not None
     assert wrong.problem.startswith("no plan")
     assert retold(*PRINTED[:2]).guess() is None or not CFGS.accepts(retold(*PRINTED[:2]).guess() or ())
+
+
+def test_a_label_with_on_in_it_is_not_what_a_step_is_applied_to() -> None:
+    cfg = CFG.from_string('%order forward\nS -> S A | A "Wash"\nA -> c\nc "rinse on and on"')
+    texts = ("Use rinse on and on", "Wash: rinse on and on")
+    for order, rows in (("forward", texts), ("backward", texts[::-1])):
+        lines = [Line(n, n, text, text, n, printed=True) for n, text in enumerate(rows, 1)]
+        assert not Retold(cfg, lines, order, strict=False).told
