@@ -13,12 +13,12 @@ from formal_llm.automata import PDA, Word
 from formal_llm.automata.languages.nearest import nearest
 from formal_llm.planning.checking.remedy import KEEPING, Remedy, in_labels, line_changes, remedy
 from formal_llm.planning.checking.verify import Verification, Verifier
+from formal_llm.planning.plans.candidates import Candidates
 from formal_llm.planning.plans.overlay import Overlay
 from formal_llm.planning.plans.prose import Wrong
 from formal_llm.planning.plans.reading import Reading, read_plan
 from formal_llm.planning.plans.runs import run_of
 from formal_llm.planning.plans.steps import Order
-from formal_llm.planning.plans.told import Told
 from formal_llm.planning.plans.vocabulary import order_of
 
 #: How many steps that could have stood somewhere are listed.
@@ -115,7 +115,7 @@ class _Invalid:
             found = self._in_lines(found, word)
         return self._repaired(found) if repair else found
 
-    def _possible(self, told: Told) -> bool:
+    def _possible(self, told: Candidates) -> bool:
         return told.within(self._rules, self._max_states) is not None
 
     def _at(self, found: TextVerification, wrong: Wrong, blamed: Verification | None) -> TextVerification:

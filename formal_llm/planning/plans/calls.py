@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from formal_llm.automata import CFG, Production
 from formal_llm.automata.models.symbols import members
-from formal_llm.planning.plans.lines_earley import Body, LineChart, Part, Ways, alive
-from formal_llm.planning.plans.told import Told
+from formal_llm.planning.plans.candidates import Candidates
+from formal_llm.planning.plans.line_chart import Body, LineChart, Part, Ways, alive
 from formal_llm.planning.plans.tree import result_name
 
 _CALL = re.compile(r"(?:(\w+)\s*=\s*)?([^\s(),=]+\s*\(.*\)|(?<=\s|=)[^\s(),]+)")
@@ -54,7 +54,7 @@ def shown(result: str, pieces: list[str]) -> str:
     return (f"{result} = " if result else "") + "".join(pieces).replace(",", ", ")
 
 
-def told_by_call(cfg: CFG, result: str, pieces: list[str]) -> Told | None:
+def told_by_call(cfg: CFG, result: str, pieces: list[str]) -> Candidates | None:
     """The words of the derivations that have this call; None where there are none.
 
     Raises:
@@ -67,7 +67,7 @@ class _Calls:
     def __init__(self, cfg: CFG, result: str, pieces: list[str]) -> None:
         self._cfg, self._result, self._pieces = cfg, result, pieces
 
-    def told(self) -> Told | None:
+    def told(self) -> Candidates | None:
         root = Part(self._cfg.start, _ROOT)
         table: dict[Part, Ways] = {}
         todo = [root]

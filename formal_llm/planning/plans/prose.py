@@ -92,7 +92,7 @@ class Skipped(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sayings:
+class Phrases:
     """What a line may say.
 
     Args:
@@ -114,7 +114,7 @@ class Sayings:
         return near if near and SequenceMatcher(None, text.casefold(), near.casefold()).ratio() > _NEAR else None
 
 
-def plan_lines(text: str, sayings: Sayings, *, strict: bool) -> tuple[list[Line], list[Skipped]]:
+def plan_lines(text: str, phrases: Phrases, *, strict: bool) -> tuple[list[Line], list[Skipped]]:
     """The lines that tell steps, and what was left out.
 
     Raises:
@@ -122,19 +122,19 @@ def plan_lines(text: str, sayings: Sayings, *, strict: bool) -> tuple[list[Line]
     """
     if strict:
         return [_printed(place, line) for place, line in numbered_lines(text)], []
-    rows = [(place, line, step_of(line, sayings)) for place, line in numbered_lines(text) if not is_rule(line)]
+    rows = [(place, line, step_of(line, phrases)) for place, line in numbered_lines(text) if not is_rule(line)]
     marked = any(_is_marked(line) for _, line, step in rows if step is not None)
     last = max((place for place, _, step in rows if step is not None), default=0)
     lines: list[Line] = []
     skipped: list[Skipped] = []
     for place, line, step in rows:
         if step is None:
-            _check_skipped(place, line, sayings, marked=marked, begun=bool(lines), over=place > last)
+            _check_skipped(place, line, phrases, marked=marked, begun=bool(lines), over=place > last)
             skipped.append(Skipped(place, line.strip()))
             continue
         given, said, remark, printed = step
         if remark:
-            _check_remark(place, line, remark, sayings)
+            _check_remark(place, line, remark, phrases)
             skipped.append(Skipped(place, remark))
         lines.append(Line(len(lines) + 1, place, line, said, given, printed))
     return lines, skipped
@@ -160,19 +160,19 @@ def _printed(place: int, line: str) -> Line:
 _Step = tuple[int | None, str, str, bool]
 
 
-def step_of(line: str, sayings: Sayings) -> _Step | None:
+def step_of(line: str, phrases: Phrases) -> _Step | None:
     """The step that a line tells; None where it tells none."""
     exact = _PRINTED.fullmatch(line)
-    if exact is not None and sayings.whole(exact[2]):
+    if exact is not None and phrases.whole(exact[2]):
         return int(exact[1]), exact[2], "", True
     ways = list(_undressed(line))
     for given, text in ways:
-        if sayings.whole(text):
+        if phrases.whole(text):
             return given, text, "", False
     for given, text in reversed(ways):
         for split in reversed(list(_REMARK.finditer(text))):
             said = text[: split.start()].strip()
-            if said and sayings.whole(said):
+            if said and phrases.whole(said):
                 return given, said, text[split.end() :].strip(), False
     return None
 
@@ -230,7 +230,7 @@ def _is_marked(line: str) -> bool:
 
 
 def _check_skipped(
-    place: int, line: str, sayings: Sayings, *, marked: bool, begun: bool, over: bool
+    place: int, line: str, phrases: Phrases, *, marked: bool, begun: bool, over: bool
 ) -> None:  # fmt: skip
     """Raise where a line that is no step cannot be left out."""
     heading = _prefix(_HEADING, line)
@@ -238,8 +238,8 @@ def _check_skipped(
     introduces = not begun and line.rstrip(" *_").endswith(":")
     aside = marked and (not _is_marked(line) or (begun and not over and line[:1].isspace() and not _is_numbered(line)))
     if not (heading or introduces or aside):
-        raise unknown_step(text, sayings.names, place, line)
-    hidden = sayings.hidden(line[heading:])
+        raise unknown_step(text, phrases.names, place, line)
+    hidden = phrases.hidden(line[heading:])
     if hidden is not None:
         raise NotationError(
             f"this line is no step, and it cannot be left out, since it names one ({hidden}); "
@@ -253,8 +253,8 @@ def _is_numbered(line: str) -> bool:
     return _NUMBER.match(plain[_prefix(_BULLET, plain) :]) is not None
 
 
-def _check_remark(place: int, line: str, remark: str, sayings: Sayings) -> None:
-    hidden = sayings.hidden(remark)
+def _check_remark(place: int, line: str, remark: str, phrases: Phrases) -> None:
+    hidden = phrases.hidden(remark)
     if hidden is not None:
         raise NotationError(
             f"the remark behind this step names a step ({hidden}), so it is not left out; "

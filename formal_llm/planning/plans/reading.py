@@ -9,8 +9,8 @@ Understood are:
 - the JSON of a plan, or a JSON list of names.
 
 All that a plan says is read: the steps to the letter, their order, what they are applied to, the brackets, the numbers.
-It does not say everything, so a plan may stand for many words (:mod:`formal_llm.planning.plans.told`): decisions of a
-flowchart are no steps, and the text of a production speaks for its terminals. All of these words are kept.
+It does not say everything, so a plan may stand for many words (:mod:`formal_llm.planning.plans.candidates`): decisions
+of a flowchart are no steps, and the text of a production speaks for its terminals. All of these words are kept.
 """
 
 from __future__ import annotations
@@ -24,13 +24,16 @@ from formal_llm.automata import PDA, Source, Word
 from formal_llm.automata.languages.words import words
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.errors import NotationError, unknown
+from formal_llm.planning.plans.automaton_lines import AutomatonLines
 from formal_llm.planning.plans.calls import call_of, shown, told_by_call
-from formal_llm.planning.plans.moved import Moved
-from formal_llm.planning.plans.outright import is_derivation, read_json, read_names, told_by_tree
+from formal_llm.planning.plans.candidates import Candidates, has_word
+from formal_llm.planning.plans.explicit import is_derivation, read_json, read_names, told_by_tree
+from formal_llm.planning.plans.grammar_lines import GrammarLines
+from formal_llm.planning.plans.phrases import Moves, Naming, Productions
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.prose import (
     Line,
-    Sayings,
+    Phrases,
     Skipped,
     Wrong,
     is_box,
@@ -41,10 +44,7 @@ from formal_llm.planning.plans.prose import (
     step_of,
     undecorated,
 )
-from formal_llm.planning.plans.retold import Retold
-from formal_llm.planning.plans.sayings import Moves, Naming, Productions
 from formal_llm.planning.plans.steps import Order
-from formal_llm.planning.plans.told import Told, has_word
 from formal_llm.planning.plans.vocabulary import Vocabulary, order_of
 from formal_llm.planning.source import source_of
 
@@ -70,12 +70,12 @@ class Reading:
     """
 
     words: tuple[Word, ...] = ()
-    told: tuple[Told, ...] = ()
+    told: tuple[Candidates, ...] = ()
     lines: tuple[Line, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     guess: Word | None = None
     wrong: Wrong | None = None
-    moved: Moved | None = None
+    moved: AutomatonLines | None = None
 
     def within(self, rules: PDA | None = None, *, max_states: int = 20_000) -> Word | None:
         """A word that the text stands for and that follows the rules; None where there is none.
@@ -166,12 +166,12 @@ class _Reader:
         self._strict = strict
 
     @cached_property
-    def _sayings(self) -> Sayings:
+    def _phrases(self) -> Phrases:
         if self.cfg is not None:
-            return Productions(self.cfg).sayings()
+            return Productions(self.cfg).phrases()
         if self.base is not None:
-            return Moves(self.base).sayings()
-        return Sayings(lambda text: bool(self.naming.terminals(text)), tuple(self.naming.shown))
+            return Moves(self.base).phrases()
+        return Phrases(lambda text: bool(self.naming.terminals(text)), tuple(self.naming.shown))
 
     def read(self, text: str) -> Reading:
         rows = [(place, row) for place, row in numbered_lines(text) if self._strict or not is_rule(row)]
@@ -183,13 +183,13 @@ class _Reader:
         core = rows[1:] if introduced else rows
         skipped = (Skipped(rows[0][0], rows[0][1].strip()),) if introduced else ()
         found = self._call(core, skipped) or self._word(core, skipped)
-        if found is not None and (self._strict or not self._sayings.whole(core[0][1].strip())):
+        if found is not None and (self._strict or not self._phrases.whole(core[0][1].strip())):
             return found
         lines = self._lines(text)
         return lines if found is None else replace(lines, words=found.words + lines.words, told=found.told + lines.told)
 
     def _introduces(self, row: str) -> bool:
-        return row.rstrip(" *_").endswith(":") and step_of(row, self._sayings) is None
+        return row.rstrip(" *_").endswith(":") and step_of(row, self._phrases) is None
 
     # -- forms ------------------------------------------------------------------------------------------------
 
@@ -245,7 +245,7 @@ class _Reader:
             return Reading(words=(word,), skipped=skipped)
         names = texts[0].split()
         known = sum(name in self._terminals for name in names)
-        if len(rows) > 1 or known <= _HALF * len(names) or self._sayings.whole(texts[0]):
+        if len(rows) > 1 or known <= _HALF * len(names) or self._phrases.whole(texts[0]):
             return None
         # In words that name steps, a name that is none is a slip.
         return Reading(words=(tuple(self._known(name, *rows[0]) for name in names),), skipped=skipped)
@@ -264,24 +264,24 @@ class _Reader:
 
     def _lines(self, text: str) -> Reading:
         """Steps, one a line."""
-        lines, skipped = plan_lines(text, self._sayings, strict=self._strict)
+        lines, skipped = plan_lines(text, self._phrases, strict=self._strict)
         if not lines:
             raise NotationError(
                 "there is no step in this text", file="<plan>", line=skipped[0].place if skipped else None
             )
         for line in lines:
             self.naming.check(line)
-        told: tuple[Told, ...] = ()
+        told: tuple[Candidates, ...] = ()
         words: tuple[Word, ...] = ()
         guess = None
         decisions = [False] * len(lines)
-        moved: Moved | None = None
-        retold: Retold | None = None
+        moved: AutomatonLines | None = None
+        retold: GrammarLines | None = None
         if self.cfg is not None:
-            retold = Retold(self.cfg, lines, self._order, strict=self._strict)
+            retold = GrammarLines(self.cfg, lines, self._order, strict=self._strict)
             told = retold.told
         elif self.base is not None:
-            moved = Moved(self.base, lines, self._order, strict=self._strict)
+            moved = AutomatonLines(self.base, lines, self._order, strict=self._strict)
             told = (moved.told,) if has_word(moved.told) else ()
             decisions = [moved.decides(at) for at in range(len(lines))]
         else:

@@ -8,9 +8,9 @@ import pytest
 
 from formal_llm import PDA, Flowchart, Limits, Planner, RandomLLM
 from formal_llm.errors import NotationError
-from formal_llm.planning.plans.moved import Moved, fill_decisions
+from formal_llm.planning.plans.automaton_lines import AutomatonLines, fill_decisions
+from formal_llm.planning.plans.candidates import Candidates, has_word
 from formal_llm.planning.plans.prose import Line
-from formal_llm.planning.plans.told import Told, has_word
 
 CHART = Flowchart.from_mermaid(
     """flowchart TD
@@ -70,25 +70,26 @@ DAY = PDA.from_string("""
 
 
 def test_the_text_of_a_step_tells_which_one_it_is() -> None:
-    assert Moved(DAY, lines("0:00: Eat", "1:00: Read", "2:00: Eat"), "backward", strict=True).told.within(DAY, 100) == (
-        "eat", "read", "eat",
-    )  # fmt: skip
-    assert not has_word(Moved(DAY, lines("0:00: Eat", "0:00: Read", "2:00: Eat"), "backward", strict=True).told)
+    day = AutomatonLines(DAY, lines("0:00: Eat", "1:00: Read", "2:00: Eat"), "backward", strict=True)
+    assert day.told.within(DAY, 100) == ("eat", "read", "eat")
+    assert not has_word(
+        AutomatonLines(DAY, lines("0:00: Eat", "0:00: Read", "2:00: Eat"), "backward", strict=True).told
+    )
     # By name they may be any.
-    assert has_word(Moved(DAY, lines("eat", "read", "eat"), "backward", strict=False).told)
+    assert has_word(AutomatonLines(DAY, lines("eat", "read", "eat"), "backward", strict=False).told)
     with pytest.raises(NotationError, match="unknown step: eat"):
-        Moved(DAY, lines("eat"), "backward", strict=True)
+        AutomatonLines(DAY, lines("eat"), "backward", strict=True)
 
 
 @pytest.mark.parametrize(("order", "texts"), [("backward", "012"), ("forward", "210")])
 def test_the_first_line_that_cannot_be_right_as_the_lines_stand(order: str, texts: str) -> None:
-    def possible(told: Told) -> bool:
+    def possible(told: Candidates) -> bool:
         return has_word(told)
 
     first, _, last = texts
-    wrong = Moved(DAY, lines(f"{first}:00: Eat", f"{first}:00: Read", f"{last}:00: Eat"), order, strict=True).wrong(
-        possible
-    )
+    wrong = AutomatonLines(
+        DAY, lines(f"{first}:00: Eat", f"{first}:00: Read", f"{last}:00: Eat"), order, strict=True
+    ).wrong(possible)
     assert (wrong.line.place, wrong.expected) == (2, ("1:00: Eat", "1:00: Read"))
-    short = Moved(DAY, lines(f"{first}:00: Eat"), order, strict=True).wrong(possible)
+    short = AutomatonLines(DAY, lines(f"{first}:00: Eat"), order, strict=True).wrong(possible)
     assert short.problem == "a step is missing after this one"

@@ -17,7 +17,7 @@ from formal_llm.automata.models.product import constrained
 
 
 @dataclass(frozen=True)
-class Told:
+class Candidates:
     """The words that lines may stand for.
 
     Attributes:
@@ -53,7 +53,7 @@ def _keeps(rules: PDA, word: Word) -> bool:
     )
 
 
-def has_word(told: Told) -> bool:
+def has_word(told: Candidates) -> bool:
     """Whether there is a word at all."""
     return told.sample is not None or Lookahead(told.pda).completable().value != "no"
 
@@ -71,7 +71,7 @@ Around = Literal["", "before", "after"]
 
 def told_by(
     pda: PDA, silent: Collection[Transition], lines: Sequence[Collection[Transition]], around: Around = ""
-) -> Told:
+) -> Candidates:
     """The words of the runs that take one transition of each of the lines, in their order, and silent ones between.
 
     Only what can be reached is made: a state of the automaton together with how many of the lines are told.
@@ -100,4 +100,4 @@ def told_by(
                     seen[target] = None
                     todo.append(target)
     accepting = [(state, at) for state, at in todo if at == end and state in pda.accepting_states]
-    return Told(PDA(made, start=start, accepting=accepting, stack=pda.start_stack, check=False), told)
+    return Candidates(PDA(made, start=start, accepting=accepting, stack=pda.start_stack, check=False), told)

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Iterator
 
 from formal_llm.automata import CFG, PDA, Transition
 from formal_llm.errors import NotationError
-from formal_llm.planning.plans.prose import STOPS, Line, Sayings, folded, one_line
-from formal_llm.planning.plans.told import prints
+from formal_llm.planning.plans.candidates import prints
+from formal_llm.planning.plans.prose import STOPS, Line, Phrases, folded, one_line
 from formal_llm.planning.plans.vocabulary import Vocabulary
 
 _RESULT = re.compile(r"(?:the )?(?:result|output) of step \d+")
@@ -107,12 +107,12 @@ class Moves:
                 return found
         return {one for name in self._naming.terminals(text) for one in self._reading[name]}
 
-    def sayings(self) -> Sayings:
+    def phrases(self) -> Phrases:
         """What a line may say, to find the steps among other lines."""
         questions = {t.question.rstrip("?: ") for t in self.pda.transitions if t.decision and t.question}
         steps = [name for name, moves in self._reading.items() if not all(move.decision for move in moves)]
         labels = [self.pda.label(name) for name in steps]
-        return Sayings(
+        return Phrases(
             lambda text: bool(self.told(text)), list(dict.fromkeys([*self.printed, *labels, *steps, *questions]))
         )
 
@@ -131,10 +131,10 @@ class Productions:
         self._naming = Naming(Vocabulary(PDA.from_cfg(cfg)), cfg.terminals)
         self._texts = {form: p.text for p in cfg.productions if p.text for form in spellings(p.text)}
 
-    def sayings(self) -> Sayings:
+    def phrases(self) -> Phrases:
         """What a line may say, to find the steps among other lines."""
         texts = [text for text in self._texts.values() if text]
-        return Sayings(self._whole, list(dict.fromkeys([*texts, *self._naming.shown])))
+        return Phrases(self._whole, list(dict.fromkeys([*texts, *self._naming.shown])))
 
     def is_printed(self, line: Line) -> bool:
         """Whether a line looks as a step is printed, to the letter."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from formal_llm import CFG
+from formal_llm.planning.plans.grammar_lines import GrammarLines
 from formal_llm.planning.plans.prose import Line
-from formal_llm.planning.plans.retold import Retold
 
 CFGS = CFG.from_string("S -> join T T\nT -> cut x | fold y | z")
 
 
-def retold(*texts: str, order: str = "backward", strict: bool = False) -> Retold:
+def retold(*texts: str, order: str = "backward", strict: bool = False) -> GrammarLines:
     lines = [Line(n, n, text, text, n, printed=True) for n, text in enumerate(texts, 1)]
-    return Retold(CFGS, lines, order, strict=strict)
+    return GrammarLines(CFGS, lines, order, strict=strict)
 
 
 PRINTED = ("Use fold on y", "Use cut on x", "Use join on the result of step 2 and the result of step 1")
@@ -59,4 +59,4 @@ def test_a_label_with_on_in_it_is_not_what_a_step_is_applied_to() -> None:
     texts = ("Use rinse on and on", "Wash: rinse on and on")
     for order, rows in (("forward", texts), ("backward", texts[::-1])):
         lines = [Line(n, n, text, text, n, printed=True) for n, text in enumerate(rows, 1)]
-        assert not Retold(cfg, lines, order, strict=False).told
+        assert not GrammarLines(cfg, lines, order, strict=False).told

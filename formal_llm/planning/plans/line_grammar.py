@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from formal_llm.automata import CFG, Production, Word
 from formal_llm.automata.models.symbols import members
 from formal_llm.errors import Undecided
-from formal_llm.planning.plans.lines_earley import Body, LineChart, Part, Ways, alive
+from formal_llm.planning.plans.line_chart import Body, LineChart, Part, Ways, alive
 from formal_llm.planning.plans.prose import STOPS, Line, folded, one_line
 
 _RESULT = re.compile(r"the result of step (\d+)(?: and |$)")
@@ -48,7 +48,7 @@ class _Said(NamedTuple):
 _Items = tuple[str | _Said | Part, ...]
 
 
-class Retelling:
+class LineGrammar:
     """The grammar of the lines.
 
     Args:

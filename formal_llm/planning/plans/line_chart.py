@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from formal_llm.automata import PDA, Transition, Word
 from formal_llm.errors import Undecided
-from formal_llm.planning.plans.told import Told
+from formal_llm.planning.plans.candidates import Candidates
 
 #: How many states are come to, again or not, before the lines are given up as too ambiguous.
 _BUDGET = 2_000_000
@@ -159,7 +159,7 @@ class LineChart:
                 raise Undecided("there are too many ways to read the lines of the plan")
         return following
 
-    def told(self) -> Told | None:
+    def told(self) -> Candidates | None:
         """All that the lines may stand for; None where they stand for nothing."""
         if self.longest < self._end or (self._root, 0) not in self._ended[self._end]:
             return None
@@ -184,7 +184,7 @@ class _Forest:
         #: For each terminal, and the line that tells it (-1 for none), what stands for both on the stack.
         self._leaves: dict[tuple[str, int], str] = {}
 
-    def told(self, root: _Key) -> Told:
+    def told(self, root: _Key) -> Candidates:
         """The automaton, and which line tells each terminal."""
         bottom = "\0"
         begin = (self._name(root), bottom)
@@ -202,7 +202,7 @@ class _Forest:
         pda = PDA([*made, *reads], start="on", accepting=["end"], stack=begin, check=False)
         leaves = {leaf: terminal for (terminal, _), leaf in self._leaves.items()}
         lines = {move: line for move, line in reads.items() if line is not None}
-        return Told(pda, lines, some_word(rules, begin[0], leaves))
+        return Candidates(pda, lines, some_word(rules, begin[0], leaves))
 
     def _name(self, key: _Key) -> str:
         if key not in self._names:

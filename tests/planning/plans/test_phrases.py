@@ -6,8 +6,8 @@ import pytest
 
 from formal_llm import CFG, PDA
 from formal_llm.errors import NotationError
+from formal_llm.planning.plans.phrases import Moves, Naming, Productions
 from formal_llm.planning.plans.prose import Line
-from formal_llm.planning.plans.sayings import Moves, Naming, Productions
 from formal_llm.planning.plans.vocabulary import Vocabulary
 
 PDA_ = PDA.from_string(
@@ -47,7 +47,7 @@ def test_a_label_goes_before_a_name_but_is_not_mistaken_for_one() -> None:
 
 
 def test_whole_steps_of_a_grammar() -> None:
-    says = Productions(CFG.from_string('S -> pan some(salt, oil) "Fry it" | join S S | x\nx "salt and oil"')).sayings()
+    says = Productions(CFG.from_string('S -> pan some(salt, oil) "Fry it" | join S S | x\nx "salt and oil"')).phrases()
     for text in ("Fry it: salt, oil", "fry it.", "Use join on the result of step 1 and salt and oil", "join", "x"):
         assert says.whole(text), text
     for text in ("Fry it: sugar", "Use join on sugar", "Use join on", "Fry", "Use join on x and", "join x"):

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from formal_llm.automata import CFG, Word
-from formal_llm.planning.plans.lines import Manner, Retelling
+from formal_llm.planning.plans.candidates import Candidates
+from formal_llm.planning.plans.line_grammar import LineGrammar, Manner
+from formal_llm.planning.plans.phrases import Productions
 from formal_llm.planning.plans.prose import Line, Wrong
-from formal_llm.planning.plans.sayings import Productions
 from formal_llm.planning.plans.steps import Order
-from formal_llm.planning.plans.told import Told
 
 
-class Retold:
+class GrammarLines:
     """The words that lines tell of a grammar.
 
     Args:
@@ -41,24 +41,24 @@ class Retold:
             self._order = "backward"
             found = self._read(manner, strict=False)
         elif not found and not strict and not inputs and order == "backward":
-            elided = Retelling(cfg, lines[::-1], nested=True, manner="elided").chart.told()
+            elided = LineGrammar(cfg, lines[::-1], nested=True, manner="elided").chart.told()
             found = [elided] if elided is not None else []
         self.told = tuple(self._in_order(told) for told in found)
 
-    def _read(self, manner: Manner, *, strict: bool) -> list[Told]:
+    def _read(self, manner: Manner, *, strict: bool) -> list[Candidates]:
         self._readings = list(self._ways(manner, strict=strict))
         found = (reading.chart.told() for reading in self._readings)
         return [told for told in found if told is not None]
 
-    def _ways(self, manner: Manner, *, strict: bool) -> Iterator[Retelling]:
+    def _ways(self, manner: Manner, *, strict: bool) -> Iterator[LineGrammar]:
         if self._order == "forward":
-            yield Retelling(self._cfg, self._lines, nested=False, manner=manner)
+            yield LineGrammar(self._cfg, self._lines, nested=False, manner=manner)
             return
-        yield Retelling(self._cfg, self._lines[::-1], nested=True, manner=manner)
+        yield LineGrammar(self._cfg, self._lines[::-1], nested=True, manner=manner)
         bent = strict or manner == "printed"
-        yield Retelling(self._cfg, self._lines[::-1], nested=False, manner=manner, bent=bent)
+        yield LineGrammar(self._cfg, self._lines[::-1], nested=False, manner=manner, bent=bent)
 
-    def _in_order(self, told: Told) -> Told:
+    def _in_order(self, told: Candidates) -> Candidates:
         """What is told, with the lines counted as they stand."""
         if self._order == "forward":
             return told

@@ -8,8 +8,8 @@ import pytest
 
 from formal_llm.automata.languages.words import words as all_words
 from formal_llm.errors import Undecided
-from formal_llm.planning.plans import lines_earley
-from formal_llm.planning.plans.lines_earley import Body, LineChart, Part, Ways, alive
+from formal_llm.planning.plans import line_chart
+from formal_llm.planning.plans.line_chart import Body, LineChart, Part, Ways, alive
 
 ROOT, OTHER = Part("S", 0), Part("T", 0)
 
@@ -77,7 +77,7 @@ def test_parts_that_never_end_are_left_out() -> None:
 
 
 def test_too_many_ways_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines_earley, "_BUDGET", 1_000)
+    monkeypatch.setattr(line_chart, "_BUDGET", 1_000)
     table = {ROOT: Ways([body(ROOT, ROOT)], {at: [body()] for at in range(30)})}
     assert LineChart(table, ROOT, 3).told() is not None
     with pytest.raises(Undecided, match="too many ways"):

@@ -10,16 +10,16 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from formal_llm.automata import PDA, Lookahead, Transition, Word
 from formal_llm.automata.models.product import product
 from formal_llm.errors import Undecided
+from formal_llm.planning.plans.candidates import Around, Candidates, told_by
+from formal_llm.planning.plans.phrases import Moves
 from formal_llm.planning.plans.prose import Line, Wrong, unknown_step
-from formal_llm.planning.plans.sayings import Moves
 from formal_llm.planning.plans.steps import Order
-from formal_llm.planning.plans.told import Around, Told, told_by
 
 #: Of how many steps it is tried whether they could have stood somewhere.
 _TRIED = 100
 
 
-class Moved:
+class AutomatonLines:
     """The words that lines tell of an automaton.
 
     Args:
@@ -47,14 +47,14 @@ class Moved:
         """Whether a line tells a decision, and so no step."""
         return all(move.decision for move in self._matches[at])
 
-    def _told(self, matches: Sequence[Collection[Transition]], around: Around = "") -> Told:
+    def _told(self, matches: Sequence[Collection[Transition]], around: Around = "") -> Candidates:
         backward = self._order == "backward"
         told = told_by(self._moves.pda, self._moves.silent, matches[::-1] if backward else matches, around)
         if not backward:
             return told
-        return Told(told.pda, {move: len(matches) - 1 - line for move, line in told.lines.items()})
+        return Candidates(told.pda, {move: len(matches) - 1 - line for move, line in told.lines.items()})
 
-    def wrong(self, possible: Callable[[Told], bool]) -> Wrong:
+    def wrong(self, possible: Callable[[Candidates], bool]) -> Wrong:
         """Why no plan is told: the first line that no plan has there, after the lines before it.
 
         Args:

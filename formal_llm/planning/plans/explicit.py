@@ -9,8 +9,8 @@ from formal_llm.authored.files import parse_json
 from formal_llm.automata import CFG, PDA, Transition, Word
 from formal_llm.automata.models.symbols import members
 from formal_llm.errors import NotationError
+from formal_llm.planning.plans.candidates import Candidates, told_by
 from formal_llm.planning.plans.plan import Plan
-from formal_llm.planning.plans.told import Told, told_by
 from formal_llm.planning.plans.tree import Node, is_flat
 
 
@@ -59,7 +59,7 @@ def is_derivation(tree: Node, cfg: CFG) -> bool:
     return True
 
 
-def told_by_tree(tree: Node, pda: PDA) -> Told | None:
+def told_by_tree(tree: Node, pda: PDA) -> Candidates | None:
     """The words of the runs that have such a flat tree; None for another tree."""
     if not is_flat(tree):
         return None
