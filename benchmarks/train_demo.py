@@ -23,6 +23,7 @@ from formal_llm import authored
 from formal_llm.packs.training import Ingredients, trainer_of
 from formal_llm.rltf.run_view import RunView, duration
 from formal_llm.rltf.settings import Settings
+from formal_llm.rltf.threads import slow_threads
 
 
 def main() -> int:
@@ -43,12 +44,16 @@ def main() -> int:
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     with trainer_of(settings, folder, views=[RunView(parts.updates, every=15)], ingredients=parts) as trainer:
         console.print(f"{trainer.setup.policy}; {len(parts.tasks)} tasks to train on, {len(parts.held_out)} held out")
+        if slow := slow_threads(trainer.setup):
+            console.print(f"note: {slow.partition(':')[0]}: make train-demo THREADS=1", style="yellow")
         trained = trainer.run()
         before, after = plans(trainer)
     table = Table(
         title=f"{settings.model}, {trained.step} updates in {duration(time.monotonic() - begin)}: held-out tasks"
     )
-    for column in ("", "before", "after"):
+    # A run that was interrupted was judged at an earlier update than its last one.
+    judged = "after" if trained.judged == trained.step else f"after update {trained.judged}"
+    for column in ("", "before", judged):
         table.add_column(column, justify="right" if column else "left")
     names = {"reward": "mean reward (F1 of the tools)", "exact": "share of plans with just the right tools"}
     for name, said in names.items():
@@ -57,6 +62,9 @@ def main() -> int:
     for task, first, last in zip(parts.held_out, before, after, strict=True):
         print(f"{task.description}\n  before: {first}\n  after:  {last}")
     print(f"report: {folder / 'report.md'}")
+    if trained.reason != "done":
+        print(f"{trained.reason} after update {trained.step} of {parts.updates}; plans 'after' are of that update")
+        return 130
     return 0 if trained.after["reward"] > trained.before["reward"] else 1
 
 

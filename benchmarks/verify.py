@@ -1,14 +1,18 @@
-"""Verdicts on random edits of valid OpenAGI plans: how many of each, and the time that one takes.
+"""Verdicts on random edits of valid OpenAGI plans: how many of each, and the time that one takes; and on texts.
 
 Each plan is one that random answers make; each edit inserts, deletes or replaces one tool (or a name that is no tool),
 and a plan gets one edit more with each round until it starts afresh. Nothing but verdicts may come out.
 
-Run: python benchmarks/verify.py [--edits N] [--repairs N]
+With ``--texts N``, plans of N random sources of each kind, or some more, are printed, read and changed in single
+places. The verdicts are compared with those of an oracle that reads nothing (``tests/planning/printing.py``).
+
+Run: python benchmarks/verify.py [--edits N] [--repairs N] [--texts N]
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -27,7 +31,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--edits", type=int, default=20_000, help="verdicts without a nearest plan")
     parser.add_argument("--repairs", type=int, default=1_000, help="verdicts with the nearest plan, too")
+    parser.add_argument(
+        "--texts", type=int, default=0, help="random sources of each kind, whose printed plans are read"
+    )
     options = parser.parse_args()
+    if options.texts:
+        check_texts(options.texts)
+        return
     pack = TaskPack.load("openagi")
     plans = [plan_word(pack, number) for number in range(len(pack.tasks))]
     names = [*pack.cfg.terminals, "no_such_tool"]
@@ -37,6 +47,21 @@ def main() -> None:
     for repair, count in ((False, options.edits), (True, options.repairs)):
         table.add_row(*measure(Verifier(pack.cfg), edited(plans, names, count), repair))
     Console(width=120).print(table)
+
+
+def check_texts(count: int) -> None:
+    """Run the tests of printed plans with so many random sources of each kind."""
+    os.environ["FUZZ"] = str(-(-count // 40))  # by how much the tests' own numbers of examples are multiplied
+    from hypothesis import settings
+
+    settings.register_profile("texts", deadline=None, database=None)
+    settings.load_profile("texts")
+    from tests.planning.checking import test_texts  # its settings are those of the profile
+
+    for test in (test_texts.test_grammars_with_texts, test_texts.test_grammars_without_texts, test_texts.test_automata):
+        begin = perf_counter()
+        test()
+        print(f"{test.__name__}: all verdicts right, {perf_counter() - begin:.0f} s")
 
 
 def plan_word(pack: TaskPack, number: int) -> tuple[str, ...]:

@@ -52,6 +52,7 @@ from formal_llm.llms import (
     WeightedLLM,
 )
 from formal_llm.planning import Budget, Call, Plan, Planner, Step, Task, TaskPack, Usage, Walk, Wording
+from formal_llm.planning.checking.texts import TextVerification, verify_text
 from formal_llm.planning.checking.verify import Verification, Verifier, verify
 from formal_llm.planning.drivers.solving import Solution
 from formal_llm.planning.plans.reading import read_plan_text
@@ -64,8 +65,9 @@ __all__ = [
     "BehaviourState", "Budget", "CachedLLM", "Call", "Edit", "EditWeights", "Executor", "FlowEdge", "FlowNode",
     "Flowchart", "Formula", "FunctionLLM", "Limits", "Lookahead", "Option", "Outlook", "Plan", "Planner", "Prices",
     "Production", "Question", "RandomLLM", "RecordingLLM", "ReplayLLM", "ScriptedLLM", "Solution", "Source", "Step",
-    "SumLimit", "Symbol", "Task", "TaskPack", "Toolkit", "Transition", "Usage", "Verdict", "Verification",
-    "Verifier", "Walk", "WeightedLLM", "Wording", "constraint", "read_plan_text", "selection", "tool", "verify",
+    "SumLimit", "Symbol", "Task", "TaskPack", "TextVerification", "Toolkit", "Transition", "Usage", "Verdict",
+    "Verification", "Verifier", "Walk", "WeightedLLM", "Wording", "constraint", "read_plan_text", "selection", "tool",
+    "verify", "verify_text",
 ]  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import settings
@@ -245,3 +246,21 @@ def walk(automaton: Any, picks: list[int]) -> tuple[Any, tuple[str, ...]]:
             word.append(move.read)
         now = automaton.step(now, move)
     return now, tuple(word)
+
+
+@st.composite
+def told_automata(draw: st.DrawFn) -> PDA:
+    """Random automata whose moves have texts that look like each other, or labels, or are decisions and no steps."""
+    plain = draw(automata(finite=True) | automata())
+    ways = st.sampled_from(["", "", "decides", *("10:00: Wash", "11:00: Wash", "Wash", "Use a", "b", "Go.")])
+    made = []
+    for move in plain.transitions:
+        way = draw(ways)
+        deciding = way == "decides"
+        text = draw(st.sampled_from(["", "yes", "no"])) if deciding else way
+        made.append(replace(move, text=text, decision=deciding, question="Wet?" if deciding else ""))
+    labels = draw(st.dictionaries(st.sampled_from(LETTERS), st.sampled_from(["Wash", "b", "Go"]), max_size=2))
+    symbols = {name: Symbol(label) for name, label in labels.items() if name in plain.terminals}
+    return PDA(
+        made, start=plain.start_state, accepting=plain.accepting_states, stack=plain.start_stack, symbols=symbols
+    )

@@ -69,4 +69,5 @@ OrderOption = Annotated[
         "where the rules do not say it with %order.",
     ),
 ]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Read only what `plan` prints, to the letter.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]

@@ -53,15 +53,6 @@ class LoadedRules:
         return (replace(wording, order=self.order) if self.order is not None else wording).settled(self.source)
 
     @property
-    def order_of_lines(self) -> Order:
-        """The order in which a plan, one step a line, is read: as `plan` prints it.
-
-        But the steps of a grammar say what they are applied to, or are the word, unless its productions have texts.
-        """
-        told = not isinstance(self.source, CFG) or any(production.text for production in self.source.productions)
-        return self.wording.reads if told else "forward"
-
-    @property
     def constraints(self) -> tuple[PDA, ...]:
         """The constraints: those of the pack, and more."""
         return (*(self.pack.constraints if self.pack is not None else ()), *self.more)
@@ -204,11 +195,15 @@ def _counts(option: str, pairs: Sequence[str]) -> dict[str, int]:
     return counts
 
 
+def plan_text(name: str) -> str:
+    """The text in a file, or on standard input for ``-``."""
+    return sys.stdin.read() if name == "-" else read_text(Path(name))
+
+
 def read_plan(name: str, loaded: LoadedRules, rules: CFG | PDA) -> Word:
     """The plan in a file, or on standard input for ``-``, as the rules spell it.
 
     Raises:
         NotationError: it cannot be read.
     """
-    text = sys.stdin.read() if name == "-" else read_text(Path(name))
-    return read_plan_text(text, rules, order=loaded.order_of_lines)
+    return read_plan_text(plan_text(name), rules, order=loaded.wording.order)

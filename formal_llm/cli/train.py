@@ -105,6 +105,7 @@ def _run(settings: Settings, folder: Path, resume: bool) -> Trained:
     from formal_llm.rltf.distributed import world
     from formal_llm.rltf.metrics_log import LOG
     from formal_llm.rltf.run_view import RunView
+    from formal_llm.rltf.threads import slow_threads
 
     if (folder / LOG).exists() and not resume:  # said before a large model is loaded
         raise TrainingError(f"{folder} has a run already: go on with it (--resume), or give another folder")
@@ -116,6 +117,8 @@ def _run(settings: Settings, folder: Path, resume: bool) -> Trained:
                 err().print(f"note: {note}", style="yellow", markup=False)
         views = [RunView(parts.updates, console=err())] if processes.first else []
         with trainer_of(settings, folder, world=processes, views=views, ingredients=parts) as trainer:
+            if processes.first and (slow := slow_threads(trainer.setup)):
+                err().print(f"note: {slow}", style="yellow", markup=False)
             return trainer.run(resume=resume)
 
 
@@ -169,7 +172,13 @@ def _told(trained: Trained) -> Iterator[str]:
     from formal_llm.rltf.report import REPORT
 
     for name, value in trained.after.items():
-        yield f"held-out {name}: {trained.before.get(name, math.nan):.3f} before, {value:.3f} after"
+        before = f"held-out {name}: {trained.before.get(name, math.nan):.3f} before"
+        if trained.judged == trained.step:
+            yield f"{before}, {value:.3f} after"
+        elif trained.judged:
+            yield f"{before}, {value:.3f} after update {trained.judged}, the last that was judged"
+        else:
+            yield f"{before}; not judged since"
     folder = trained.folder
     yield from (str(folder / name) for name in (FINAL, BEST, REPORT) if (folder / name).exists())
 

@@ -8,21 +8,28 @@ from typing import Annotated
 import typer
 
 from formal_llm.cli import options
-from formal_llm.cli.console import command, print_text
-from formal_llm.cli.sources import load, read_plan
+from formal_llm.cli.console import command, err, print_text
+from formal_llm.cli.sources import load, plan_text
+from formal_llm.planning.checking.texts import verify_text
 from formal_llm.planning.checking.verify import Verifier
 
 HELP = """Verify a plan that anybody wrote: is it valid, where does it go wrong, what is the nearest valid plan?
 
-The plan is read from a file, or from standard input for "-": steps by name or label, one a line; a word; nested calls;
-JSON. Where a task is named, the plan must also be one for its goal, from its inputs. Limits and constraints that are to
-blame are named.
+The plan is read from a file, or from standard input for "-": steps by name or label, one a line, in the order in which
+they are carried out; a word; nested calls; JSON. All that it says counts: times, order, brackets, numbers. Lines that
+are no steps ("Here is my plan:"), bullets, check boxes, bold and remarks behind a step are left out and told, never
+where they name a step. With --strict only what `plan` prints is read.
+
+Where a task is named, the plan must also be one for its goal, from its inputs. Limits and constraints that are to blame
+are named.
 
 Examples:
 
   formal-llm verify openagi my_plan.txt
 
   formal-llm plan openagi 117 | formal-llm verify openagi - 117
+
+  formal-llm verify risk model_answer.txt --strict --json
 
   echo "captioning colorization input_image" | formal-llm verify openagi - --limit colorization=0 --json
 
@@ -43,13 +50,16 @@ def verify(
     constraint: options.ConstraintOption = None,
     max_states: options.MaxStatesOption = 50_000,
     order: options.OrderOption = None,
+    strict: options.StrictOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
     """Verify a plan."""
     loaded = load(source, set_, constraint, None if order is None else order.value)
     rules, limits = loaded.language(task, inputs=input_, goal=goal, limit=limit, require=require)
     verifier = Verifier(rules, limits, max_states=max_states)
-    verdict = verifier.verify(read_plan(plan, loaded, rules))
+    verdict = verify_text(plan_text(plan), verifier, order=loaded.wording.order, strict=strict)
+    for skipped in verdict.skipped:
+        err().print(f"left out, {skipped}", markup=False, highlight=False, soft_wrap=True)
     print_text(json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False) if as_json else str(verdict))
     if not verdict.valid:
         raise typer.Exit(1)

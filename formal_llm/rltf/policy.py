@@ -7,7 +7,7 @@ training began with, so the distance to it costs no second model.
 
 from __future__ import annotations
 
-import warnings
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
 from formal_llm.llms.llm import LLM, resolve
 from formal_llm.llms.local.llm import LocalLLM
+from formal_llm.llms.local.loading import base_of, quiet_peft
 from formal_llm.llms.question import Question
 
 if TYPE_CHECKING:
@@ -24,11 +25,17 @@ if TYPE_CHECKING:
     from peft import PeftModel
     from transformers import PreTrainedModel
 
-#: The projections of queries and values, as models name them: the first pair that a model has is trained.
+#: The projections of queries and values, as models name them: the first row of names that a model has is trained.
 TARGETS = (
     ("q_proj", "v_proj"), ("q", "v"), ("query", "value"), ("q_lin", "v_lin"), ("c_attn",), ("query_key_value",),
     ("in_proj", "x_proj"),
+    ("q_b_proj", "kv_b_proj"), ("q_proj", "kv_b_proj"),  # of DeepSeek, from a latent vector
+    ("qkv_proj",), ("Wqkv",), ("Wq", "Wv"), ("project_q", "project_v"), ("query_proj", "value_proj"),
+    ("q_b_proj", "kv_proj"), ("key", "value"), ("kv_proj",),
+    ("in_proj",),  # of Mamba 2: it makes all that a layer reads of a token
 )  # fmt: skip
+#: Parts of a model that look at pictures or hear: they get no adapters of themselves, since plans are made of text.
+_TOWERS = re.compile(r"(^|[._])(vision|visual|vit|image|video|audio|speech)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -39,7 +46,8 @@ class LoRA:
         rank: of the two matrices of each adapter.
         alpha: the adapters' output is multiplied with alpha / rank.
         dropout: the share of an adapter's input that is left out in training.
-        targets: the names of the modules that get adapters; empty: the projections of queries and values.
+        targets: the names of the modules that get adapters, wherever they are; empty: the projections of queries and
+            values, but not in parts that look at pictures or hear.
     """
 
     rank: int = 8
@@ -57,7 +65,8 @@ class Policy:
 
     Args:
         llm: a local model: ``"transformers:MODEL"``, ``"encoder:MODEL"``, ``"minilm"``, a folder, or a
-            :class:`LocalLLM`. Its weights are frozen, and the adapters put into it.
+            :class:`LocalLLM`. Its weights are frozen, and the adapters put into it. The folder of trained adapters
+            (``RUN/final``) stands for the model they were trained on, and is the ``adapter`` then.
         lora: settings of the adapters.
         temperature: the log-probabilities of options are divided by it, and normalised again.
         adapter: a folder with trained adapters in the format of peft, to go on from; then ``lora`` does not count.
@@ -88,6 +97,9 @@ class Policy:
     ) -> None:
         if not temperature > 0:
             raise ValueError(f"temperature is above 0, not {temperature}")
+        if isinstance(llm, str):
+            llm, own = base_and_adapter(llm)
+            adapter = adapter or own
         self.llm = local_model(llm)
         self.scorer = self.llm.scorer
         self.temperature = temperature
@@ -219,6 +231,20 @@ def local_model(llm: str | LLM) -> LocalLLM:
     return found
 
 
+def base_and_adapter(model: str) -> tuple[str, str | None]:
+    """A model as a person names it, and the folder of adapters where it names one: then the model is their base.
+
+    Raises:
+        ModelError: the model of the adapters is not there, or nothing says which it is.
+    """
+    provider, colon, rest = model.partition(":")
+    if not colon or provider not in ("transformers", "encoder"):
+        provider, rest = "transformers", model
+    folder, question, settings = rest.partition("?")
+    base = base_of(folder)
+    return (model, None) if base is None else (f"{provider}:{base}{question}{settings}", folder)
+
+
 def _checkpoint(model: PreTrainedModel) -> None:
     """Have a model compute its activations again in the backward pass."""
     if hasattr(model, "activation_checkpointing_enable"):
@@ -234,7 +260,7 @@ def default_targets(model: torch.nn.Module) -> tuple[str, ...]:
     Raises:
         ModelError: none of the names that are known.
     """
-    names = {name.rpartition(".")[2] for name, _ in model.named_modules()}
+    names = {name.rpartition(".")[2] for name, _ in model.named_modules() if not _TOWERS.search(name)}
     for targets in TARGETS:
         if names.issuperset(targets):
             return targets
@@ -250,31 +276,30 @@ def _with_adapters(model: PreTrainedModel, lora: LoRA, seed: int, folder: Path |
     import torch
 
     name = type(model).__name__
+    if any("lora_" in part for part, _ in model.named_modules()):
+        raise ModelError(f"this {name} has trained adapters already; name their folder as the model, or as the adapter")
     if folder is not None:
         _state_in(folder)
         try:
-            with _quiet():
+            with quiet_peft():
                 return peft.PeftModel.from_pretrained(model, str(folder), is_trainable=True)
         except (ValueError, RuntimeError, KeyError, OSError) as error:
             raise ModelError(f"the adapters in {folder} do not fit {name}: {error}") from error
+    from transformers.pytorch_utils import Conv1D
+
+    targets = lora.targets or default_targets(model)
+    aimed = {part: module for part, module in model.named_modules() if part.rpartition(".")[2] in targets}
+    towers = [] if lora.targets else sorted(part for part in aimed if _TOWERS.search(part))
     config = peft.LoraConfig(
-        r=lora.rank, lora_alpha=lora.alpha, lora_dropout=lora.dropout, bias="none",
-        target_modules=list(lora.targets or default_targets(model)), fan_in_fan_out=name.startswith("GPT2"),
+        r=lora.rank, lora_alpha=lora.alpha, lora_dropout=lora.dropout, bias="none", target_modules=list(targets),
+        exclude_modules=towers or None, fan_in_fan_out=any(isinstance(module, Conv1D) for module in aimed.values()),
     )  # fmt: skip
-    with torch.random.fork_rng(devices=[]), _quiet():
+    with torch.random.fork_rng(devices=[]), quiet_peft():
         torch.manual_seed(seed)
         try:
             return peft.get_peft_model(model, config)
         except ValueError as error:
             raise ModelError(f"adapters cannot be put into {name}: {error}") from error
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the warning that peft looks at a name which transformers is about to give up."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
-        yield
 
 
 def _state_in(folder: Path) -> dict[str, torch.Tensor]:

@@ -16,7 +16,7 @@ from formal_llm.errors import MissingDependency, ResultsError
 from formal_llm.planning.drivers.json_lines import write_whole
 from formal_llm.rltf.curves import Chart, Point, Series, smoothed
 from formal_llm.rltf.metrics_log import HELD_OUT, LogEntry, best_of, read_log
-from formal_llm.rltf.run_view import duration
+from formal_llm.rltf.run_view import duration, span
 
 #: The names of the report and of the folder of its pictures, in the folder of the run.
 REPORT, CURVES = "report.md", "curves"
@@ -179,7 +179,8 @@ def _evaluations(run: Run) -> str:
     rows = []
     for split, entries in run.evaluations.items():
         for entry in _some(entries, run.best):
-            when = "before" if entry.step == 0 else "after" if run.end and entry is entries[-1] else "during"
+            last = entry is entries[-1] and all(update.step <= entry.step for update in run.updates[-1:])
+            when = "before" if entry.step == 0 else "after" if run.end and last else "during"
             figures = [_figure(entry.figures.get(name)) for name in names]
             rows.append((*([split] if several else []), when, str(entry.step), *figures))
     text = _table((*(["tasks"] if several else []), "when", "update", *map(_called, names)), rows)
@@ -224,7 +225,7 @@ def _durations(run: Run) -> str:
     rows = [("the whole run", duration(run.elapsed), "")]
     for what, seconds in (("updates", updating), ("evaluations", judging)):
         if seconds:
-            each = f"{sum(seconds) / len(seconds):.3g} s, {len(seconds)} times"
+            each = f"{span(sum(seconds) / len(seconds))}, {len(seconds)} times"
             rows.append((what, duration(sum(seconds)), each))
     text = _table(("what", "time", "each"), rows)
     if run.resumes:

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
-from formal_llm.errors import Cancelled, ExecutionError, ResourceNotFound, RewardError, ToolError
+from formal_llm.errors import Cancelled, ExecutionError, FormalLLMError, ResourceNotFound, RewardError, ToolError
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.task import Task
 
@@ -84,18 +84,23 @@ class Reward:
         """What a plan is worth.
 
         Raises:
-            RewardError: the function gave no finite number; names task and plan.
+            RewardError: the function gave no finite number, or raised something; names task and plan.
 
-        What the function itself raises goes through, with a note that names task and plan.
+        What it raises on purpose (a :class:`FormalLLMError`, such as that a tool failed) goes through with a note that
+        names task and plan, and so does a lack of memory.
         """
         if not plan.complete:
             return Judged(self.invalid, "the plan is not finished")
         try:
             given = self._function(task, plan)
-        except Exception as error:
-            if not isinstance(error, RewardError):
-                error.add_note(f"in the reward {self.name} of the plan {' '.join(plan.word)} for {task.description!r}")
+        except RewardError:
             raise
+        except (FormalLLMError, MemoryError) as error:
+            error.add_note(f"in the reward {self.name} of the plan {' '.join(plan.word)} for {task.description!r}")
+            raise
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            raise RewardError(f"the reward {self.name} raised {said}", task=task.description, word=plan.word) from error
         judged = given if isinstance(given, Judged) else Judged(_number(self.name, given, task, plan))
         value = _number(self.name, judged.value, task, plan)
         if not math.isfinite(value):

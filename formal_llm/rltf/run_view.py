@@ -103,7 +103,7 @@ class RunView:
         if self._figures.get("failed"):
             parts.append(f"{self._figures['failed']:g} failed")
         if self._pace is not None:
-            parts.append(f"{self._figures.get('seconds', self._pace):.2g} s/update")
+            parts.append(f"{span(self._figures.get('seconds', self._pace))}/update")
         return ", ".join(parts)
 
     def _say(self, text: str) -> None:
@@ -119,6 +119,11 @@ class _Left(ProgressColumn):
 
     def render(self, task: Task) -> Text:  # noqa: ARG002
         return Text(f"{duration(self._view.left)} left", style="progress.remaining")
+
+
+def span(seconds: float) -> str:
+    """A number of seconds with three digits, or as many as it has before the point: ``0.0412 s``, ``104 s``."""
+    return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:,.0f} s"
 
 
 def duration(seconds: float | None) -> str:

@@ -35,6 +35,9 @@ class Settings(BaseModel):
     toolkit: str = Field(default="classical", description="What executes plans, for the reward 'executed'.")
     data: str = Field(default="", description="The folder of task data, for the reward 'executed'.")
     reward_workers: int = Field(default=1, ge=1, description="How many plans are judged at the same time.")
+    reward_timeout: float | None = Field(
+        default=None, gt=0, description="Seconds that judging one plan may take; none: no bound."
+    )
 
     # -- the policy
     rank: int = Field(default=8, ge=1, description="The rank of the LoRA adapters.")
@@ -43,6 +46,9 @@ class Settings(BaseModel):
     targets: tuple[str, ...] = Field(default=(), description="The modules with adapters; none: queries and values.")
     adapter: str = Field(default="", description="A folder with trained adapters to begin with.")
     temperature: float = Field(default=1.0, gt=0, description="The temperature of the policy.")
+    template: tuple[str, ...] = Field(
+        default=(), description="What the chat template reads: NAME=VALUE, such as enable_thinking=false."
+    )
     dtype: Literal["auto", "float32", "bfloat16"] = Field(default="auto", description="The numbers of the weights.")
     autocast: Literal["", "bfloat16"] = Field(default="", description="The numbers of products: mixed precision.")
     device: str = Field(default="auto", description="Where the model runs, as torch names it.")
@@ -82,6 +88,9 @@ class Settings(BaseModel):
         default=2, ge=1, description="How many of the last ones are kept; the best one besides."
     )
     processes: int | None = Field(default=None, ge=1, description="How many processes there must be.")
+    threads: int | None = Field(
+        default=None, ge=1, description="Threads that compute on a CPU; none: as many as torch takes."
+    )
     tensorboard: bool = Field(default=False, description="Write the figures for TensorBoard as well.")
     seed: int = Field(default=0, ge=0, description="Of all draws.")
 

@@ -14,10 +14,13 @@ from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.settings import Settings, count_updates
 from formal_llm.rltf.warm_start import ReferenceLimits
 
+#: Settings that not every version had: left at their defaults they are not told, so that older runs can go on.
+_LATER = frozenset({"template"})
 #: Settings that may change when a run goes on: they do not change what it computes.
 _MAY_CHANGE = frozenset({
     "model", "updates", "epochs", "evaluate_every", "checkpoint_every", "keep_checkpoints", "processes", "tensorboard",
-    "device", "reward_workers", "data", "questions_per_pass", "batch_tokens", "cache_bytes",
+    "device", "threads", "reward_workers", "reward_timeout", "data", "questions_per_pass", "batch_tokens",
+    "cache_bytes",
 })  # fmt: skip
 
 
@@ -51,7 +54,8 @@ class Setup:
     @property
     def fingerprint(self) -> dict[str, object]:
         """What the run computes depends on, as JSON data."""
-        told = {name: value for name, value in self.settings.model_dump().items() if name not in _MAY_CHANGE}
+        usual = {name for name in _LATER if getattr(self.settings, name) == Settings.model_fields[name].default}
+        told = self.settings.model_dump(exclude=set(_MAY_CHANGE | usual))
         tasks = digest([task.description for task in self.tasks])
         return {**told, "tasks": tasks, "weights": self.policy.trainable}
 

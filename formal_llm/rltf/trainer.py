@@ -42,7 +42,9 @@ class Trained:
         folder: of the run: ``final`` and ``best`` hold adapters, ``report.md`` tells the story.
         step: how many updates were made.
         reason: why it ended: "done" or "interrupted".
-        before, after: the held-out figures before the first and after the last update; empty without held-out tasks.
+        before: the held-out figures before the first update; empty without held-out tasks.
+        after: those of the last evaluation; of a run that was interrupted they are older than its last update.
+        judged: how many updates were made when ``after`` was measured.
     """
 
     folder: Path
@@ -50,6 +52,7 @@ class Trained:
     reason: str
     before: Mapping[str, float]
     after: Mapping[str, float]
+    judged: int = 0
 
 
 class _Saved(TypedDict):
@@ -59,6 +62,7 @@ class _Saved(TypedDict):
     best: float | None
     before: dict[str, float]
     last: dict[str, float]
+    judged: int
 
 
 class Trainer:
@@ -112,6 +116,7 @@ class Trainer:
         self._best: float | None = None
         self._before: dict[str, float] = {}
         self._last: dict[str, float] = {}
+        self._judged = 0
         self._stopping = threading.Event()
 
     @property
@@ -165,7 +170,7 @@ class Trainer:
                 log.end(self.step, reason)
         if world.first:
             write_report(self._folder)
-        return Trained(self._folder, self.step, reason, dict(self._before), dict(self._last))
+        return Trained(self._folder, self.step, reason, dict(self._before), dict(self._last), self._judged)
 
     def _log(self, state: RunState | None) -> AbstractContextManager[RunLog | None]:
         """The log of the run, in the process that writes it."""
@@ -272,7 +277,7 @@ class Trainer:
             told = explained(error, self.step, self.setup.settings)
             raise told from told.__cause__
         log.evaluation(self.step, {**figures, "seconds": time.monotonic() - begin})
-        self._last = figures
+        self._last, self._judged = figures, self.step
         if self._best is None or figures["reward"] > self._best:
             self._best = figures["reward"]
             self._checkpoints.mark(self.setup.policy, BEST)
@@ -290,6 +295,7 @@ class Trainer:
     def _write(self, log: RunLog) -> None:
         data: _Saved = {
             "memory": self.learner.memory.to_data(), "best": self._best, "before": self._before, "last": self._last,
+            "judged": self._judged,
         }  # fmt: skip
         place = self._checkpoints.save(self.setup.policy, self.learner.optimizer, RunState(self.step, data))
         log.checkpoint(self.step, f"{place.parent.name}/{place.name}")
@@ -299,6 +305,7 @@ class Trainer:
         try:
             memory = TaskMemory.from_data(data["memory"])
             self._best, self._before, self._last = data["best"], dict(data["before"]), dict(data["last"])
+            self._judged = data.get("judged", state.step)  # which earlier versions did not write
         except (KeyError, TypeError, ValueError, FormalLLMError) as error:
             raise TrainingError(f"the checkpoint of step {state.step} cannot be read: {error}") from error
         self.learner.memory = memory

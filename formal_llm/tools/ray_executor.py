@@ -7,15 +7,16 @@ kinds. With a cache in a folder that all machines see, equal sub-plans are share
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from formal_llm.errors import Cancelled, MissingDependency, ToolError
+from formal_llm.errors import Cancelled, ExecutionError, MissingDependency, ToolError
 from formal_llm.planning.plans.plan import Plan
-from formal_llm.tools.calling import POLL
+from formal_llm.tools.calling import POLL, said
 from formal_llm.tools.executor import Executor, ExecutorSettings, PlanExecutor, Row, ToolSet, graph_of
 from formal_llm.tools.graph import PlanJob
 from formal_llm.tools.kinds import Value
@@ -32,11 +33,16 @@ class RayExecutor(PlanExecutor):
     Ray must have been started (``ray.init``); the toolkit is sent to its workers, so its functions must be such that
     Ray can send them.
 
+    A worker that dies, with its machine or alone, is replaced, and its plans are given to a worker again: what it had
+    not told of is executed once more (not with a ``cache`` that holds it). Plans whose workers die again and again are
+    parted, so that in the end one plan is to blame; its error is an ``ExecutionError`` then.
+
     Args:
         toolkit: the tools.
         actors: how many executors work at the same time.
         options: what Ray shall set aside for each of them, such as ``{"num_gpus": 1}``.
         chunk: how many plans go to a worker at once.
+        deaths: how many workers may die over the same plans before these are parted, or have failed.
         **settings: the settings of the executors; a ``cache`` must be the path of a folder.
 
     Raises:
@@ -50,74 +56,132 @@ class RayExecutor(PlanExecutor):
         actors: int = 2,
         options: Mapping[str, object] | None = None,
         chunk: int = 32,
+        deaths: int = 2,
         **settings: Unpack[ExecutorSettings],
     ) -> None:
         try:
             import ray
         except ImportError as error:
             raise MissingDependency("several machines need Ray: pip install 'formal-llm[ray]'") from error
-        if actors < 1 or chunk < 1:
-            raise ValueError("actors and chunk count from 1")
+        if actors < 1 or chunk < 1 or deaths < 1:
+            raise ValueError("actors, chunk and deaths count from 1")
         tried: ExecutorSettings = {**settings, "cache": None}
         Executor(toolkit, **tried)  # settings that are none are told here
         super().__init__(toolkit, chunk * actors)
         self.chunk = chunk
-        self._ray = ray
-        remote: Any = ray.remote(**options)(_Worker) if options else ray.remote(_Worker)
-        self._actors: list[Any] = [remote.remote(toolkit, settings) for _ in range(actors)]
+        self.deaths = deaths
+        self._ray: Any = ray
+        gone = ("RayActorError", "NodeDiedError", "WorkerCrashedError", "ObjectLostError", "OutOfMemoryError")
+        self._deadly: tuple[type[Exception], ...] = tuple(getattr(ray.exceptions, name) for name in gone)
+        remote: Any = self._ray.remote(**options)(_Worker) if options else self._ray.remote(_Worker)
+        self._make: Callable[[], Any] = lambda: remote.remote(toolkit, settings)
+        self._actors: list[Any] = [self._make() for _ in range(actors)]
+        #: Those in the place of others, until they work: by what they will tell then. A cluster that has lost a machine
+        #: may have no room for them, and what they would do is done by those that are left.
+        self._coming: dict[Any, int] = {}
 
     def close(self) -> None:
         """End the workers."""
         for actor in self._actors:
             self._ray.kill(actor)
-        self._actors = []
+        self._actors, self._coming = [], {}
 
     def _execute(
         self, rows: Sequence[Row], keep: bool, cancel: threading.Event | None, on_progress: OnProgress | None
     ) -> list[Result]:
         jobs = graph_of(self.toolkit, rows, keep).jobs  # what cannot be executed is told here, before anything runs
-        chunks = [jobs[start : start + self.chunk] for start in range(0, len(jobs), self.chunk)]
-        streams = [
-            actor.run.remote([(job.plan, job.given.values) for job in chunk], keep, on_progress is not None)
-            for chunk, actor in zip(chunks, self._actors, strict=False)
-        ]
-        numbers = {id(stream): number for number, stream in enumerate(streams)}
-        results: dict[int, list[Result]] = {}
-        progress = _Together(chunks)
-        left = list(streams)
-        while left and (cancel is None or not cancel.is_set()):
-            ready, left = self._ray.wait(left, num_returns=1, timeout=None if cancel is None else POLL)
+        waiting = deque(_Share(jobs[start : start + self.chunk]) for start in range(0, len(jobs), self.chunk))
+        idle = deque(place for place in range(len(self._actors)) if place not in self._coming.values())
+        running: dict[Any, tuple[int, _Share]] = {}  # by stream: the worker's place, and what it works on
+        results: dict[int, Result] = {}
+        progress = _Together(waiting)
+        while (waiting or running) and (cancel is None or not cancel.is_set()):
+            while waiting and idle:
+                place, share = idle.popleft(), waiting.popleft()
+                plans = [(job.plan, job.given.values) for job in share.jobs]
+                running[self._actors[place].run.remote(plans, keep, on_progress is not None)] = place, share
+            timeout = None if cancel is None else POLL
+            ready, _ = self._ray.wait([*running, *self._coming], num_returns=1, timeout=timeout)
             for stream in ready:
-                number = numbers[id(stream)]
-                told = self._ray.get(next(stream))
+                if stream in self._coming:
+                    self._came(stream, idle)
+                    continue
+                place, share = running.pop(stream)
+                try:
+                    told: Progress | list[Result] = self._ray.get(next(stream))
+                except self._deadly as error:
+                    self._replace(place)
+                    waiting.extend(self._after_death(share, error, results))
+                    progress.parted(share, waiting)
+                    continue
                 if isinstance(told, Progress):
-                    left.append(stream)
+                    running[stream] = place, share  # behind the others: each has its turn
                     if on_progress is not None:
-                        on_progress(progress.after(number, told))
+                        on_progress(progress.after(share, told))
                 else:
-                    results[number] = told
-        for stream in left:
+                    results.update(zip((job.index for job in share.jobs), told, strict=True))
+                    idle.append(place)
+        for stream in running:
             self._ray.cancel(stream)
-        none = {number: [Result(job.plan, (), Cancelled()) for job in chunk] for number, chunk in enumerate(chunks)}
-        return [result for number in range(len(chunks)) for result in results.get(number, none[number])]
+        none = {job.index: Result(job.plan, (), Cancelled()) for job in jobs if job.index not in results}
+        results |= none
+        return [results[job.index] for job in jobs]
+
+    def _replace(self, place: int) -> None:
+        """Put a new worker in the place of one that is gone."""
+        self._ray.kill(self._actors[place])  # where only its machine or a result was lost
+        self._actors[place] = self._make()
+        self._coming[self._actors[place].ready.remote()] = place
+
+    def _came(self, told: Any, idle: deque[int]) -> None:
+        """A worker in the place of another one works, or is gone as well."""
+        place = self._coming.pop(told)
+        try:
+            self._ray.get(told)
+        except self._deadly as error:
+            if getattr(error, "actor_init_failed", False):
+                raise ExecutionError(f"no worker can be started: {said(error)}") from error
+            self._replace(place)
+        else:
+            idle.append(place)
+
+    def _after_death(self, share: _Share, error: Exception, results: dict[int, Result]) -> list[_Share]:
+        """What is to be done of a share whose worker has died; the plan that is to blame gets its result."""
+        if share.deaths + 1 < self.deaths:
+            return [_Share(share.jobs, share.deaths + 1)]
+        if len(share.jobs) > 1:
+            half = len(share.jobs) // 2
+            return [_Share(share.jobs[:half]), _Share(share.jobs[half:])]
+        (job,) = share.jobs
+        problem = f"{self.deaths} workers died over the plan {' '.join(job.plan.word)}: {said(error)}"
+        results[job.index] = Result(job.plan, (), ExecutionError(problem))
+        return []
+
+
+@dataclass(frozen=True, eq=False)
+class _Share:
+    """Plans that go to a worker together, and how many workers have died over them."""
+
+    jobs: Sequence[PlanJob]
+    deaths: int = 0
 
 
 class _Together:
-    """The progress of several executors as that of one.
+    """The progress of several executors as that of one."""
 
-    Args:
-        chunks: the jobs of each executor.
-    """
+    def __init__(self, shares: Iterable[_Share]) -> None:
+        self._last: dict[_Share, tuple[int, int]] = dict.fromkeys(shares, (0, 0))
 
-    def __init__(self, chunks: Sequence[Sequence[PlanJob]]) -> None:
-        self._chunks = chunks
-        self._last: dict[int, Progress] = {}
+    def after(self, share: _Share, told: Progress) -> Progress:
+        """What the executor of a share tells, as it is to all of them."""
+        self._last[share] = told.done, told.total
+        done, total = map(sum, zip(*self._last.values(), strict=True))
+        return replace(told, job=share.jobs[told.job].index, done=done, total=total)
 
-    def after(self, number: int, told: Progress) -> Progress:
-        """What one of the executors tells, as it is to all of them."""
-        self._last[number] = told
-        done, total = (sum(getattr(last, name) for last in self._last.values()) for name in ("done", "total"))
-        return replace(told, job=self._chunks[number][told.job].index, done=done, total=total)
+    def parted(self, share: _Share, waiting: Iterable[_Share]) -> None:
+        """A worker has died: what it had done is to be done again, by those who have its share now."""
+        del self._last[share]
+        self._last |= {other: self._last.get(other, (0, 0)) for other in waiting}
 
 
 class _Worker:
@@ -125,6 +189,9 @@ class _Worker:
 
     def __init__(self, toolkit: ToolSet, settings: ExecutorSettings) -> None:
         self._executor = Executor(toolkit, **settings)
+
+    def ready(self) -> None:
+        """Nothing, which shows that it works."""
 
     def run(
         self, rows: Sequence[tuple[Plan, Mapping[str, list[Value]]]], keep: bool, tell: bool

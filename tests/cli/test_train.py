@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from formal_llm import Plan, Task
-from formal_llm.cli.train import PANELS, _command, _idle, read_settings
+from formal_llm.cli.train import PANELS, _command, _idle, _told, read_settings
 from formal_llm.errors import NotationError
 from formal_llm.rltf.metrics_log import read_log
 from formal_llm.rltf.settings import Settings
+from formal_llm.rltf.trainer import Trained
 from tests import tiny_models
 from tests.cli.inside import runner
 
@@ -196,6 +197,16 @@ def test_idle_processes_are_told() -> None:
     assert list(_idle(Settings(tasks_per_update=2), 4)) == [
         "an update has 2 tasks, and each is one process's: 2 of 4 processes wait; raise --tasks-per-update"
     ]
+
+
+@pytest.mark.parametrize(
+    ("step", "judged", "said"),
+    [(4, 4, "0.250 before, 0.500 after"), (4, 2, "0.250 before, 0.500 after update 2, the last that was judged"),
+     (1, 0, "0.250 before; not judged since")],
+)  # fmt: skip
+def test_what_is_said_is_of_the_update_that_was_judged(step: int, judged: int, said: str, tmp_path: Path) -> None:
+    trained = Trained(tmp_path, step, "interrupted", {"reward": 0.25}, {"reward": 0.5}, judged)
+    assert list(_told(trained)) == [f"held-out reward: {said}"]
 
 
 def failing(task: Task, plan: Plan) -> float:

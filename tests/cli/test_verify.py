@@ -90,7 +90,11 @@ def test_a_recipe_can_be_verified_and_one_without_a_step_is_not_valid() -> None:
     lines = made.stdout.splitlines(keepends=True)
     done = run("cooking", "-", stdin="".join(line for line in lines if "Marinate" not in line))
     assert done.exit_code == 1
-    assert "Bowl could stand there" in done.stdout
+    assert "this is step 3 of the plan, and it is numbered 4" in done.stdout
+    left = [line.split(": ", 1)[1] for line in lines if "Marinate" not in line]
+    done = run("cooking", "-", stdin="".join(left))
+    assert done.exit_code == 1
+    assert "insert after line 2: Marinate the clean slices of beef with the seasoning in a bowl" in done.stdout
 
 
 def test_plans_of_automata_and_flowcharts_and_the_constraint_to_blame(tmp_path: Path) -> None:

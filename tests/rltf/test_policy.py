@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,6 +17,7 @@ from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.rltf.policy import LoRA, Policy, default_targets
 from tests import tiny_models
+from tests.llms.local import families
 
 Build = Callable[..., LocalLLM]
 QUESTIONS = [
@@ -54,6 +57,55 @@ def test_adapters_go_into_queries_and_values(build: Build, kind: str, targets: s
     moved = table(shaken(policy))
     assert not torch.allclose(moved, before)
     assert torch.allclose(moved.exp().sum(dim=1), torch.ones(len(QUESTIONS)), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "targets"),
+    [
+        ("phi3", {}, ("qkv_proj",)),
+        ("mamba2", {"num_heads": 8, "head_dim": 8, "state_size": 8, "n_groups": 1}, ("in_proj",)),
+        ("deepseek_v3", {"num_key_value_heads": 4}, ("q_b_proj", "kv_b_proj")),
+        ("deepseek_v3", {"num_key_value_heads": 4, "q_lora_rank": None}, ("q_proj", "kv_b_proj")),
+        ("gpt_neox", {}, ("query_key_value",)),
+        ("openai-gpt", {}, ("c_attn",)),  # whose weights lie the other way round, as GPT-2's do
+    ],
+)
+def test_families_that_name_their_projections_otherwise(
+    kind: str, more: dict[str, object], targets: tuple[str, ...], spoken: Any
+) -> None:
+    model = families.decoder(kind, {"vocab_size": len(spoken), **more})
+    assert default_targets(model) == targets
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*reads each prompt by itself")
+        llm = TransformersLLM.of(model, spoken, name=kind)
+    policy = Policy(llm)
+    before = table(policy)
+    assert not torch.allclose(table(shaken(policy)), before, atol=1e-4)
+    with torch.enable_grad(), policy.training():
+        policy.log_probabilities(QUESTIONS)[:, 0].sum().backward()
+    assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in policy.parameters)
+
+
+def test_no_adapters_in_parts_that_see(spoken: Any) -> None:
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    text = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+            "num_key_value_heads": 2, "head_dim": 8, "vocab_size": len(spoken)}  # fmt: skip
+    seen = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+            "image_size": 28, "patch_size": 14}  # fmt: skip
+    config = AutoConfig.for_model(
+        "gemma3", text_config=text, vision_config=seen, image_token_index=3, boi_token_index=4, eoi_token_index=5,
+        mm_tokens_per_image=4,
+    )  # fmt: skip
+    model = AutoModelForCausalLM.from_config(config).eval()
+    sees = [name for name, _ in model.named_modules() if "vision_tower" in name and name.endswith("q_proj")]
+    assert sees
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*reads each prompt by itself")
+        llm = TransformersLLM.of(model, spoken, name="sees")
+    names = [name for name, parameter in Policy(llm).model.named_parameters() if parameter.requires_grad]
+    assert len(names) == 2 * 2 * 2  # two matrices for queries and values of two layers
+    assert not any("vision" in name for name in names)
 
 
 def test_the_base_model_is_the_reference(build: Build) -> None:

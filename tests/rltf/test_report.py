@@ -143,6 +143,18 @@ def test_a_run_that_was_resumed_and_other_splits(tmp_path: Path) -> None:
     ]
 
 
+def test_an_evaluation_before_the_last_update_is_not_called_after(tmp_path: Path) -> None:
+    with RunLog(tmp_path) as log:
+        log.evaluation(0, {"reward": 0.2})
+        for step in range(1, 4):
+            log.update(step, {"reward": 0.5})
+            if step == 2:
+                log.evaluation(step, {"reward": 0.4})
+        log.end(3, "interrupted")
+    table = rows(write_report(tmp_path).read_text(), "Before, during and after")[2:]
+    assert table == [["before", "0", "0.200"], ["during", "2", "0.400"]]
+
+
 def test_figures_that_are_no_numbers_are_told_as_such(tmp_path: Path) -> None:
     with RunLog(tmp_path) as log:
         log.evaluation(0, {"reward": math.nan})

@@ -85,14 +85,27 @@ def test_what_is_no_finite_number_is_an_error_that_names_task_and_plan(given: An
     assert (caught.value.task, caught.value.word, caught.value.file) == (TASK.description, PLAN.word, "")
 
 
-def test_what_the_function_raises_goes_through_with_a_note() -> None:
+@pytest.mark.parametrize("error", [KeyError("no such thing"), TimeoutError(), SyntaxError("x"), ZeroDivisionError()])
+def test_what_the_function_raises_is_told_with_task_and_plan(error: Exception) -> None:
     def broken(task: Task, plan: Plan) -> float:
-        raise KeyError("no such thing")
+        raise error
 
-    with pytest.raises(KeyError, match="no such thing") as caught:
+    with pytest.raises(RewardError, match=f"broken raised {type(error).__name__}.*merge sharpen picture") as caught:
         reward_of(broken).judge(TASK, PLAN)
-    assert "merge sharpen picture picture" in caught.value.__notes__[0]
-    assert TASK.description in caught.value.__notes__[0]
+    assert caught.value.__cause__ is error
+    assert (caught.value.task, caught.value.word) == (TASK.description, PLAN.word)
+
+
+@pytest.mark.parametrize("error", [ExecutionError("no tool"), MemoryError("too little")])
+def test_what_is_raised_on_purpose_goes_through_with_a_note(error: Exception) -> None:
+    def broken(task: Task, plan: Plan) -> float:
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        reward_of(broken).judge(TASK, PLAN)
+    assert caught.value is error
+    assert "merge sharpen picture picture" in error.__notes__[0]
+    assert TASK.description in error.__notes__[0]
 
 
 def test_an_unfinished_plan_has_a_stated_reward_and_is_not_judged() -> None:
@@ -126,7 +139,7 @@ def test_many_come_in_their_order_and_the_first_error_is_raised(workers: int) ->
             raise RuntimeError(len(plan.word))
         return 0.0
 
-    with pytest.raises(RuntimeError, match="2"):
+    with pytest.raises(RewardError, match="raised RuntimeError: 2"):
         reward_of(fails).judge_many(pairs, workers)
     with pytest.raises(ValueError, match="workers"):
         reward.judge_many(pairs, 0)
@@ -154,7 +167,7 @@ def test_each_is_told_with_its_number_until_one_fails(workers: int) -> None:
     found = Reward(length).judge_each(rows, workers)
     assert sorted((number, judged.value) for number, judged in found) == [(0, 1.0), (1, 3.0), (2, 2.0)]
     told = []
-    with pytest.raises(RuntimeError, match="two"):
+    with pytest.raises(RewardError, match="raised RuntimeError: two"):
         told += Reward(fails).judge_each(rows, workers)
     assert list(Reward(length).judge_each([], workers)) == []
 
@@ -281,7 +294,7 @@ def test_all_failures_of_an_execution_are_stated(error: ExecutionError, passing:
     assert ExecutedReward(judge).judge(TASK, PLAN) == Judged(0.0, f"{type(error).__name__}: {error}", passing)
 
 
-@pytest.mark.parametrize("error", [Cancelled(), RewardError("no"), KeyboardInterrupt(), ZeroDivisionError()])
+@pytest.mark.parametrize("error", [Cancelled(), RewardError("no"), KeyboardInterrupt(), MemoryError()])
 def test_nothing_else_is_a_failure_of_the_plan(error: BaseException) -> None:
     def judge(task: Task, plan: Plan) -> float:
         raise error

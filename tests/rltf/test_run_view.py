@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from formal_llm.rltf.metrics_log import RunLog
-from formal_llm.rltf.run_view import RunView, duration
+from formal_llm.rltf.run_view import RunView, duration, span
 
 
 def shown(terminal: bool, *, every: float = 0.0, last: int = 6, resume: bool = False, tmp_path: Path) -> str:
@@ -70,3 +70,8 @@ def test_a_run_that_goes_on_knows_its_best(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_durations(seconds: float | None, said: str) -> None:
     assert duration(seconds) == said
+
+
+def test_a_span_is_never_written_with_an_exponent() -> None:
+    spans = {0.04123: "0.0412 s", 2.0: "2 s", 104.2: "104 s", 999.4: "999 s", 1234.5: "1,234 s", 123456.0: "123,456 s"}
+    assert {seconds: span(seconds) for seconds in spans} == spans

@@ -156,6 +156,27 @@ def test_killed_and_resumed_it_ends_with_the_same_bits(tmp_path: Path) -> None:
     assert figures(tmp_path / "whole") == figures(tmp_path / "parts")
 
 
+def test_a_run_that_is_stopped_says_which_update_was_judged(tmp_path: Path) -> None:
+    def reward(task: Task, plan: Plan) -> float:
+        if trainer.step == 4:
+            trainer.stop()
+        return runs.wanted_tool(task, plan)
+
+    trainer = runs.small_trainer(tmp_path, reward=reward, evaluate_every=3)
+    stopped = trainer.run()
+    assert (stopped.reason, stopped.step, stopped.judged) == ("interrupted", 5, 3)
+    judged = [entry for entry in read_log(tmp_path) if entry.kind == "evaluation"]
+    assert judged[-1].step == 3
+    assert stopped.after["reward"] == judged[-1].figures["reward"]
+    # A checkpoint of an earlier version does not say it.
+    file = tmp_path / "checkpoints" / "step-000005" / "state.json"
+    state = json.loads(file.read_text())
+    assert state.pop("judged") == 3
+    file.write_text(json.dumps(state))
+    again = runs.small_trainer(tmp_path, evaluate_every=3).run(resume=True)
+    assert (again.reason, again.step, again.judged) == ("done", 6, 6)
+
+
 def interrupted(process: subprocess.Popen[str], folder: Path) -> None:
     """Press Ctrl-C in the middle of the fourth update; the run ends with a checkpoint."""
     led(process, 3)

@@ -5,7 +5,9 @@ The first tests need no Ray: a module that stands for it runs the workers in thi
 
 from __future__ import annotations
 
+import os
 import pickle
+import signal
 import sys
 import threading
 import types
@@ -17,9 +19,9 @@ from typing import Any
 import pytest
 
 from formal_llm import CFG, Planner, RandomLLM
-from formal_llm.errors import Cancelled, InputError, MissingDependency, ToolError
+from formal_llm.errors import Cancelled, ExecutionError, InputError, MissingDependency, ToolError
 from formal_llm.tools import TEXT, Executor, Progress, Tool, Toolkit
-from formal_llm.tools.ray_executor import RayExecutor, _Together, _Worker
+from formal_llm.tools.ray_executor import RayExecutor, _Share, _Together, _Worker
 from tests.tools.picture_tools import PACK, picture, plan_of, toolkit
 from tests.tools.text_tools import TEXTS, TOOLS
 
@@ -36,6 +38,12 @@ class Stream:
         return next(self.told)
 
 
+class Died(Exception):
+    """What Ray raises where a worker was."""
+
+    actor_init_failed = False
+
+
 class NoRay(types.ModuleType):
     """Stands for the module ``ray``: whatever is sent is pickled, and all streams are ready in turn."""
 
@@ -45,6 +53,11 @@ class NoRay(types.ModuleType):
         self.cancelled: list[Stream] = []
         self.killed: list[object] = []
         self.options: list[dict[str, object]] = []
+        self.made = 0
+        self.unable: Died | None = None
+        self.exceptions = types.SimpleNamespace(
+            RayActorError=Died, NodeDiedError=Died, WorkerCrashedError=Died, ObjectLostError=Died, OutOfMemoryError=Died
+        )
 
     def remote(self, made: Any = None, **options: object) -> Any:
         if made is None:
@@ -54,15 +67,29 @@ class NoRay(types.ModuleType):
 
     def _actor(self, worker: Any) -> Any:
         def run(*given: Any) -> Stream:
-            self.streams.append(Stream(map(pickle.dumps, worker.run(*pickle.loads(pickle.dumps(given))))))
+            self.streams.append(Stream(self._told(worker, *pickle.loads(pickle.dumps(given)))))
             return self.streams[-1]
 
-        return types.SimpleNamespace(run=types.SimpleNamespace(remote=run))
+        def ready() -> Stream:
+            return Stream(iter([pickle.dumps(worker.ready())]))
+
+        self.made += 1
+        return types.SimpleNamespace(run=types.SimpleNamespace(remote=run), ready=types.SimpleNamespace(remote=ready))
+
+    def _told(self, worker: Any, rows: Any, *how: Any) -> Iterator[Any]:
+        for told in worker.run(rows, *how):
+            if any(value.get() == "die" for _, given in rows for values in given.values() for value in values):
+                raise Died("killed")  # when it has told of some and is about to tell of more
+            yield pickle.dumps(told)
 
     def wait(self, streams: list[Stream], *, num_returns: int, timeout: float | None) -> Any:
         return streams[:num_returns], streams[num_returns:]
 
-    def get(self, reference: bytes) -> Any:
+    def get(self, reference: Any) -> Any:
+        if isinstance(reference, Stream):
+            if self.unable is not None:
+                raise self.unable
+            reference = next(reference)
         return pickle.loads(reference)
 
     def cancel(self, stream: Stream) -> None:
@@ -159,50 +186,176 @@ def test_a_worker_tells_and_then_gives_results() -> None:
 
 def test_the_progress_of_several_is_that_of_one() -> None:
     jobs = [types.SimpleNamespace(index=index) for index in (4, 5, 6)]
-    together: Any = _Together([jobs[:2], jobs[2:]])  # type: ignore[list-item]
+    first, second = _Share(jobs[:2]), _Share(jobs[2:])  # type: ignore[arg-type]
+    together = _Together([first, second])
     one = Progress("started", "t", 1, 0, 0, 3)
-    assert together.after(0, one) == Progress("started", "t", 5, 0, 0, 3)
+    assert together.after(first, one) == Progress("started", "t", 5, 0, 0, 3)
     other = Progress("executed", "t", 0, 2, 1, 2, 0.5)
-    assert together.after(1, other) == Progress("executed", "t", 6, 2, 1, 5, 0.5)
+    assert together.after(second, other) == Progress("executed", "t", 6, 2, 1, 5, 0.5)
     again = Progress("failed", "t", 0, 0, 2, 3)
-    assert together.after(0, again) == Progress("failed", "t", 4, 0, 3, 5)
+    assert together.after(first, again) == Progress("failed", "t", 4, 0, 3, 5)
+    anew = _Share(first.jobs, 1)
+    together.parted(first, [anew])  # its worker has died: what it had done does not count any more
+    assert together.after(anew, one) == Progress("started", "t", 5, 0, 1, 5)
+
+
+@pytest.mark.parametrize(("deaths", "workers"), [(1, 1 + 3), (2, 1 + 6)])
+def test_a_plan_over_which_workers_die_is_told_and_the_others_are_done(
+    no_ray: NoRay, deaths: int, workers: int
+) -> None:
+    there = RayExecutor(TOOLS, actors=1, chunk=4, deaths=deaths)
+    seen: list[Progress] = []
+    results = there.run_many(
+        [PLANS[1]] * 4, [{"doc": text} for text in ("a", "b", "die", "c")], on_progress=seen.append
+    )
+    assert [result.output for result in results if result.error is None] == ["A", "B", "C"]
+    assert isinstance(results[2].error, ExecutionError)
+    assert f"{deaths} workers died over the plan upper doc: Died: killed" in str(results[2].error)
+    assert no_ray.made == workers  # the share of four, that of two and that of one, each so often
+    assert len(no_ray.killed) == workers - 1
+    assert (seen[-1].done, seen[-1].total) == (3, 3)
+
+
+def test_a_worker_that_cannot_be_started_again_is_told(no_ray: NoRay) -> None:
+    there = RayExecutor(TOOLS, actors=1)
+    no_ray.unable = Died("no module tools")
+    no_ray.unable.actor_init_failed = True
+    with pytest.raises(ExecutionError, match="no worker can be started: Died: no module tools"):
+        there.run_many([PLANS[1]] * 2, [{"doc": text} for text in ("die", "a")])
 
 
 def test_settings_that_are_none(no_ray: NoRay) -> None:
-    for settings in ({"actors": 0}, {"chunk": 0}):
+    for settings in ({"actors": 0}, {"chunk": 0}, {"deaths": 0}):
         with pytest.raises(ValueError, match="count from 1"):
             RayExecutor(TOOLS, **settings)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="workers counts from 1"):
         RayExecutor(TOOLS, workers=0)
 
 
-# -- with Ray itself, where it is installed ----------------------------------------------------------------------------
+# -- with Ray itself: a cluster of two nodes on this machine -----------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[None]:
-    ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
-    here = str(Path(__file__).parent)
-    root = str(Path(__file__).parent.parent.parent)
+def cluster() -> Iterator[Any]:
+    """Two nodes with one CPU each; at the end none of their processes is left."""
+    before = set(children())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ray.init(
-            num_cpus=2,
-            include_dashboard=False,
-            log_to_driver=False,
-            runtime_env={"env_vars": {"PYTHONPATH": f"{here}:{root}"}},
-        )
-        yield
-        ray.shutdown()
+        import ray
+        from ray.cluster_utils import Cluster
+
+        root = str(Path(__file__).parents[2])
+        nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        try:
+            nodes.add_node(num_cpus=1)
+            environment = {"env_vars": {"PYTHONPATH": root, "OMP_NUM_THREADS": "1"}}
+            ray.init(address=nodes.address, log_to_driver=False, runtime_env=environment)
+            yield nodes
+        finally:
+            ray.shutdown()
+            nodes.shutdown()
+    assert not set(children()) - before
 
 
-with_ray = [pytest.mark.slow, pytest.mark.enable_socket, pytest.mark.filterwarnings("default")]
+def children() -> Iterator[int]:
+    """The processes that this one started, and those that they started."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = stat.read_text().rpartition(")")[2].split()[:2]
+        except OSError:  # it has ended meanwhile
+            continue
+        if state != "Z":
+            parents[int(stat.parent.name)] = int(parent)
+    for process in parents:
+        above = process
+        while above in parents and above != os.getpid():
+            above = parents[above]
+        if above == os.getpid() and process != above:
+            yield process
+
+
+with_ray = [
+    pytest.mark.slow,
+    pytest.mark.enable_socket,
+    pytest.mark.filterwarnings("default"),
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are counted in /proc"),
+]
 
 
 def marked(function: Any) -> Any:
     for mark in with_ray:
         function = mark(function)
     return function
+
+
+ONE_CPU = {"num_cpus": 1}  # so that each worker is on a node of its own
+
+
+@marked
+def test_a_worker_is_killed_in_the_middle_and_nothing_is_lost(cluster: Any, tmp_path: Path) -> None:
+    def slow(text: str) -> str:
+        """Tells who works on what; what begins with ``!`` waits until it may go on."""
+        with (tmp_path / text.strip("!")).open("a") as told:
+            told.write(f"{os.getpid()} {os.environ.get('RAY_NODE_ID', '')}\n")
+        while text.startswith("!") and not (tmp_path / "go").exists():
+            threading.Event().wait(0.02)
+        return text.upper()
+
+    plan = Planner(CFG.from_string("T -> slow doc")).plan("t")
+    texts = ["a", "!b", "c", "d", "!e", "f"]
+    there = RayExecutor(Toolkit([Tool("slow", (TEXT,), TEXT, slow)]), chunk=3, workers=1, options=ONE_CPU)
+    seen: list[Progress] = []
+    killed: list[int] = []
+
+    def watch(told: Progress) -> None:
+        seen.append(told)
+        # Both have done one text and are held at the next one: the worker of the first share is killed there.
+        ended = {one.job for one in seen if one.event == "executed"}
+        if not killed and ended == {0, 3} and (tmp_path / "b").exists():
+            process = int((tmp_path / "b").read_text().split()[0])
+            killed.append(process)
+            os.kill(process, signal.SIGKILL)
+            (tmp_path / "go").touch()
+
+    results = there.run_many([plan] * 6, [{"doc": text} for text in texts], on_progress=watch)
+    there.close()
+    assert killed
+    assert [result.output for result in results] == [text.upper() for text in texts]
+    workers = {text: [int(line.split()[0]) for line in (tmp_path / text).read_text().splitlines()] for text in "abcdef"}
+    assert {text: len(pids) for text, pids in workers.items()} == {"a": 2, "b": 2, "c": 1, "d": 1, "e": 1, "f": 1}
+    assert workers["a"][0] == killed[0] != workers["a"][1]
+    assert workers["d"] == workers["e"] == workers["f"]
+    # Progress came as it went: what the first worker had done counted until it died, and not twice.
+    assert seen[-1].done == seen[-1].total == 6
+    assert max(one.done for one in seen) == 6
+    assert all(one.done <= one.total for one in seen)
+
+
+@marked
+def test_a_node_that_is_lost_leaves_its_work_to_the_other(cluster: Any, tmp_path: Path) -> None:
+    def slow(text: str) -> str:
+        (tmp_path / text).touch()
+        while not (tmp_path / "go").exists():
+            threading.Event().wait(0.02)
+        return text.upper()
+
+    lost = cluster.add_node(num_cpus=1, resources={"lost": 1})
+    plan = Planner(CFG.from_string("T -> slow doc")).plan("t")
+    there = RayExecutor(Toolkit([Tool("slow", (TEXT,), TEXT, slow)]), actors=3, chunk=1, options=ONE_CPU)
+
+    gone: list[int] = []
+
+    def watch(told: Progress) -> None:
+        if told.event == "started" and all((tmp_path / text).exists() for text in "abc") and not gone:
+            gone.append(1)
+            cluster.remove_node(lost, allow_graceful=False)
+            (tmp_path / "go").touch()
+
+    results = there.run_many([plan] * 3, [{"doc": text} for text in "abc"], on_progress=watch)
+    # There is no room for a third worker any more: one of the two that are left has done its work.
+    assert [result.output for result in results] == ["A", "B", "C"]
+    there.close()
 
 
 @marked

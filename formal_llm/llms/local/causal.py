@@ -19,6 +19,7 @@ from formal_llm.llms.local.packing import (
     write_row,
 )
 from formal_llm.llms.local.prefix_cache import PrefixCache, Trunk, shared_beginnings
+from formal_llm.llms.local.reach import Reach
 from formal_llm.llms.local.rendering import Prompted, Renderer
 from formal_llm.llms.local.scorer import PromptScorer, batches, by_length, checkpoints, tree_log_probabilities
 from formal_llm.llms.local.trial import why_not_packed
@@ -35,6 +36,8 @@ Packing = Literal["auto", "on", "off"]
 _WORTH = 0.85
 #: What some models do with the logits behind their last layer, by the names in their configs.
 _SCALINGS = ("logit_scale", "logits_scaling", "final_logit_softcapping")
+#: How many empty places the trial puts between what is kept and what is read: more than rows are wide, as a rule.
+_SPREAD = 1_024
 
 
 class CausalScorer(PromptScorer):
@@ -69,13 +72,14 @@ class CausalScorer(PromptScorer):
         self.row_tokens = row_tokens
         self.cache = PrefixCache(cache_bytes) if cache_bytes else None
         text_config = model.config.get_text_config()
-        # Layers that see only the last tokens: the mask of a packed row does not say so, so prompts have to fit in.
-        windows = [getattr(text_config, name, None) for name in ("sliding_window", "attention_chunk_size")]
-        self._window = min((int(window) for window in windows if window), default=None)
         self._scaling = {name: getattr(text_config, name, None) for name in _SCALINGS}
+        self._spread = 0  # how many more places than needed are between past tokens and those that are read
         self.packs = packing == "on"
+        self.reach = Reach(model, self._states, trials=packing == "auto")
         if packing == "auto":
+            self._spread = min(_SPREAD, (renderer.longest or _SPREAD) // 2)
             reason = why_not_packed(model, self._packed, self._padded)
+            self._spread = 0
             self.packs = not reason
             if reason:
                 warnings.warn(
@@ -101,10 +105,9 @@ class CausalScorer(PromptScorer):
         together: list[int] = []
         alone: list[int] = []
         for index, prompt in enumerate(prompts):
-            # A window must not hide any token of a prompt and its answers from those that come after it.
             length = len(prompt.tokens) + max(prompt.tree.depths, default=0)
-            fits = self._window is None or length <= self._window
-            (together if self.packs and fits else alone).append(index)
+            fits = self.packs and self.reach.covers(length, self.renderer.longest)
+            (together if fits else alone).append(index)
         passes = (
             (together, self._packed([prompts[index] for index in together], cache)),
             (alone, self._padded([prompts[index] for index in alone])),
@@ -188,6 +191,7 @@ class CausalScorer(PromptScorer):
 
         device = self.model.get_input_embeddings().weight.device
         before = max(len(row.past_slots) for row in rows)
+        before += self._spread if before else 0
         read = max(len(row.ids) for row in rows)
 
         def padded(parts: list[Ids], length: int, fill: int) -> torch.Tensor:
@@ -222,6 +226,13 @@ class CausalScorer(PromptScorer):
         if kept is None or not keep:
             return hidden, []
         return hidden, [(layer.keys[:, :, before:], layer.values[:, :, before:]) for layer in kept.layers]
+
+    def _states(self, texts: Sequence[Sequence[int]]) -> list[torch.Tensor]:
+        """For each text of a packed row the last hidden states of the tokens that no earlier one shares with it."""
+        end = AnswerTree.of([[0]])
+        row = write_row([PackablePrompt(np.asarray(text, dtype=np.int64), end) for text in texts])
+        hidden, _ = self._read([row], None, keep=False)
+        return [hidden[0, own.tolist()] for own in row.own]
 
     # -- one by one ---------------------------------------------------------------------------------------------
 

@@ -1,14 +1,18 @@
-"""Loading models that run here: from a folder, or by their name on the hub."""
+"""Loading models that run here: from a folder, or by their name on the hub; trained adapters with their model."""
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
+from formal_llm.llms.local.minilm import MINILM, find_minilm
 
 if TYPE_CHECKING:
     import torch
@@ -47,16 +51,20 @@ def load(
     """The model and the tokenizer of that name, ready to be asked.
 
     Args:
-        name: a folder, or a name on the hub.
+        name: a folder, or a name on the hub. A folder may hold trained adapters (``final`` and ``best`` of a training
+            run): then the model that they were trained on is loaded, and they are put into it.
         kind: ``"text"`` for a model that writes (a decoder, or an encoder-decoder), ``"encoder"``, ``"cross-encoder"``.
         placement: where it runs.
 
     Raises:
-        MissingDependency: torch or transformers are not installed.
+        MissingDependency: torch or transformers are not installed; or peft, for adapters.
         ResourceNotFound: there is no such folder.
         ModelError: it cannot be loaded.
     """
     placement = placement or Placement()
+    if (base := base_of(name)) is not None:
+        model, tokenizer = load(base, kind, placement)
+        return _adapted(model, Path(name).expanduser()), tokenizer
     try:
         import torch  # noqa: F401  # looked for here, with what needs it
         import transformers
@@ -92,6 +100,86 @@ def load(
         except (RuntimeError, AssertionError) as error:
             raise ModelError(f"the model {name} cannot be moved to {device}: {_first_line(error)}") from error
     return model.eval(), tokenizer
+
+
+def model_and_settings(text: str) -> tuple[str, dict[str, object]]:
+    """What a text such as ``models/qwen3?enable_thinking=false&dtype=bfloat16`` means: the model, and the settings.
+
+    Raises:
+        ValueError: what stands behind the question mark is no setting.
+    """
+    if "?" not in text or Path(text).expanduser().exists():
+        return text, {}
+    name, _, rest = text.partition("?")
+    return name, settings_of(rest.split("&"))
+
+
+def settings_of(lines: Iterable[str]) -> dict[str, object]:
+    """Settings from texts ``NAME=VALUE``. A value is read as JSON where it is some: true, 3, "3"; else it is a text.
+
+    Raises:
+        ValueError: a text without a name or an equals sign, or a name that is there twice.
+    """
+    found: dict[str, object] = {}
+    for line in lines:
+        name, equals, value = (part.strip() for part in line.partition("="))
+        if not equals or not name.isidentifier():
+            raise ValueError(f"{line!r} is no setting; write NAME=VALUE, such as enable_thinking=false")
+        if name in found:
+            raise ValueError(f"the setting {name} is there twice")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
+
+
+def base_of(name: str) -> str | None:
+    """The model on which the adapters in a folder were trained; None where it holds no adapters, or a whole model."""
+    folder = Path(name).expanduser()
+    file = folder / "adapter_config.json"
+    if not file.is_file() or (folder / "config.json").is_file():
+        return None
+    try:
+        base = json.loads(file.read_text(encoding="utf-8")).get("base_model_name_or_path")
+    except (OSError, ValueError, AttributeError) as error:
+        raise ModelError(f"the adapters in {name} cannot be read: {_first_line(error)}") from error
+    if not base:
+        raise ModelError(f"nothing says which model the adapters in {name} are for: base_model_name_or_path in {file}")
+    if MINILM in Path(base).parts:  # which lies elsewhere in each environment
+        return str(find_minilm())
+    if _is_path(base) and not Path(base).expanduser().is_dir():
+        raise ModelError(
+            f"the adapters in {name} are for the model {base}, and there is no such folder here; put its folder as "
+            f"base_model_name_or_path into {file}"
+        )
+    return str(base)
+
+
+@contextmanager
+def quiet_peft() -> Iterator[None]:
+    """Without the warning that peft looks at a name which transformers is about to give up."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
+        yield
+
+
+def _adapted(model: PreTrainedModel, folder: Path) -> PreTrainedModel:
+    """A model with trained adapters put into it."""
+    try:
+        from peft import PeftModel
+    except ImportError as error:
+        raise MissingDependency("trained adapters need peft: pip install torch 'formal-llm[rltf]'") from error
+    file = folder / "adapter_model.safetensors"
+    if not file.is_file():  # other kinds of weights can run code
+        raise ResourceNotFound("adapter file", str(file), [])
+    try:
+        with quiet_peft():
+            PeftModel.from_pretrained(model, str(folder))  # changes the model in place
+    except Exception as error:  # as above
+        name = type(model).__name__
+        raise ModelError(f"the adapters in {folder} do not fit {name}: {_first_line(error)}") from error
+    return model.eval()
 
 
 def _device_and_dtype(placement: Placement) -> tuple[str, torch.dtype]:

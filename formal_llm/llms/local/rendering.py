@@ -7,12 +7,13 @@ encoder-decoder model its end token, in a plain text the end of the line.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from formal_llm.errors import LLMError, ModelError
+from formal_llm.errors import LLMError, ModelError, did_you_mean
 from formal_llm.llms.local.answer_tree import AnswerTree
 from formal_llm.llms.question import Message, Question
 
@@ -46,7 +47,7 @@ class Renderer:
         template_settings: passed to the chat template, such as ``{"enable_thinking": False}``.
 
     Raises:
-        ModelError: the template cannot be used, or the tokenizer cannot tell numbers apart.
+        ModelError: the template cannot be used or does not read a setting, or the tokenizer cannot tell numbers apart.
     """
 
     def __init__(
@@ -66,7 +67,8 @@ class Renderer:
         self._pieces: dict[tuple[str, ...], list[str]] = {}
         self._ids: OrderedDict[str, tuple[int, ...]] = OrderedDict()
         self._trees: dict[int, AnswerTree] = {}
-        self._tail, self._separator, self._ending = self._surroundings()
+        self._check_settings()
+        self._tail, self._opening, self._separator, self._ending = self._surroundings()
         self.tree(2)  # a tokenizer that cannot be used is told now, not at the first question
 
     # -- texts --------------------------------------------------------------------------------------------------
@@ -126,7 +128,7 @@ class Renderer:
             LLMError: it is longer than what the model can read.
         """
         tree = self.tree(len(question.options))
-        tokens = self.tokens(question.messages)
+        tokens = self._tokens(self.text(question.messages) + self._opening)
         length = len(tokens) + (max(tree.depths, default=0) if self.style != "seq2seq" else 0)
         if self.longest is not None and length > self.longest:
             raise LLMError(
@@ -136,8 +138,10 @@ class Renderer:
         return Prompted(tokens, tree)
 
     def tokens(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """The tokens of a chat up to where the answer begins."""
-        text = self.text(messages)
+        """The tokens of a chat up to where the model goes on."""
+        return self._tokens(self.text(messages))
+
+    def _tokens(self, text: str) -> tuple[int, ...]:
         known = self._ids.get(text)
         if known is None:
             ids = self._encode(text, special=self.style != "chat")
@@ -170,36 +174,57 @@ class Renderer:
             if self.tokenizer.eos_token_id is None:
                 raise ModelError(f"the tokenizer of {self._name} has no end token")
             return (*self.continuation_tokens(text), int(self.tokenizer.eos_token_id))
-        return self.continuation_tokens(text + self._ending)
+        return self.continuation_tokens(text + self._ending, answering=True)
 
-    def continuation_tokens(self, text: str) -> tuple[int, ...]:
-        """The tokens of a text where the prompt ends."""
+    def continuation_tokens(self, text: str, *, answering: bool = False) -> tuple[int, ...]:
+        """The tokens of a text where the prompt ends; ``answering``: behind what a template opens an answer with."""
         if self.style == "seq2seq":  # as the model was shown targets: BART's begin with a token of their own
             ids = self._encode(text, special=True)
             return tuple(ids[:-1] if ids and ids[-1] == self.tokenizer.eos_token_id else ids)
-        before = self._encode(self._tail, special=False)
-        whole = self._encode(f"{self._tail}{self._separator}{text}", special=False)
+        opened = self._tail + (self._opening if answering else "")
+        before = self._encode(opened, special=False)
+        whole = self._encode(f"{opened}{self._separator}{text}", special=False)
         if whole[: len(before)] == before:
             return tuple(whole[len(before) :])
         # The tokenizer joins the end of the prompt with the answer; the model is shown them apart.
         return tuple(self._encode(f"{self._separator}{text}", special=False))
 
-    def _surroundings(self) -> tuple[str, str, str]:
-        """The end of a prompt as far as it matters for an answer's tokens, a blank before that, and what ends it."""
+    def _surroundings(self) -> tuple[str, str, str, str]:
+        """What stands around an answer.
+
+        Returns:
+            The end of a prompt as far as it matters for an answer's tokens; what a template writes at the beginning of
+            an answer, which no model has to choose; a blank before the number; and what ends the answer.
+        """
         if self.style == "seq2seq":
-            return "", "", ""
+            return "", "", "", ""
         if self.style == "plain":
-            return f"\n{self.cue}", " ", "\n"
+            return f"\n{self.cue}", "", " ", "\n"
         tail = self._around(("user",))[-1]
         _, between, after = self._around(("user", "assistant"))
-        gap = between.removeprefix(tail)  # some templates (LLaMA 2) write a blank before what the assistant says
-        blank = gap if gap.isspace() and between.startswith(tail) else ""
+        # Some templates open an answer with more than they end a prompt with: LLaMA 2 with a blank, which is part of
+        # the number's tokens; Qwen 3 with a thought (an empty one); gpt-oss with the channel of what a person reads.
+        gap = between.removeprefix(tail) if between.startswith(tail) else ""
+        opening = "" if gap.isspace() else gap.rstrip(" ")
+        blank = gap.removeprefix(opening)
         ids = self._encode(after, special=False)
         end = self.tokenizer.eos_token
         if ids and ids[0] in self.tokenizer.all_special_ids:
             # What follows the end of the message (a line feed, as a rule) is the template's, not the model's.
-            return tail, blank, str(self.tokenizer.convert_ids_to_tokens(ids[0]))
-        return tail, blank, after.strip() or (str(end) if end is not None else "\n")
+            return tail, opening, blank, str(self.tokenizer.convert_ids_to_tokens(ids[0]))
+        return tail, opening, blank, after.strip() or (str(end) if end is not None else "\n")
+
+    def _check_settings(self) -> None:
+        """Raise for a setting that the chat template does not read: it would be without effect, and nobody told."""
+        template = str(getattr(self.tokenizer, "chat_template", None) or "")
+        for name in self.template_settings:
+            if self.style != "chat":
+                raise ModelError(f"{self._name} is asked without a chat template, so {name} sets nothing")
+            words = set(re.findall(r"[A-Za-z_]\w+", template))
+            if name not in words:
+                near = did_you_mean(name, sorted(words))
+                hint = f"; did you mean {near}?" if near else ""
+                raise ModelError(f"the chat template of {self._name} does not read {name}{hint}")
 
     def _encode(self, text: str, *, special: bool) -> list[int]:
         return list(self.tokenizer(text, add_special_tokens=special, verbose=False)["input_ids"])

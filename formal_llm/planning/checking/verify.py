@@ -207,13 +207,13 @@ class Verifier:
             prefixes = self._under[dropped] = Prefixes(lookahead)
         return prefixes.viable(prefix) is not False
 
-    def _label(self, name: str) -> str:
+    def label(self, name: str) -> str:
         """The text for a terminal; a decision is told with its question, since many have the answer "yes"."""
         return self._decisions.get(name) or self._pda.label(name)
 
     def _reason(self, word: Word, position: int, allowed: Word, may_stop: bool, blamed: Sequence[str]) -> str:
         ends = position == len(word)
-        label = self._label
+        label = self.label
         name = "" if ends else word[position]
         if not ends and name not in self._pda.terminals:
             near = did_you_mean(name, self._pda.terminals)

@@ -15,7 +15,6 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from io import FileIO
 from pathlib import Path
 from typing import Any, Self
 
@@ -127,7 +126,7 @@ class Results:
         self.stopped: dict[int, dict[str, Any]] = {}
         self._run = dict(run)
         self._outdated = False
-        self._file = self._open()
+        self._file = open_alone(self.path, busy=_BUSY)
         try:
             self._load()
         except BaseException:
@@ -217,9 +216,6 @@ class Results:
 
     # -- opening ------------------------------------------------------------------------------------------------
 
-    def _open(self) -> FileIO:
-        return open_alone(self.path, busy=_BUSY)
-
     def _load(self) -> None:
         self._file.seek(0)
         text = self._file.read()
@@ -262,5 +258,6 @@ class Results:
             data: Any = parse_json(line)
         except ValueError:
             return None
-        known = isinstance(data, dict) and data.get("format") == _FORMAT
-        return data if known and isinstance(data.get("index"), int) and {"status", "usage"} <= data.keys() else None
+        if not isinstance(data, dict) or data.get("format") != _FORMAT:
+            return None
+        return data if isinstance(data.get("index"), int) and {"status", "usage"} <= data.keys() else None

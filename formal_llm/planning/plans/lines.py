@@ -1,11 +1,10 @@
-"""Reading back a plan of a grammar whose productions have texts: which derivation is told like this?
+"""Reading back a plan of a grammar: which derivations are told like this?
 
-The lines of such a plan name productions, and most of its terminals are in no line: a text speaks for them. So a second
+The lines of such a plan name productions, and many of its terminals are in no line: a text speaks for them. So a second
 grammar is made, one for the lines. Each of its productions is one of the grammar's, less what is not told, and where
 the production is a step, with the line that tells it. The lines, in the order of the derivation, are a word of this
-grammar exactly where a derivation prints so, as :func:`~formal_llm.planning.plans.plan.read_steps` prints it (but a
-backward list of steps is not asked whether it would be printed as a nesting). Where they are none, it tells which line
-cannot follow, and what could.
+grammar exactly where a derivation prints so, as :func:`~formal_llm.planning.plans.steps.read_steps` prints it. Where
+they are none, it tells which line cannot follow, and what could.
 """
 
 from __future__ import annotations
@@ -13,33 +12,30 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from formal_llm.automata import CFG, Production, Word
 from formal_llm.automata.models.symbols import members
-from formal_llm.errors import NotationError, Undecided
+from formal_llm.errors import Undecided
 from formal_llm.planning.plans.lines_earley import Body, LineChart, Part, Ways, alive
-from formal_llm.planning.plans.steps import Order
+from formal_llm.planning.plans.prose import STOPS, Line, folded, one_line
 
-_RESULT = re.compile(r"(?:the )?(?:result|output) of step (\d+)(?: and |$)")
-#: What may stand at the end of a line and be no part of a name.
-STOPS = ".;,"
+_RESULT = re.compile(r"the result of step (\d+)(?: and |$)")
+_RESULT_LIKE = re.compile(r"(?:the )?(?:result|output) of step (\d+)(?: and |$)")
 #: Ways to tell a symbol other than to begin with the step on a given line: anyhow; not as a lone terminal, which would
-#: have been told with the step that it is for; only named, in a step that is in no line but could have been.
-_ANYHOW, _UNNAMED, _NAMED = -1, -2, -3
+#: have been told with the step that it is for; only named, in a step that is in no line but could have been; as a lone
+#: terminal; what is no step in no line, and the steps on theirs; in no line at all; so, and of a selection several.
+_ANYHOW, _UNNAMED, _NAMED, _ALONE, _ELIDED, _SILENT, _SEVERAL = -1, -2, -3, -4, -5, -6, -7
+_IN_NO_LINE = (_ELIDED, _SILENT, _SEVERAL)
 #: How the steps on the lines are nested: not at all, or applied to each other, as those of a backward plan are.
 _CHOSEN, _INPUTS = ", ", " and "
 #: How many ways to read one line are kept.
 _WAYS = 1_000
 
 
-class Line(NamedTuple):
-    """A line of a plan: the number of its step, its place in the text, the text, and what it may say, folded."""
-
-    number: int
-    place: int
-    source: str
-    forms: tuple[str, ...]
+#: How the steps are understood: as they are printed, to the letter; as people write them, by name or label; so, and
+#: what a step is applied to is left out.
+Manner = Literal["printed", "free", "elided"]
 
 
 class _Said(NamedTuple):
@@ -52,11 +48,6 @@ class _Said(NamedTuple):
 _Items = tuple[str | _Said | Part, ...]
 
 
-def folded(text: str) -> str:
-    """A text as it is compared: blanks and capitals do not count."""
-    return " ".join(text.casefold().split())
-
-
 class Retelling:
     """The grammar of the lines.
 
@@ -64,21 +55,30 @@ class Retelling:
         cfg: the grammar of the plan.
         lines: in the order of the derivation, which for a backward plan is from the last to the first.
         nested: whether the steps are applied to each other: each step is a tool, and its arguments are told with it.
-        printed: whether only "Use" and labels are understood, as a plan is printed; else also names, and no "Use".
+        manner: what is understood.
+        bent: whether only plans are meant that are no nesting of calls. A backward plan that is one is printed so.
     """
 
-    def __init__(self, cfg: CFG, lines: Sequence[Line], *, nested: bool, printed: bool) -> None:
-        self._cfg, self._lines, self._nested = cfg, lines, nested
+    def __init__(
+        self, cfg: CFG, lines: Sequence[Line], *, nested: bool, manner: Manner = "printed", bent: bool = False
+    ) -> None:
+        self._cfg, self._lines, self._nested, self._manner = cfg, lines, nested, manner
         self._numbers = {line.number: index for index, line in enumerate(lines)}
-        self._forms = {name: [folded(cfg.label(name))] for name in cfg.terminals}
-        self._uses = {name: [f"use {label}" for label in labels] for name, labels in self._forms.items()}
+        printed = manner == "printed"
+        self._result = _RESULT if printed else _RESULT_LIKE
+        self._told_forms = [(line.text,) if printed else line.forms for line in lines]
+        self._form = one_line if printed else folded
+        self._forms = {name: [self._form(cfg.label(name))] for name in cfg.terminals}
+        self._uses = {name: [f"Use {label}" for label in labels] for name, labels in self._forms.items()}
         if not printed:
+            # A label goes before a name: what is printed for one terminal does not name another one.
+            labels = {form for forms in self._forms.values() for form in forms}
             for name, forms in self._forms.items():
-                forms += [folded(name), folded(name.replace("_", " "))]
+                forms += [form for form in (folded(name), folded(name.replace("_", " "))) if form not in labels]
                 self._uses[name] = [use for form in forms for use in (f"use {form}", form)]
         self._plain: dict[str, list[Word]] = {}
         # The first step of a nesting is its root, so it stands on the first line.
-        root = Part(cfg.start, 0 if nested else _ANYHOW)
+        root = Part(cfg.start, 0 if nested else _ANYHOW, bent)
         self.chart = LineChart(alive(self._fill(root)), root, len(lines))
 
     def own_terminals(self) -> Word | None:
@@ -89,7 +89,7 @@ class Retelling:
         word: Word = ()
         terminals = () if self._nested else tuple(self._cfg.terminals)
         for index in range(len(self._lines)):
-            steps = chain.from_iterable(self._step(p, index) for p in self._cfg.productions)
+            steps = (items for p in self._cfg.productions for items, _ in self._step(p, index))
             alone = chain.from_iterable(self._alone(name, index) for name in terminals)
             found = {self._own(items) for items in chain(steps, alone) if items[0] == _Said(index)}
             own = found.pop() if len(found) == 1 else None
@@ -123,38 +123,83 @@ class Retelling:
                     bodies = ways.free
                 else:
                     bodies = ways.on.setdefault(step, []) if isinstance(step, int) else ways.could.setdefault(step, [])
-                # Of bodies that are told alike one is enough.
-                if all(body.parts != parts for body in bodies):
-                    bodies.append(Body(plain, parts))
+                body = Body(plain, parts, isinstance(step, int))
+                if body not in bodies:
+                    bodies.append(body)
                     todo += parts
         return table
 
     def _ways(self, part: Part) -> Iterator[_Items]:
-        """What a symbol may become."""
-        symbol, way = part
+        """What a part may become."""
+        if not part.bent:
+            yield from (items for items, _ in self._bodies(part))
+        elif part.symbol not in self._cfg.terminals:
+            for items, bends in self._bodies(part):
+                if bends:
+                    yield items
+                    continue
+                for at, item in enumerate(items):
+                    if isinstance(item, Part):
+                        yield (*items[:at], item._replace(bent=True), *items[at + 1 :])
+
+    def _bodies(self, part: Part) -> Iterator[tuple[_Items, bool]]:
+        """What a symbol may become, and whether that is a branching which begins with no tool."""
+        symbol, way, _ = part
         if symbol in self._cfg.terminals:
-            yield from self._alone(symbol, _ANYHOW)
+            if way in _IN_NO_LINE:
+                yield from [((symbol,), False)] if way != _SEVERAL else []
+            else:
+                yield from ((items, False) for items in self._alone(symbol, way))
+            return
+        if way == _ALONE:
+            for name in dict.fromkeys(chain.from_iterable(self._plain_words(symbol))):
+                yield (Part(name, _ANYHOW),), False
             return
         if way == _NAMED:
             if any(self._plain_words(symbol)):
-                yield ()
+                yield (), False
             way = _UNNAMED
         for production in self._cfg.by_head[symbol]:
-            body = production.body
-            if self._is_step(production):
-                yield from self._step(production, way)
-            elif way == _ANYHOW:
-                yield tuple(Part(name, _ANYHOW) for name in body)
-            elif len(body) == 1 and body[0] in self._cfg.by_head:
-                among = members(body[0]) if self._nested else None
-                if among is None:
-                    yield (Part(body[0], way),)
-                elif len(among) > 1 and way == _UNNAMED:
-                    yield among[:2]  # no line tells which
-            elif len(body) != 1 and way == _UNNAMED:
-                # Of a selection one member alone would have been told, so here is another one.
-                some = [name.replace("any(", "some(", 1) if members(symbol) else name for name in body]
-                yield tuple(Part(name, _ANYHOW) for name in some)
+            yield from self._expanded(production, way)
+
+    def _expanded(self, production: Production, way: int) -> Iterator[tuple[_Items, bool]]:
+        body = production.body
+        if way in _IN_NO_LINE and not (way == _ELIDED and self._is_step(production)):
+            if not production.text:
+                yield self._in_no_line(production, way), False
+        elif self._is_step(production):
+            yield from self._step(production, way)
+        elif len(body) == 1 and way != _ANYHOW:
+            among = members(body[0]) if self._nested else None
+            if among is None and body[0] in self._cfg.by_head:
+                yield (Part(body[0], way),), False
+            elif among is not None and len(among) > 1 and way == _UNNAMED:
+                yield (Part(body[0], _SEVERAL),), False  # no line tells which
+        elif way in (_ANYHOW, _UNNAMED):
+            yield from self._listed(production, way)
+
+    def _listed(self, production: Production, way: int) -> Iterator[tuple[_Items, bool]]:
+        """A production that is no step of its own: what it holds is told one after the other."""
+        body = production.body
+        if members(production.head) is not None:
+            # Of a selection one member alone would have been told, so here is another one.
+            body = body if way == _ANYHOW else tuple(name.replace("any(", "some(", 1) for name in body)
+            yield tuple(Part(name, _ANYHOW) for name in body), False
+        elif len(body) > 1 and body[0] not in self._cfg.terminals:
+            rest = tuple(Part(name, _ANYHOW) for name in body[1:])
+            yield (Part(body[0], _ALONE), *rest), False
+            yield (Part(body[0], _UNNAMED), *rest), True
+        else:
+            yield tuple(Part(name, _ANYHOW) for name in body), False
+
+    @staticmethod
+    def _in_no_line(production: Production, way: int) -> _Items:
+        """A production of which no line tells more than the steps in it."""
+        if way != _SEVERAL:
+            return tuple(Part(name, way) for name in production.body)
+        if len(production.body) == 1:
+            return tuple(Part(name, _SEVERAL) for name in production.body)
+        return tuple(Part(name.replace("any(", "some(", 1), _SILENT) for name in production.body)
 
     def _is_step(self, production: Production) -> bool:
         return bool(production.text) or (self._nested and len(production.body) > 1)
@@ -164,56 +209,65 @@ class Retelling:
         for index in self._where(way):
             if any(not rest for rest in self._used(index, terminal)):
                 yield (_Said(index), terminal)
-        yield (_Said(f"Use {self._cfg.label(terminal)}"), terminal)
+        if way == _ANYHOW:
+            yield (_Said(f"Use {self._cfg.label(terminal)}"), terminal)
 
-    def _step(self, production: Production, way: int) -> Iterator[_Items]:
-        """A production that is a step, on each line that may tell it; and on none, to know what could have stood."""
+    def _step(self, production: Production, way: int) -> Iterator[tuple[_Items, bool]]:
+        """A production that is a step, on each line that may tell it; and on none, to know what could have stood.
+
+        With each, whether it is a branching that begins with no tool.
+        """
         text, body = production.text, production.body
         if text:
-            forms = dict.fromkeys((folded(text), folded(text).rstrip(STOPS)))
+            forms = [self._form(text)] + ([] if self._manner == "printed" else [folded(text).rstrip(STOPS)])
             for index in self._where(way):
-                for rest in _after(self._lines[index].forms, forms, ": "):
-                    for items in self._told(body, rest, _CHOSEN):
-                        yield (_Said(index), *items)
-            yield (_Said(text), *self._untold(body))
+                for rest in _after(self._told_forms[index], dict.fromkeys(forms), ": "):
+                    for items, heads in self._told(body, rest, _CHOSEN):
+                        yield (_Said(index), *items), len(body) > 1 and (heads != 1 or isinstance(items[0], Part))
+            yield (_Said(text), *self._untold(body)), False
         elif self._is_step(production):
             for tool in dict.fromkeys(chain.from_iterable(self._plain_words(body[0]))):
                 for index in self._where(way):
                     for rest in self._used(index, tool):
-                        for items in self._told(body[1:], rest, _INPUTS):
-                            yield (_Said(index), tool, *items)
-                yield (_Said(f"Use {self._cfg.label(tool)}"), tool, *self._untold(body[1:]))
+                        for items, _ in self._told(body[1:], rest, _INPUTS):
+                            yield (_Said(index), tool, *items), False
+                        if not rest and self._manner == "elided":
+                            yield (_Said(index), tool, *(Part(name, _ELIDED) for name in body[1:])), False
+                yield (_Said(f"Use {self._cfg.label(tool)}"), tool, *self._untold(body[1:])), False
 
     def _where(self, way: int) -> Iterable[int]:
         return (way,) if way >= 0 else range(len(self._lines))
 
     def _used(self, index: int, terminal: str) -> Iterator[str]:
-        return _after(self._lines[index].forms, self._uses[terminal], " on ")
+        return _after(self._told_forms[index], self._uses[terminal], " on ")
 
     # -- what is told with a step -------------------------------------------------------------------------------
 
-    def _told(self, body: Word, rest: str, style: str) -> Iterable[_Items]:
-        """What the body of a step may become when all of ``rest``, labels and results, is told of it."""
-        #: What is left to be told, with the parts so far: ways that differ in neither are one.
-        states: dict[tuple[str, _Items], _Items] = {(rest, ()): ()}
+    def _told(self, body: Word, rest: str, style: str) -> Iterable[tuple[_Items, int]]:
+        """What the body of a step may become when all of ``rest``, labels and results, is told of it.
+
+        With each, how many of its items its first symbol became.
+        """
+        #: What is left to be told, what the symbols so far became, and how many items that was of the first one.
+        states: dict[tuple[str, _Items, int], None] = {(rest, (), 0): None}
         for place, name in enumerate(body):
-            after: dict[tuple[str, _Items], _Items] = {}
             is_tool = self._nested and style == _CHOSEN and place == 0 and len(body) > 1
-            for (left, parts), items in states.items():
-                for more, now in self._argument(name, left, style, place == 0, is_tool):
-                    new = tuple(item for item in more if isinstance(item, Part))
-                    after.setdefault((now, parts + new), items + more)
-            states = after
+            states = {
+                (now, items + more, heads if place else len(more)): None
+                for left, items, heads in states
+                for more, now in self._argument(name, left, style, place == 0, is_tool)
+            }
             if len(states) > _WAYS:
                 raise Undecided(f"there are too many ways to read {rest!r}")
-        return [items for (left, _), items in states.items() if not left]
+        return [(items, heads) for left, items, heads in states if not left]
 
     def _argument(self, name: str, rest: str, style: str, first: bool, is_tool: bool) -> Iterator[tuple[_Items, str]]:
         """What one symbol may become, and what is then left to be told."""
         if name in self._cfg.terminals and style == _CHOSEN:
             yield (name,), rest  # the text speaks for it
         elif name in self._cfg.terminals or members(name):
-            yield from self._some(members(name) or (name,), rest, style)
+            found = self._some(members(name) or (name,), rest, style)
+            yield from (one for one in found if not is_tool or len(one[0]) == 1)
         elif not (self._nested or first):
             yield (Part(name, _ANYHOW),), rest
         else:
@@ -223,7 +277,7 @@ class Retelling:
                         yield taken, left
                 if not plain and style == _INPUTS:
                     yield (), rest
-            result = _RESULT.match(rest) if style == _INPUTS else None
+            result = self._result.match(rest) if style == _INPUTS else None
             if result and int(result[1]) in self._numbers:
                 yield (Part(name, self._numbers[int(result[1])]),), rest[result.end() :]
             elif style == _CHOSEN and not is_tool:
@@ -231,12 +285,14 @@ class Retelling:
 
     def _some(self, names: Word, rest: str, style: str) -> Iterator[tuple[Word, str]]:
         """The first of the labels that ``rest`` lists, as some of these terminals, in their order; and what is left."""
-        found: dict[str, Word] = {rest: ()}
+        found: dict[tuple[Word, str], None] = {((), rest): None}
         for name in names:
-            for left, taken in list(found.items()):
+            for taken, left in list(found):
                 for after in _after((left,), self._forms[name], style):
-                    found.setdefault(after, (*taken, name))
-        return ((taken, left) for left, taken in found.items() if taken)
+                    found[(*taken, name), after] = None
+            if len(found) > _WAYS:
+                raise Undecided(f"there are too many ways to read {rest!r}")
+        return (one for one in found if one[0])
 
     def _untold(self, body: Word) -> _Items:
         """What the body of a step that is in no line becomes: it might name anything."""
@@ -258,60 +314,6 @@ class Retelling:
                         renamed.append(body[0])
             self._plain[symbol] = list(words)
         return self._plain[symbol]
-
-
-# -- what the reader of plans asks ------------------------------------------------------------------------------
-
-
-def tells(cfg: CFG, lines: Sequence[Line]) -> bool:
-    """Whether a line tells a production by its text."""
-    forms = {form for p in cfg.productions if p.text for form in (folded(p.text), folded(p.text).rstrip(STOPS))}
-    return any(text in forms or any(_after((text,), forms, ": ")) for line in lines for text in line.forms)
-
-
-def read_back(cfg: CFG, lines: Sequence[Line], order: Order) -> Word | None:
-    """The word of a plan that is told in these lines, in ``order`` or else in the other one; None where there is none.
-
-    Raises:
-        Undecided: there are too many ways to read the lines.
-    """
-    # As people write it may be mistaken for another step as it is printed, so what is printed comes first.
-    readings = (reading for printed in (True, False) for _, reading in _readings(cfg, lines, order, printed=printed))
-    words = (reading.chart.word() for reading in readings)
-    return next((word for word in words if word is not None), None)
-
-
-def own_terminals(cfg: CFG, lines: Sequence[Line], order: Order) -> Word:
-    """The terminals of the steps of lines that tell no plan: a word that is none of the grammar's.
-
-    Raises:
-        NotationError: the lines do not tell such a word; with the first line that cannot follow, and what could.
-    """
-    backward, reading = max(_readings(cfg, lines, order, printed=False), key=lambda found: found[1].chart.longest)
-    longest = reading.chart.longest
-    word = reading.own_terminals()
-    if word is not None and not cfg.accepts(word):
-        return word
-    told = lines[::-1] if backward else lines
-    line = told[min(longest, len(told) - 1)]
-    side = "before" if backward else "after"
-    if longest == len(told):
-        problem = f"no plan is told like this: a step is missing {side} this one"
-    elif longest:
-        problem = f"no plan has this step right {side} step {told[longest - 1].number}"
-    else:
-        problem = f"no plan {'ends' if backward else 'begins'} with this step"
-    raise NotationError(
-        problem, file="<plan>", line=line.place, source_line=line.source, expected=tuple(reading.chart.could)
-    )
-
-
-def _readings(cfg: CFG, lines: Sequence[Line], order: Order, *, printed: bool) -> Iterator[tuple[bool, Retelling]]:
-    """The ways in which a plan may be printed: whether backward, and the grammar of the lines."""
-    for backward in (order == "backward", order != "backward"):
-        if backward:
-            yield True, Retelling(cfg, lines[::-1], nested=True, printed=printed)
-        yield backward, Retelling(cfg, lines[::-1] if backward else lines, nested=False, printed=printed)
 
 
 def _after(texts: Iterable[str], forms: Iterable[str], separator: str) -> Iterator[str]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from formal_llm.automata import CFG, PDA, Flowchart, FlowEdge, Lookahead, Source, Transition
+from formal_llm.automata import CFG, PDA, Flowchart, FlowEdge, Source, Transition
 from formal_llm.automata.drawing.cfg import cfg_picture
 from formal_llm.automata.drawing.flowchart import flowchart_picture
 from formal_llm.automata.drawing.pda import pda_picture
 from formal_llm.automata.lookahead.limited import as_automaton
-from formal_llm.automata.models.product import product
 from formal_llm.automata.models.symbols import members
-from formal_llm.errors import AutomatonError, FormalLLMError
+from formal_llm.errors import AutomatonError
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import Picture
+from formal_llm.planning.plans.runs import run_of
 from formal_llm.planning.plans.steps import Order, Step, read_steps
 from formal_llm.planning.plans.tree import Node, build_tree, only_terminal
 
@@ -43,7 +43,7 @@ class Overlay(Drawable):
         self.word = tuple(word)
         self.rules = rules
         self._automaton = _pda(rules)
-        self.moves = _run(self._automaton, self.word)
+        self.moves = run_of(self._automaton, self.word)
         grammar = self._automaton.cfg
         self._tree = build_tree(self.moves, self._automaton.label, grammar.start if grammar is not None else None)
         self.steps = read_steps(self._tree, order)
@@ -172,32 +172,3 @@ def _pda(rules: Source) -> PDA:
     if not isinstance(inner, PDA):
         raise AutomatonError("a plan is drawn over a grammar, a flowchart, a behaviour or a pushdown automaton")
     return inner.without_limits
-
-
-def _run(pda: PDA, word: Sequence[str]) -> tuple[Transition, ...]:
-    """The transitions by which an automaton reads a word, few of them where there are several ways.
-
-    The automaton that reads this word and no other is put on top: its lookahead knows which moves lead to the end.
-    """
-    chain = PDA([(at, name, None, at + 1) for at, name in enumerate(word)], start=0, accepting=[len(word)], check=False)
-    both = product(pda, chain)
-    lookahead = Lookahead(both)
-    here = both.start()
-    moves: list[Transition] = []
-    left = lookahead.completable().steps or 0
-    while not both.accepting(here):
-        found = [(lookahead.completable(both.step(here, move)), n) for n, move in enumerate(both.moves(here))]
-        able = [(left if verdict.steps is None else verdict.steps, n) for verdict, n in found if verdict.possible]
-        if not able:
-            raise AutomatonError(
-                f"this is no plan of these rules, so it is not drawn; verify it to see why: {' '.join(word) or 'ε'}"
-            )
-        left, place = min(able)
-        move = both.moves(here)[place]
-        here = both.step(here, move)
-        moves.append(move)
-        if len(moves) > 100 * (len(word) + 10):
-            raise FormalLLMError("the way of this plan through the rules was not found")
-    # A state of the product is a pair: the first is that of the automaton that is drawn.
-    known = {transition.parts(): transition for transition in pda.transitions}
-    return tuple(known[m.state[0], m.read, m.pop, m.target[0], m.push] for m in moves)  # type: ignore[index]

@@ -1,329 +1,312 @@
 """Reading a plan that anybody wrote: a person, a language model, this library.
 
-Understood are, besides the JSON of a plan or a JSON list of names:
+Understood are:
 
-- steps, one a line, by terminal name or label, with or without "Step 1:", "1.", "-" and "Use":
-  their terminals in the order of the lines are the word;
-- the same with what they are applied to, "Step 2: Use Colorization on the result of step 1", as a backward plan is
-  printed: the word is the last step followed by its arguments, and theirs;
-- a word, terminal names with blanks between them, and nested calls, "translation(captioning(input_image))".
+- the steps of a plan, one a line, as they are printed: "Step 2: Use Colorization on the result of step 1";
+- the same as people write them: by name or label, with bullets, check boxes, "1." or nothing, with or without "Use",
+  with a remark behind, between lines that are no steps. What is left out is told. ``strict`` allows none of this;
+- a word, terminal names with blanks between them, and nested calls, "translation(captioning(input_image))";
+- the JSON of a plan, or a JSON list of names.
 
-Where the transitions of an automaton have texts of their own, as the steps of a flowchart do, these are understood like
-labels. A decision of a flowchart is its question with the answer; where the lines leave decisions out, as a printed
-plan does, they are filled in: the steps are a finite automaton, a chain that reads them one after the other and any
-decisions between them; what it has in common with the flowchart are the words that the steps may stand for.
+All that a plan says is read: the steps to the letter, their order, what they are applied to, the brackets, the numbers.
+It does not say everything, so a plan may stand for many words (:mod:`formal_llm.planning.plans.told`): decisions of a
+flowchart are no steps, and the text of a production speaks for its terminals. All of these words are kept.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain, islice
 
-from formal_llm.authored.files import lines_of, parse_json
-from formal_llm.automata import CFG, PDA, Lookahead, Source, Transition, Word
+from formal_llm.automata import PDA, Source, Word
+from formal_llm.automata.languages.words import words
 from formal_llm.automata.lookahead.limited import as_automaton
-from formal_llm.automata.models.product import product
-from formal_llm.errors import FormalLLMError, NotationError, Undecided, unknown
-from formal_llm.planning.plans.lines import STOPS, Line, folded, own_terminals, read_back, tells
+from formal_llm.errors import NotationError, unknown
+from formal_llm.planning.plans.calls import call_of, shown, told_by_call
+from formal_llm.planning.plans.moved import Moved
+from formal_llm.planning.plans.outright import is_derivation, read_json, read_names, told_by_tree
 from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.plans.prose import (
+    Line,
+    Sayings,
+    Skipped,
+    Wrong,
+    is_box,
+    is_rule,
+    misnumbered,
+    numbered_lines,
+    plan_lines,
+    step_of,
+    undecorated,
+)
+from formal_llm.planning.plans.retold import Retold
+from formal_llm.planning.plans.sayings import Moves, Naming, Productions
 from formal_llm.planning.plans.steps import Order
-from formal_llm.planning.plans.vocabulary import Vocabulary
+from formal_llm.planning.plans.told import Told, has_word
+from formal_llm.planning.plans.vocabulary import Vocabulary, order_of
 from formal_llm.planning.source import source_of
 
-_NUMBER = re.compile(r"\s*(?:[-*•]\s+)?(?:step\s+(\d+)\s*[:.)]|(\d+)\s*[:.)])?\s*", re.IGNORECASE)
-_RESULT = re.compile(r"(?:the\s+)?(?:result|output)\s+of\s+step\s+(\d+)", re.IGNORECASE)
-_CALL = re.compile(r"(?:\w+\s*=\s*)?([^\s(),]+\(.*\))")
-#: Steps may share their arguments, and the word writes them out each time.
-_LONGEST = 10_000
+#: Of a line on which more than half of the words are names of terminals, the others are meant to be.
+_HALF = 0.5
+#: How many words that a text stands for are looked at, to see whether shared labels part them.
+_OTHERS = 100
+_NO_RULES = PDA([], start=0, accepting=[0], check=False)
 
 
-#: The terminals that a text may name; none for a step without input.
-Names = tuple[str, ...]
+@dataclass(frozen=True)
+class Reading:
+    """What a text tells.
+
+    Attributes:
+        words: the words that it tells outright.
+        told: the languages of the words that it stands for.
+        lines: its steps, where it is a list of steps.
+        skipped: what was left out.
+        guess: where it tells nothing, a word that has its steps and is none of the language; None where there is none.
+        wrong: why it tells nothing, whatever the constraints and limits; None where it tells something.
+        moved: its lines as steps of an automaton, where they are.
+    """
+
+    words: tuple[Word, ...] = ()
+    told: tuple[Told, ...] = ()
+    lines: tuple[Line, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    guess: Word | None = None
+    wrong: Wrong | None = None
+    moved: Moved | None = None
+
+    def within(self, rules: PDA | None = None, *, max_states: int = 20_000) -> Word | None:
+        """A word that the text stands for and that follows the rules; None where there is none.
+
+        Args:
+            rules: a product, of which the constraints and the limits count, or an automaton, of which the limits do;
+                none at all where left out.
+            max_states: the budget of states.
+
+        Raises:
+            Undecided: the budget ran out before that was known.
+        """
+        outright = (word for word in self.words if rules is None or rules.accepts(word))
+        found = (one.within(rules or _NO_RULES, max_states) for one in self.told)
+        return next((word for word in chain(outright, found) if word is not None), None)
 
 
-class _Step(NamedTuple):
-    number: int
-    names: Names
-    inputs: tuple[int | str, ...]
-    line: int
-
-
-def read_plan_text(text: str, source: Source, *, order: Order = "forward") -> Word:
-    """The word of a plan that anybody wrote.
+def read_plan(text: str, source: Source, *, order: Order | None = None, strict: bool = False) -> Reading:
+    """What a text tells, of the plans of a grammar or an automaton; its constraints and limits are not looked at.
 
     Args:
         text: the plan; see the module's page for the forms that are understood.
         source: the grammar, flowchart, behaviour or automaton whose terminals and labels are meant.
-        order: ``backward`` where steps on several lines stand in the order in which they are carried out, and the word
-            runs from the last one to the first. A word on one line is a word.
+        order: whether the word runs from the last of the steps to the first (``backward``) or from the first to the
+            last. Left out, it is as the source says
+            (:func:`~formal_llm.planning.plans.vocabulary.order_of`). A word and nested calls are read as they stand.
+        strict: for machines: only what is printed is understood, to the letter.
 
     Raises:
-        NotationError: a name that is no terminal or label (with the nearest one), a step that refers to a step that is
-            not before it or whose result is not used; with its line. JSON that is no plan.
+        NotationError: a line is no step and cannot be left out, a name is no terminal or label (with the nearest one),
+            JSON that is no plan; with its line.
+        Undecided: there are too many ways to read it.
     """
-    return _PlanReader(source, order).read(text)
+    return _Reader(source, order, strict).read(text)
 
 
-def names_of(text: str, source: Source) -> Names:
+def read_plan_text(text: str, source: Source, *, order: Order | None = None, strict: bool = False) -> Word:
+    """The word of a plan that anybody wrote: one that follows all the rules, where it can be read as one.
+
+    The arguments are those of :func:`read_plan`. What is no plan of the grammar or automaton gives a word that is none
+    either, for :func:`~formal_llm.planning.checking.verify.verify` to say why; where there is no such word, an error.
+
+    Raises:
+        NotationError: the text cannot be read, or tells no plan and no word says so; or it may be several words that
+            differ in terminals with the same label. With its line.
+        Undecided: there are too many ways to read it.
+    """
+    reader = _Reader(source, order, strict)
+    reading = reader.read(text)
+    word = reading.within(reader.pda) if reader.pda is not None else reading.within()
+    if word is not None and reader.pda is not None:
+        _check_shared(word, reading, reader.pda)
+    if word is None:
+        word = reading.within()
+    if word is None:
+        word = reading.guess
+    if word is None:
+        raise (reading.wrong or Wrong("no plan is told like this")).error()
+    return word
+
+
+def names_of(text: str, source: Source) -> Word:
     """The terminals that a text may name: by name, by label, by the text of a transition; none where it names none.
 
     Raises:
         NotationError: a label that several terminals share, where no decisions tell which one is meant.
     """
-    return _PlanReader(source, "forward").names(text)
+    reader = _Reader(source, None, strict=False)
+    moves = Moves(reader.base).told(text) if reader.base is not None and reader.cfg is None else ()
+    told = [move for move in reader.base.transitions if move in moves] if reader.base is not None else []
+    names = tuple(dict.fromkeys(move.read for move in told if move.read is not None)) or reader.naming.terminals(text)
+    if len(names) > 1 and not any(move.decision for move in told):
+        raise NotationError(f"{text!r} may be {' or '.join(names)}; write the name that is meant")
+    return names
 
 
-class _PlanReader:
-    def __init__(self, source: Source, order: Order) -> None:
-        self._automaton = automaton = as_automaton(source_of(source, "read_plan_text"))
-        self._order = order
-        self._names: dict[str, list[str]] = {}
-        self._labels: dict[str, None] = {}
+class _Reader:
+    def __init__(self, source: Source, order: Order | None, strict: bool) -> None:
+        automaton = as_automaton(source_of(source, "read_plan_text"))
+        self.pda = automaton if isinstance(automaton, PDA) else None
+        #: The automaton without what is put on top of it, and the grammar that it was made from.
+        self.base = (self.pda.factors[0] if self.pda.factors else self.pda).without_limits if self.pda else None
+        self.cfg = self.base.cfg if self.base is not None else None
         vocabulary = Vocabulary(automaton)
         self._terminals = dict.fromkeys(vocabulary.terminals)
-        cfg = vocabulary.grammar
-        #: A grammar whose productions have texts.
-        self._telling = cfg if cfg is not None and any(p.text for p in cfg.productions) else None
-        transitions = automaton.transitions if isinstance(automaton, PDA) else ()
-        told = [transition for transition in transitions if transition.text and transition.production is None]
-        #: Whether the automaton decides: then where several steps read the same, the decisions tell which one it is.
-        self._decides = any(transition.decision for transition in told)
-        label = vocabulary.label
-        for name in self._terminals:
-            self._learn(name, [name, name.replace("_", " "), label(name)])
-            self._labels.update(dict.fromkeys((name, label(name))))
-        for transition in told:
-            if transition.read is not None:
-                self._learn(transition.read, _texts(transition))
-                self._labels.update(dict.fromkeys(_texts(transition)[:1]))
-        #: The texts of moves without input: steps in the plan, nothing in the word.
-        self._silent = {
-            folded(form)
-            for transition in told
-            if transition.read is None
-            for text in _texts(transition)
-            for form in (text, text.rstrip(STOPS))
-        }
+        self.naming = Naming(vocabulary, self._terminals)
+        self._order: Order = order or order_of(source)
+        self._strict = strict
 
-    def _learn(self, name: str, texts: Sequence[str]) -> None:
-        """Note that these texts name a terminal, also without the full stop at their end."""
-        for known in dict.fromkeys(folded(form) for text in texts for form in (text, text.rstrip(STOPS))):
-            names = self._names.setdefault(known, [])
-            if name not in names:
-                names.append(name)
+    @cached_property
+    def _sayings(self) -> Sayings:
+        if self.cfg is not None:
+            return Productions(self.cfg).sayings()
+        if self.base is not None:
+            return Moves(self.base).sayings()
+        return Sayings(lambda text: bool(self.naming.terminals(text)), tuple(self.naming.shown))
 
-    def read(self, text: str) -> Word:
-        if text.lstrip()[:1] in ("{", "["):
-            return self._from_json(text)
-        numbered = list(enumerate(lines_of(text), 1))
-        lines = [(number, line) for number, line in numbered if line.strip() and not line.lstrip().startswith("# ")]
-        told = self._told(lines)
-        if told and (word := read_back(told[0], told[1], self._order)) is not None:
-            return word
-        steps: list[_Step] = []
-        try:
-            for place, line in lines:
-                steps += self._steps(line, place, len(steps) + 1)
-        except NotationError:
-            if told:
-                return own_terminals(told[0], told[1], self._order)
-            raise
-        if any(step.inputs for step in steps):
-            return self._nested(steps, dict(lines))
-        if self._order == "backward" and len(lines) > 1:
-            steps.reverse()
-        places = [step.names for step in steps if step.names]
-        if self._decides and len(lines) == len(steps):
-            assert isinstance(self._automaton, PDA)  # it has transitions that decide
-            return fill_decisions(places, self._automaton)
-        return tuple(names[0] for names in places)
+    def read(self, text: str) -> Reading:
+        rows = [(place, row) for place, row in numbered_lines(text) if self._strict or not is_rule(row)]
+        if rows and rows[0][1].lstrip()[0] in "{[" and not is_box(rows[0][1]):
+            return self._json("\n".join(row for _, row in rows))
+        if not rows:
+            return Reading(words=((),))
+        introduced = not self._strict and len(rows) > 1 and self._introduces(rows[0][1])
+        core = rows[1:] if introduced else rows
+        skipped = (Skipped(rows[0][0], rows[0][1].strip()),) if introduced else ()
+        found = self._call(core, skipped) or self._word(core, skipped)
+        if found is not None and (self._strict or not self._sayings.whole(core[0][1].strip())):
+            return found
+        lines = self._lines(text)
+        return lines if found is None else replace(lines, words=found.words + lines.words, told=found.told + lines.told)
 
-    def _told(self, lines: Sequence[tuple[int, str]]) -> tuple[CFG, list[Line]] | None:
-        """The grammar and the lines, where one of them is the text of a production."""
-        if self._telling is None:
+    def _introduces(self, row: str) -> bool:
+        return row.rstrip(" *_").endswith(":") and step_of(row, self._sayings) is None
+
+    # -- forms ------------------------------------------------------------------------------------------------
+
+    def _json(self, text: str) -> Reading:
+        plan = read_json(text)
+        if not isinstance(plan, Plan):
+            return Reading(words=(tuple(self._known(name, None, "") for name in plan),))
+        if not plan.complete:
+            return Reading(wrong=Wrong("the plan is not finished"))
+        if self.cfg is not None and not is_derivation(plan.tree, self.cfg):
+            return Reading(wrong=Wrong("the tree of the plan is no derivation of the grammar"))
+        if self.cfg is not None or self.base is None:
+            return Reading(words=(plan.word,))
+        told = told_by_tree(plan.tree, self.base)
+        wrong = (
+            None
+            if told is not None and has_word(told)
+            else Wrong("the automaton has no such steps, one after the other")
+        )
+        return Reading(told=(told,) if told is not None and wrong is None else (), wrong=wrong)
+
+    def _call(self, rows: Sequence[tuple[int, str]], skipped: tuple[Skipped, ...]) -> Reading | None:
+        """Nested calls."""
+        place, row = rows[0]
+        call = call_of(row if self._strict else undecorated(row)) if len(rows) == 1 else None
+        if call is None:
             return None
-        told = []
-        for index, (place, line) in enumerate(lines, 1):
-            number, bare = _unnumbered(line, index)
-            texts = [folded(bare), folded(line)]
-            forms = tuple(dict.fromkeys(form for text in texts for form in (text, text.rstrip(STOPS))))
-            told.append(Line(number, place, line, forms))
-        return (self._telling, told) if tells(self._telling, told) else None
+        result, tokens = call
+        names = [token for token in tokens if token not in ("(", ")", ",")]
+        if sum(name in self._terminals for name in names) <= _HALF * len(names):
+            return None
+        for name in names:
+            self._known(name, place, row)
+        line = Line(1, place, row, row)
+        if self.cfg is None or (self._strict and row != shown(result, tokens)):
+            return Reading(wrong=Wrong("plans of these rules are not printed as such a call", line))
+        told = told_by_call(self.cfg, result, tokens)
+        if told is not None:
+            return Reading(told=(told,), skipped=skipped)
+        guess = tuple(names)
+        return Reading(
+            guess=None if self.cfg.accepts(guess) else guess, skipped=skipped,
+            wrong=Wrong("no plan has these calls: the brackets say what each tool is applied to", line),
+        )  # fmt: skip
 
-    def _from_json(self, text: str) -> Word:
-        try:
-            data: Any = parse_json(text)
-            if isinstance(data, dict) and "tree" in data:
-                return Plan.from_json(text).word
-            names = data["word"] if isinstance(data, dict) else data
-        except (ValueError, KeyError) as error:
-            raise NotationError(f"this is neither the JSON of a plan nor a list of names: {error}") from None
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise NotationError("a plan in JSON is a list of names, or an object with such a list as its 'word'")
-        return tuple(self._known(name, None, "")[0] for name in names)
-
-    # -- names --------------------------------------------------------------------------------------------------
-
-    def _find(self, text: str) -> Names | None:
-        """The terminals that a text names, with or without "Use" before it and a full stop after it; None: no step."""
-        text = text.strip()
-        for form in (text, text.rstrip(STOPS), re.sub(r"(?i)^use\s+", "", text.rstrip(STOPS))):
-            if form in self._terminals:
-                return (form,)
-            found = self._names.get(folded(form), [])
-            if len(found) > 1 and not self._decides:
-                raise NotationError(f"{form!r} may be {' or '.join(found)}; write the name that is meant")
-            if found:
-                return tuple(found)
-            if folded(form) in self._silent:
-                return ()
-        return None
-
-    def names(self, text: str) -> Names:
-        """The terminals that a text names; none where it names none."""
-        return self._find(text) or ()
-
-    def _known(self, text: str, line: int | None, source_line: str) -> Names:
-        names = self._find(text)
-        if names is None:
-            bare = re.sub(r"(?i)^use\s+", "", text.strip())
-            problem = unknown("step", bare, self._labels)
-            raise NotationError(problem, file="<plan>", line=line, source_line=source_line or None)
-        return names
-
-    def _steps(self, line: str, place: int, number: int) -> Iterator[_Step]:
-        """The steps on a line: one, or where the line is a word or a nested call, all of its terminals."""
-        if (found := self._find(line)) is not None:
-            yield _Step(number, found, (), place)
-            return
-        call = _CALL.fullmatch(line.strip())
-        names = re.split(r"[\s(),]+", call[1].strip(")")) if call else line.split()
+    def _word(self, rows: Sequence[tuple[int, str]], skipped: tuple[Skipped, ...]) -> Reading | None:
+        """Names of terminals, with blanks between them."""
+        if self._strict and len(rows) > 1:
+            return None
+        texts = [row if self._strict else undecorated(row) for _, row in rows]
+        word = read_names(texts, self._terminals)
+        if word is not None:
+            return Reading(words=(word,), skipped=skipped)
+        names = texts[0].split()
         known = sum(name in self._terminals for name in names)
-        if call or 2 * known > len(names):
-            for at, name in enumerate(names):
-                yield _Step(number + at, self._known(name, place, line), (), place)
-            return
-        number, text = _unnumbered(line, number)
-        if self._find(text) is None:
-            for split in re.finditer(r"\s+on\s+", text):
-                head, inputs = self._find(text[: split.start()]), self._inputs(text[split.end() :])
-                if head is not None and inputs is not None:
-                    yield _Step(number, head, inputs, place)
-                    return
-        yield _Step(number, self._known(text, place, line), (), place)
+        if len(rows) > 1 or known <= _HALF * len(names) or self._sayings.whole(texts[0]):
+            return None
+        # In words that name steps, a name that is none is a slip.
+        return Reading(words=(tuple(self._known(name, *rows[0]) for name in names),), skipped=skipped)
 
-    def _inputs(self, text: str) -> tuple[int | str, ...] | None:
-        """What a step is applied to: numbers of steps, terminals. A label may itself hold an "and"."""
-        parts: list[int | str] = []
-        found: tuple[int | str, ...] | None
-        waiting = ""
-        for part in re.split(r"\s+and\s+", text):
-            waiting = f"{waiting} and {part}" if waiting else part
-            result = _RESULT.fullmatch(waiting.strip().rstrip(STOPS))
-            found = (int(result[1]),) if result else self._find(waiting)
-            if found:
-                parts.append(found[0])
-                waiting = ""
-        return None if waiting else tuple(parts)
-
-    # -- nested plans -------------------------------------------------------------------------------------------
-
-    @staticmethod
-    def _nested(steps: Sequence[_Step], lines: dict[int, str]) -> Word:
-        """The word of steps that are applied to each other: the last one, followed by its arguments, and theirs."""
-        words: dict[int, Word] = {}
-        unused: dict[int, _Step] = {}
-        for step in steps:
-            word = [*step.names[:1]]
-            for item in step.inputs:
-                if isinstance(item, int) and item not in words:
-                    raise NotationError(
-                        f"there is no step {item} before this one", file="<plan>", line=step.line,
-                        source_line=lines[step.line],
-                    )  # fmt: skip
-                word += words[item] if isinstance(item, int) else (item,)
-                if isinstance(item, int):
-                    unused.pop(item, None)
-            if len(word) > _LONGEST:
-                raise FormalLLMError(f"written out, the plan has more than {_LONGEST:,} terminals")
-            words[step.number] = tuple(word)
-            unused[step.number] = step
-        *lost, last = unused.values()
-        if lost:
+    def _known(self, text: str, place: int | None, row: str) -> str:
+        if text in self._terminals:
+            return text
+        names = self.naming.terminals(text)
+        if len(names) > 1:
+            raise NotationError(f"{text!r} may be {' or '.join(names)}; write the name that is meant")
+        if not names:
             raise NotationError(
-                f"the result of step {lost[0].number} is not used", file="<plan>", line=lost[0].line,
-                source_line=lines[lost[0].line],
-            )  # fmt: skip
-        return words[last.number]
+                unknown("step", text, self.naming.shown), file="<plan>", line=place, source_line=row or None
+            )
+        return names[0]
 
-
-def _unnumbered(line: str, number: int) -> tuple[int, str]:
-    """The number of a line, ``number`` where it tells none, and what comes after it."""
-    prefix = _NUMBER.match(line)
-    assert prefix is not None  # it matches nothing at all, too
-    return int(prefix[1] or prefix[2] or number), line[prefix.end() :]
-
-
-def _texts(transition: Transition) -> list[str]:
-    """The texts that name a transition: its own; that of an answer, also with its question before it."""
-    text, question = transition.text, transition.question
-    bare = question.rstrip("?: ")
-    return [f"{question} {text}", f"{bare}: {text}", f"{bare} {text}", text] if transition.decision else [text]
-
-
-# -- decisions that were left out ------------------------------------------------------------------------------------
-
-
-def fill_decisions(steps: Sequence[tuple[str, ...]], pda: PDA) -> Word:
-    """A shortest word of an automaton that has these steps, and between them decisions.
-
-    Where there is none, a word that has decisions filled in as far as some word begins with the steps; the other steps
-    follow as they are. A step may be one of several terminals; the transitions say which terminals are decisions.
-    """
-    found = _shortest(pda, steps, ends=True)
-    if found is not None:
-        return found
-    low, high = 0, len(steps) + 1
-    begun: Word = ()
-    # Each beginning of the steps that can be gone on with has only beginnings with which that is so: halving.
-    while high - low > 1:
-        middle = (low + high) // 2
-        word = _shortest(pda, steps[:middle], ends=False)
-        if word is None:
-            high = middle
+    def _lines(self, text: str) -> Reading:
+        """Steps, one a line."""
+        lines, skipped = plan_lines(text, self._sayings, strict=self._strict)
+        if not lines:
+            raise NotationError(
+                "there is no step in this text", file="<plan>", line=skipped[0].place if skipped else None
+            )
+        for line in lines:
+            self.naming.check(line)
+        told: tuple[Told, ...] = ()
+        words: tuple[Word, ...] = ()
+        guess = None
+        decisions = [False] * len(lines)
+        moved: Moved | None = None
+        retold: Retold | None = None
+        if self.cfg is not None:
+            retold = Retold(self.cfg, lines, self._order, strict=self._strict)
+            told = retold.told
+        elif self.base is not None:
+            moved = Moved(self.base, lines, self._order, strict=self._strict)
+            told = (moved.told,) if has_word(moved.told) else ()
+            decisions = [moved.decides(at) for at in range(len(lines))]
         else:
-            low, begun = middle, _up_to(word, steps[:middle])
-    return (*begun, *(names[0] for names in steps[low:]))
+            words = (tuple(self._known(line.text, line.place, line.source) for line in self._in_order(lines)),)
+        wrong = misnumbered(lines, decisions)
+        if wrong is not None:
+            told, words = (), ()
+        if not (told or words):
+            guess = retold.guess() if retold is not None else moved.guess() if moved is not None else None
+            wrong = wrong or (retold.wrong() if retold is not None else Wrong("no plan is told like this"))
+        # Numbers that are wrong are told as they are; else an automaton is asked what could have stood there.
+        moved = None if wrong is not None and wrong.line is not None else moved
+        return Reading(words, told, tuple(lines), tuple(skipped), guess, wrong, moved)
+
+    def _in_order(self, lines: Sequence[Line]) -> Sequence[Line]:
+        return lines[::-1] if self._order == "backward" else lines
 
 
-def _shortest(pda: PDA, steps: Sequence[tuple[str, ...]], *, ends: bool) -> Word | None:
-    """A shortest word that has the steps; it may go on after them unless it ``ends`` there. None for no such word."""
-    both = product(pda, _chain(steps, _decisions(pda), () if ends else pda.terminals))
-    try:
-        return Lookahead(both).shortest_word()
-    except Undecided:
-        return None
-
-
-def _decisions(pda: PDA) -> dict[str, None]:
-    return dict.fromkeys(t.read for t in pda.transitions if t.decision and t.read is not None)
-
-
-def _chain(steps: Sequence[tuple[str, ...]], decisions: Iterable[str], after: Iterable[str]) -> PDA:
-    """The finite automaton that reads the steps, decisions between them, and after them anything of ``after``."""
-    end = len(steps)
-    moves = [Transition(at, name, None, at + 1) for at, names in enumerate(steps) for name in names]
-    moves += [Transition(at, name, None, at) for at in range(end + 1) for name in decisions]
-    moves += [Transition(end, name, None, end) for name in after]
-    return PDA(moves, start=0, accepting=[end], check=False)
-
-
-def _up_to(word: Word, steps: Sequence[tuple[str, ...]]) -> Word:
-    """The beginning of a word that ends with the last of the steps."""
-    at = 0
-    for place, name in enumerate(word):
-        if at == len(steps):
-            return word[:place]
-        at += name in steps[at]
-    return word
+def _check_shared(word: Word, reading: Reading, rules: PDA) -> None:
+    """Raise where another word that follows the rules is told alike: labels are shared, so nothing tells them apart."""
+    labels = {name: rules.label(name) for name in rules.terminals}
+    if len(set(labels.values())) == len(labels) or any(move.decision for move in rules.transitions):
+        return
+    for told in reading.told:
+        for other in islice(words(told.pda, len(word)), _OTHERS):
+            if other != word and [*map(labels.get, other)] == [*map(labels.get, word)] and rules.accepts(other):
+                one, two = next((a, b) for a, b in zip(word, other, strict=True) if a != b)
+                raise NotationError(f"{labels[one]!r} may be {one} or {two}; write the name that is meant")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from formal_llm.automata.models.symbols import Order, members
+from formal_llm.planning.plans.prose import one_line
 from formal_llm.planning.plans.tree import Node, is_nested, only_terminal
 
 __all__ = ["Order", "Step", "read_steps"]
@@ -32,6 +33,9 @@ class Step:
     told: bool = False
 
     def __str__(self) -> str:
+        return one_line(self._told())  # or nobody could tell where a step ends
+
+    def _told(self) -> str:
         if self.told:
             return f"Step {self.number}: {self.text}"
         on = [f"the result of step {item}" if isinstance(item, int) else item for item in self.inputs]

@@ -261,5 +261,10 @@ def read_call(root: Node) -> Call | None:
     if len(made[id(root)]) != 1:
         return None
     call = made[id(root)][0]
-    result = "".join(c if c.isalnum() else "_" for c in root_label(root)).strip("_").lower()
-    return Call(call.name, call.label, call.arguments, result if result.isidentifier() else "result")
+    return Call(call.name, call.label, call.arguments, result_name(root_label(root)))
+
+
+def result_name(label: str) -> str:
+    """What the result of a plan is called in front of its call."""
+    result = "".join(c if c.isalnum() else "_" for c in label).strip("_").lower()
+    return result if result.isidentifier() else "result"

@@ -85,3 +85,15 @@ class Vocabulary:
         """What is said of a terminal beyond its label."""
         symbol = self.symbols.get(name)
         return symbol.description if symbol is not None else ""
+
+
+def order_of(source: Source) -> Order:
+    """Which way the words of rules run, of steps that stand on lines: as they say (``%order``), or as is usual.
+
+    A grammar that does not say is written from its last step to its first; an automaton that comes from no grammar from
+    the first on.
+    """
+    if isinstance(source, CFG):
+        return source.order or "backward"
+    words = Vocabulary(source)
+    return words.order or ("forward" if words.grammar is None else "backward")

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from formal_llm.authored.tables import Items, Keys, Shape, problems, read_toml
-from formal_llm.automata import CFG, Source, Transition
+from formal_llm.automata import Source, Transition
 from formal_llm.automata.models.symbols import ORDERS, members
 from formal_llm.errors import NotationError
 from formal_llm.llms.question import Message
 from formal_llm.planning.plans.steps import Order, Step, read_steps
 from formal_llm.planning.plans.tree import Node, is_nested, only_terminal, production_of, text_of
-from formal_llm.planning.plans.vocabulary import Vocabulary
+from formal_llm.planning.plans.vocabulary import order_of
 from formal_llm.planning.walks.choices import Choice, ChoiceTable
 
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
@@ -124,16 +124,11 @@ class Wording:
     def settled(self, source: Source | ChoiceTable) -> Wording:
         """The same wording with its order: its own, or else that of the rules.
 
-        A grammar that does not say (``%order``) is written from its last step to its first; an automaton that comes
-        from no grammar from the first on.
+        See :func:`~formal_llm.planning.plans.vocabulary.order_of`.
         """
         if self.order is not None:
             return self
-        rules = source.lookahead.source if isinstance(source, ChoiceTable) else source
-        if not isinstance(rules, CFG):
-            words = Vocabulary(rules)
-            return replace(self, order=words.order or ("forward" if words.grammar is None else "backward"))
-        return replace(self, order=rules.order or "backward")
+        return replace(self, order=order_of(source.lookahead.source if isinstance(source, ChoiceTable) else source))
 
     @property
     def reads(self) -> Order:

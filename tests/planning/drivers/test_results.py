@@ -220,7 +220,8 @@ def test_nobody_gets_the_file_while_its_failures_are_taken_out(tmp_path: Path, m
         assert results.forget_failed() == 2
         monkeypatch.undo()
         results.add(MADE[5])
-    assert tried == ["stat", "stat", "replace"]
+    assert set(tried) == {"stat", "replace"}
+    assert tried[-1] == "replace"
     assert len(lines(path)) == 11
     assert [file.name for file in tmp_path.iterdir()] == ["out.jsonl"]
 

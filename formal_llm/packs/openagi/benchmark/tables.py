@@ -123,11 +123,11 @@ _PUBLISHED = Keys(
     {
         "source": str,
         "scores": Named(str),
-        "columns": Items(Keys(_COLUMN, needed=(*_COLUMN,))),
-        "groups": Named(str),
         "differences": Items(str),
+        "groups": Named(str),
+        "columns": Items(Keys(_COLUMN, needed=(*_COLUMN,))),
     },
-    needed=("source", "scores", "columns"),
+    needed=("source", "scores", "differences", "groups", "columns"),
 )
 
 
@@ -146,8 +146,8 @@ def read_published() -> Published:
         )
         for row in data["columns"]
     )  # fmt: skip
-    groups = {int(task): group for task, group in data.get("groups", {}).items()}
-    return Published(data["source"], data["scores"], tuple(columns), tuple(data.get("differences", ())), groups)
+    groups = {int(task): group for task, group in data["groups"].items()}
+    return Published(data["source"], data["scores"], tuple(columns), tuple(data["differences"]), groups)
 
 
 # -- how they look -----------------------------------------------------------------------------------------------------

@@ -1,0 +1,157 @@
+"""How long a prompt may be that is read in a packed row.
+
+In a packed row the mask alone says what a token attends to. Layers that see only the last tokens (GPT-Neo, Mistral,
+Gemma 3) would see more there than they do alone, so a prompt has to fit into the smallest window. Two things bound its
+length, and each can only make it shorter:
+
+- what the config of the model declares, under any of the names that models have for it;
+- a trial at the length itself: what the model makes of two texts in a packed row and alone. It finds a window that no
+  name tells of. Lengths double from trial to trial, up to the longest prompt that comes.
+
+Where a trial does not go well, every prompt is read by itself. That takes more time and changes no answer.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedConfig, PreTrainedModel
+
+    #: Reads sorted texts in one packed row: of each the last hidden states of the tokens it shares with no earlier one.
+    ReadsPacked: TypeAlias = Callable[[Sequence[Sequence[int]]], list[torch.Tensor]]
+
+#: Names of settings that bound how far back a layer sees: ``sliding_window``, ``window_size``, ``keep_window_size``,
+#: ``attention_chunk_size``, ``local_attention``, ``index_topk`` ...
+_WINDOW = re.compile(
+    r"window|(attention|attn)_(chunk|span|block)|local_(attention|attn|radius|size)|index_(topk|block)|^(block|chunk)_size$"
+)
+#: Names that look alike and count something else: layers, heads, blocks, places of layers.
+_OTHER = re.compile(r"^(num|use|max)_|(layers|heads|blocks|indexes|indices)$|pattern|kernel|probs|dropout|theta")
+#: The length of the first trial; up to it the trial of :mod:`~formal_llm.llms.local.trial` is enough.
+_FIRST = 16
+#: How far the last hidden states of the two ways may be apart, relative to their length. Rounding in float32 is some
+#: 1e-6; a window that hides half of a text is far above 1e-2.
+_APART = 1e-4
+_APART_IN_HALF_PRECISION = 5e-2
+
+
+def declared_window(config: PreTrainedConfig) -> int | None:
+    """The smallest window that a config speaks of, whether or not a layer uses it; None where it has none."""
+    text = config.get_text_config()
+    told = {name: getattr(text, name, None) for name in dir(type(text)) if isinstance(name, str) and _is_window(name)}
+    return min((*_sizes(text.to_dict()), *(size for value in told.values() for size in _numbers(value))), default=None)
+
+
+def _sizes(settings: Mapping[object, object]) -> Iterator[int]:
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            if "model_type" not in value:  # settings of single layers, not another model's
+                yield from _sizes(value)
+        elif isinstance(name, str) and _is_window(name):
+            yield from _numbers(value)
+
+
+def _is_window(name: str) -> bool:
+    return bool(_WINDOW.search(name)) and not _OTHER.search(name)
+
+
+def _numbers(value: object) -> Iterator[int]:
+    if isinstance(value, (list, tuple)):  # one for each layer
+        for one in value:
+            yield from _numbers(one)
+    elif isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        yield value
+
+
+class Reach:
+    """Says of lengths whether prompts of that length may be packed.
+
+    Args:
+        model: an ``AutoModelForCausalLM``; a trial leaves it as it is.
+        packed: reads texts in one packed row, see :data:`ReadsPacked`.
+        trials: whether lengths are tried; else only what the config declares counts.
+
+    Attributes:
+        window: the smallest window that the config declares; None where it declares none.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        packed: Callable[[Sequence[Sequence[int]]], list[torch.Tensor]],
+        *,
+        trials: bool = True,
+    ) -> None:
+        self.window = declared_window(model.config)
+        self._model = model
+        self._packed = packed
+        self._trials = trials
+        self._tried = _FIRST
+        self._ended = False
+
+    def covers(self, length: int, longest: int | None = None) -> bool:
+        """Whether a prompt that has so many tokens, its answers included, may be packed.
+
+        Args:
+            length: of the prompt.
+            longest: how many tokens the model reads; a trial is not longer.
+        """
+        if self.window is not None and length > self.window:
+            return False
+        while self._trials and length > self._tried and not self._ended:
+            # Always the same steps, whatever comes first: a run that is resumed has to pack as it did before.
+            size = min([2 * self._tried, *(most for most in (self.window, longest) if most and most >= length)])
+            self._ended = not self._same(size)
+            if self._ended:
+                self._tried = 0
+                warnings.warn(
+                    f"{type(self._model).__name__} reads each prompt by itself from now on, which takes more time and "
+                    f"changes no answer: in a trial with {size} tokens packed rows gave something else, as with a "
+                    "window that its config does not declare (packing='off' says so without a trial)",
+                    stacklevel=2,
+                )
+            else:
+                self._tried = size
+        return length <= self._tried or not self._trials
+
+    def _same(self, size: int) -> bool:
+        """Whether two texts of so many tokens give the same in one packed row and alone."""
+        import torch
+
+        table = self._model.get_input_embeddings().weight
+        # They have one half in common and then go two ways. Each half is one token over and over: what a window hides
+        # is then unlike what it shows. In the row the second way lies behind the first one, so a model that counts
+        # places of the row and not positions shows as well.
+        half, (low, middle, high) = size // 2, sorted({token % len(table) for token in (7, 11, 13)})
+        texts = [[low] * half + [other] * (size - half) for other in (middle, high)]
+        read = torch.tensor(texts, device=table.device)
+        with _evaluated(self._model), torch.no_grad(), torch.autocast(table.device.type, enabled=False):
+            alone = self._model.base_model(
+                input_ids=read, attention_mask=torch.ones_like(read), use_cache=False
+            ).last_hidden_state
+            if not alone.isfinite().all():
+                return True  # whichever way it is read, its answers are no numbers, which is told
+            apart = 0.0
+            for packed, plain in zip(self._packed(texts), alone, strict=True):
+                plain = plain[-len(packed) :].float()
+                off = (packed.float() - plain).norm(dim=-1) / plain.norm(dim=-1).clamp(min=1e-6)
+                apart = max(apart, float(off.nan_to_num(torch.inf).max()))
+        return apart <= (_APART if alone.dtype == torch.float32 else _APART_IN_HALF_PRECISION)
+
+
+@contextmanager
+def _evaluated(model: PreTrainedModel) -> Iterator[None]:
+    """Without dropout; each module is as it was afterwards, since a policy trains only some of them."""
+    training = [module for module in model.modules() if module.training]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True

@@ -1,0 +1,144 @@
+"""The nearest valid plan to the lines of somebody's plan, and what to change in them.
+
+Steps are counted here and not terminals: a decision that is in no line costs nothing. A step that is there is kept
+where that can be: to insert one costs 1, to take one out or to replace it costs 2. So what is missing is put in before
+what is there is given up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from formal_llm.automata import PDA, Limits, Lookahead, SumLimit, Symbol, Transition, Word
+from formal_llm.automata.languages.edits import Edit, EditWeights, edits
+from formal_llm.automata.languages.nearest import nearest
+from formal_llm.planning.plans.prose import Line, folded
+from formal_llm.planning.plans.sayings import Moves
+from formal_llm.planning.plans.steps import Order
+from formal_llm.planning.plans.told import prints
+
+#: What a step costs that is put in, taken out, replaced.
+KEEPING = EditWeights(insert=1, delete=2, substitute=2)
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A nearest valid plan.
+
+    Attributes:
+        steps: its steps as they are printed, from first to last.
+        changes: what to do with the lines that there are, in sentences, from first to last.
+        distance: what that costs.
+    """
+
+    steps: tuple[str, ...]
+    changes: tuple[str, ...]
+    distance: int | float
+
+
+def remedy(rules: PDA, lines: Sequence[Line], order: Order, *, max_states: int) -> Remedy | None:
+    """The nearest valid plan of an automaton that comes from no grammar; None where none is found.
+
+    Args:
+        rules: the automaton with its constraints and limits.
+        lines: the steps, from first to last.
+        order: whether a run goes from the last step to the first.
+        max_states: the budget of states.
+    """
+    steps = _StepAutomaton(rules, lines if order == "forward" else lines[::-1])
+    if steps.limited is None:
+        return None
+    word = tuple(map(_kept, range(len(lines))))
+    found = nearest(Lookahead(steps.limited, max_states=max_states), word, KEEPING, max_states=max_states)
+    if found.word is None:
+        return None
+    texts = [steps.texts[name] for name in found.word]
+    changes = [
+        _change(edit, lines, steps.texts.get(edit.new or "", "")) for edit in _in_order(found.edits, lines, order)
+    ]
+    texts = texts if order == "forward" else texts[::-1]
+    return Remedy(tuple(text for text in texts if text), tuple(changes), found.distance)
+
+
+def _in_order(made: Sequence[Edit], lines: Sequence[Line], order: Order) -> Sequence[Edit]:
+    """The edits with positions in the lines, where the word may run from the last of them to the first."""
+    if order == "forward":
+        return made
+    # What is inserted before a place in the word comes behind it in the lines.
+    last = len(lines) - 1
+    turned = [replace(edit, position=last - edit.position + (edit.kind == "insert")) for edit in made]
+    return turned[::-1]
+
+
+def _kept(at: int) -> str:
+    """The terminal for the line at an index."""
+    return f"\0{at}"
+
+
+class _StepAutomaton:
+    """An automaton that reads steps: a line of the plan, or a step as it is printed; all else is read silently.
+
+    Attributes:
+        limited: the automaton, with the limits counted on steps; None where they count what is no step.
+        texts: what each of its terminals prints; nothing for a decision.
+    """
+
+    def __init__(self, rules: PDA, lines: Sequence[Line]) -> None:
+        moves = Moves(rules)
+        matches = [moves.told(line.text) for line in lines]
+        self.texts: dict[str, str] = {}
+        numbers: dict[str, dict[str, int]] = {}
+        made: list[Transition] = []
+        fits = True
+        for move in rules.transitions:
+            text = prints(move, rules.label(move.read or ""))
+            weights = {f"q{at}": bound.weights.get(move.read or "", 0) for at, bound in enumerate(rules.bounds)}
+            names = [_kept(at) for at, match in enumerate(matches) if move in match]
+            if text is None:
+                made.append(replace(move, read=None, decision=False))
+                fits = fits and not any(weights.values())
+            else:
+                names.append(f"{move.read or ''}\0{text}")
+            for name in names:
+                self.texts[name] = text or ""
+                made.append(replace(move, read=name))
+                fits = fits and numbers.setdefault(name, weights) == weights
+        sums = tuple(SumLimit(f"q{at}", bound.most, bound.least or None) for at, bound in enumerate(rules.bounds))
+        pda = PDA(
+            made, start=rules.start_state, accepting=rules.accepting_states, stack=rules.start_stack, check=False,
+            symbols={name: Symbol(numbers=amounts) for name, amounts in numbers.items()},
+        )  # fmt: skip
+        self.limited = pda.with_limits(Limits(sums=sums)) if fits else None
+
+
+def _change(edit: Edit, lines: Sequence[Line], new: str) -> str:
+    """An edit of the lines, told as the file counts them."""
+    at = edit.position
+    if edit.kind == "delete":
+        return f"take out line {lines[at].place}: {lines[at].text}"
+    if edit.kind == "substitute":
+        return f"replace line {lines[at].place}, {lines[at].text!r}, by: {new}"
+    if not lines:
+        return f"write: {new}"
+    return f"insert {f'after line {lines[at - 1].place}' if at else f'before line {lines[0].place}'}: {new}"
+
+
+def line_changes(lines: Sequence[Line], steps: Sequence[str]) -> tuple[str, ...]:
+    """What to change in the lines to get these steps, which are as they are printed."""
+    texts = [step.split(": ", 1)[-1] for step in steps]
+    made = edits(tuple(folded(line.text) for line in lines), tuple(map(folded, texts)), KEEPING)
+    shown = {folded(text): text for text in texts}
+    return tuple(_change(edit, lines, shown.get(edit.new or "", "")) for edit in made)
+
+
+def in_labels(edit: Edit, word: Word, rules: PDA) -> str:
+    """An edit of a word, told with labels."""
+    label = rules.label
+    if edit.kind == "delete":
+        return f"take out {label(edit.old or '')}"
+    if edit.kind == "substitute":
+        return f"replace {label(edit.old or '')} by {label(edit.new or '')}"
+    if edit.position < len(word):
+        return f"insert {label(edit.new or '')} before {label(word[edit.position])}, as the word runs"
+    return f"insert {label(edit.new or '')} at the end, as the word runs"

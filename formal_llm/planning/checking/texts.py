@@ -1,0 +1,171 @@
+"""Is the plan that a text tells valid? All that it says is looked at, and all that it may stand for.
+
+A text may stand for many words, since a plan does not print everything. It is valid where one of them follows the
+rules: then a valid plan says just this, and who carries the text out does what that plan says. Where it may also be
+read as a word that breaks a rule, that is told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from formal_llm.automata import PDA, Word
+from formal_llm.automata.languages.nearest import nearest
+from formal_llm.planning.checking.remedy import KEEPING, Remedy, in_labels, line_changes, remedy
+from formal_llm.planning.checking.verify import Verification, Verifier
+from formal_llm.planning.plans.overlay import Overlay
+from formal_llm.planning.plans.prose import Wrong
+from formal_llm.planning.plans.reading import Reading, read_plan
+from formal_llm.planning.plans.runs import run_of
+from formal_llm.planning.plans.steps import Order
+from formal_llm.planning.plans.told import Told
+from formal_llm.planning.plans.vocabulary import order_of
+
+#: How many steps that could have stood somewhere are listed.
+_LISTED = 8
+
+
+@dataclass(frozen=True)
+class TextVerification(Verification):
+    """What there is to say about a text.
+
+    Attributes:
+        line: the line of the text where it goes wrong, from 1; None where it is valid, or it is no matter of a line.
+        skipped: what was left out of the text as no step, with its lines.
+        also: a word that the text may be read as, too, and that is not valid; None where none is known.
+        steps: the nearest valid plan, as it is printed.
+        changes: what to change in the text to get there, in sentences.
+    """
+
+    line: int | None = None
+    skipped: tuple[str, ...] = ()
+    also: Word | None = None
+    steps: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if not self.changes:
+            return super().__str__()
+        rows = [f"not valid: {self.reason}", "nearest valid plan:", *(f"  {step}" for step in self.steps)]
+        return "\n".join([*rows, "to get there:", *(f"  {change}" for change in self.changes)])
+
+
+def verify_text(
+    text: str, verifier: Verifier, *, order: Order | None = None, strict: bool = False, repair: bool = True
+) -> TextVerification:
+    """Whether the plan that anybody wrote is valid, where it goes wrong if not, and a nearest valid one.
+
+    Args:
+        text: the plan; for the forms see :func:`~formal_llm.planning.plans.reading.read_plan`.
+        verifier: of the rules.
+        order: whether the word runs from the last step to the first; see there.
+        strict: whether only what is printed is understood.
+        repair: whether to look for a nearest valid plan.
+
+    Raises:
+        NotationError: the text cannot be read.
+        Undecided: there are too many ways to read it, or the budget of states ran out.
+    """
+    rules = verifier.lookahead.pda
+    assert rules is not None  # a verifier is of a pushdown automaton
+    reading = read_plan(text, rules, order=order, strict=strict)
+    skipped = tuple(map(str, reading.skipped))
+    word = reading.within(rules, max_states=verifier.lookahead.max_states)
+    if word is None:
+        found = _Invalid(reading, verifier, rules, order or order_of(rules)).told(repair)
+        return replace(found, skipped=skipped)
+    other = reading.within()
+    also = other if other is not None and not rules.accepts(other) else None
+    reason = "it follows all the rules"
+    if also is not None:
+        shown = ", ".join(map(verifier.label, also))
+        reason += f"; but it may also be read as {shown}, and that is not valid"
+    return TextVerification(word, True, reason, may_stop=True, nearest=word, distance=0, skipped=skipped, also=also)
+
+
+class _Invalid:
+    """What there is to say about a text that stands for no valid word."""
+
+    def __init__(self, reading: Reading, verifier: Verifier, rules: PDA, order: Order) -> None:
+        self._reading, self._verifier, self._rules, self._order = reading, verifier, rules, order
+        self._max_states = verifier.lookahead.max_states
+
+    def told(self, repair: bool) -> TextVerification:
+        reading = self._reading
+        word = reading.within()
+        known = word if word is not None else reading.guess
+        # Lines are repaired as lines, and what is no word of anything has no nearest one.
+        by_words = repair and reading.moved is None
+        base = self._verifier.verify(known, repair=by_words and not reading.lines) if known is not None else _UNKNOWN
+        found = TextVerification(**{name: getattr(base, name) for name in Verification.__dataclass_fields__})
+        if by_words and reading.lines and known is not None:
+            near = nearest(self._verifier.lookahead, known, KEEPING, max_states=self._max_states)
+            found = replace(
+                found, nearest=near.word, edits=near.edits, distance=near.distance if near.decided else None,
+                nearest_decided=near.decided,
+            )  # fmt: skip
+        if found.valid:  # its terminals, one after the other, are a plan; but not what is said besides
+            found = replace(found, valid=False, may_stop=False, nearest=None, distance=None, nearest_decided=False)
+        if reading.moved is not None:
+            wrong = reading.moved.wrong(self._possible)
+            found = self._at(replace(found, position=None, allowed=()), wrong, found)
+        elif reading.wrong is not None:
+            found = self._at(found, reading.wrong, None)
+        elif word is not None and reading.lines:
+            found = self._in_lines(found, word)
+        return self._repaired(found) if repair else found
+
+    def _possible(self, told: Told) -> bool:
+        return told.within(self._rules, self._max_states) is not None
+
+    def _at(self, found: TextVerification, wrong: Wrong, blamed: Verification | None) -> TextVerification:
+        """The verification with what is wrong as its reason."""
+        line = wrong.line
+        place = f"line {line.place} ({line.text}): " if line is not None else ""
+        reason = f"{place}{wrong.problem}"
+        rules = [] if blamed is None else [*(f"constraint {name!r}" for name in blamed.constraints), *blamed.limits]
+        reason += f", because of {'; '.join(rules)}" if rules else ""
+        if wrong.expected:
+            shown = list(wrong.expected[:_LISTED]) + (["..."] if len(wrong.expected) > _LISTED else [])
+            reason += f"; there could stand: {' / '.join(shown)}"
+        return replace(found, reason=reason, line=line.place if line is not None else None)
+
+    def _in_lines(self, found: TextVerification, word: Word) -> TextVerification:
+        """The verification of a word that lines stand for, told with its line."""
+        told = next((one for one in self._reading.told if one.pda.accepts(word)), None)
+        if told is None or found.position is None:
+            return found
+        reads = [move for move in run_of(told.pda, word) if move.read is not None]
+        at = told.lines.get(reads[found.position]) if found.position < len(reads) else None
+        if at is None:
+            return found
+        line = self._reading.lines[at]
+        return replace(found, line=line.place, reason=f"line {line.place} ({line.text}): {found.reason}")
+
+    def _repaired(self, found: TextVerification) -> TextVerification:
+        reading = self._reading
+        if reading.moved is not None:
+            made = remedy(self._rules, reading.lines, self._order, max_states=self._max_states)
+            word = None if made is None else self._read_back(made)
+            if made is None or word is None:
+                return replace(found, nearest=None, edits=(), distance=None, nearest_decided=False)
+            steps = tuple(f"Step {number}: {step}" for number, step in enumerate(made.steps, 1))
+            return replace(
+                found, nearest=word, edits=(), distance=made.distance, nearest_decided=True, steps=steps,
+                changes=made.changes,
+            )  # fmt: skip
+        if found.nearest is None or not found.edits or not reading.lines:
+            return found
+        printed = Overlay(found.nearest, self._rules, order=self._order).steps
+        steps = tuple(map(str, printed)) or (" ".join(found.nearest) or "ε (the empty plan)",)
+        if not any(step.inputs and not step.told for step in printed):
+            return replace(found, steps=steps, changes=line_changes(reading.lines, steps))
+        changes = tuple(in_labels(edit, found.word, self._rules) for edit in found.edits)
+        return replace(found, steps=steps, changes=changes)
+
+    def _read_back(self, made: Remedy) -> Word | None:
+        text = "\n".join(f"Step {number}: {step}" for number, step in enumerate(made.steps, 1))
+        return read_plan(text, self._rules, order=self._order, strict=True).within(self._rules)
+
+
+_UNKNOWN = Verification((), False, "", decided=False, nearest_decided=False)

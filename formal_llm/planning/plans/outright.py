@@ -1,0 +1,82 @@
+"""Plans that tell their word outright: JSON, and terminal names with blanks between them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+
+from formal_llm.authored.files import parse_json
+from formal_llm.automata import CFG, PDA, Transition, Word
+from formal_llm.automata.models.symbols import members
+from formal_llm.errors import NotationError
+from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.plans.told import Told, told_by
+from formal_llm.planning.plans.tree import Node, is_flat
+
+
+def read_json(text: str) -> Plan | list[str]:
+    """The plan or the list of names that a text is in JSON.
+
+    Raises:
+        NotationError: it is neither; or a plan whose parts contradict each other, or that is not finished.
+    """
+    try:
+        data = parse_json(text)
+        if isinstance(data, dict) and "tree" in data:
+            plan = Plan.from_json(text)
+            _check_parts(plan, data)
+            return plan
+        names = data["word"] if isinstance(data, dict) else data
+    except (ValueError, KeyError) as error:
+        raise NotationError(f"this is neither the JSON of a plan nor a list of names: {error}") from None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise NotationError("a plan in JSON is a list of names, or an object with such a list as its 'word'")
+    return names
+
+
+def _check_parts(plan: Plan, data: dict[str, object]) -> None:
+    """Raise where what is written for readers is not what the tree says."""
+    made = json.loads(plan.to_json())
+    wrong = [part for part in ("word", "call", "steps") if part in data and data[part] != made[part]]
+    if wrong:
+        raise NotationError(f"this plan contradicts itself: its {' and '.join(wrong)} and its tree are of two plans")
+
+
+def is_derivation(tree: Node, cfg: CFG) -> bool:
+    """Whether a tree is a derivation of the grammar, from any symbol: each node a production, to the text."""
+    known = {(p.head, p.body, p.text) for p in cfg.productions}
+    for node in tree.walk():
+        below = tuple(child.symbol for child in node.children)
+        among = members(node.symbol)
+        if node.terminal:
+            fits = not below and node.symbol in cfg.terminals
+        elif among is not None:
+            fits = bool(below) and list(below) == [name for name in among if name in below]
+        else:
+            fits = not node.open and (node.symbol, below, node.text) in known
+        if not fits:
+            return False
+    return True
+
+
+def told_by_tree(tree: Node, pda: PDA) -> Told | None:
+    """The words of the runs that have such a flat tree; None for another tree."""
+    if not is_flat(tree):
+        return None
+    silent = {move for move in pda.transitions if move.read is None and not move.text}
+    return told_by(pda, silent, [_like(node, pda) for node in tree.children])
+
+
+def _like(node: Node, pda: PDA) -> Collection[Transition]:
+    said = (node.symbol or None, node.text or "", node.question)
+    return {
+        move for move in pda.transitions if (move.read, move.text, move.question if move.decision else None) == said
+    }
+
+
+def read_names(rows: Sequence[str], terminals: Collection[str]) -> Word | None:
+    """The word that rows of names are, where one of them holds several; None where a name is unknown."""
+    names = [row.split() for row in rows]
+    if all(len(row) < 2 for row in names) or not all(name in terminals for row in names for name in row):
+        return None
+    return tuple(name for row in names for name in row)

@@ -1,0 +1,174 @@
+"""What the lines of a plan may say, for an automaton and for a grammar."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+
+from formal_llm.automata import CFG, PDA, Transition
+from formal_llm.errors import NotationError
+from formal_llm.planning.plans.prose import STOPS, Line, Sayings, folded, one_line
+from formal_llm.planning.plans.told import prints
+from formal_llm.planning.plans.vocabulary import Vocabulary
+
+_RESULT = re.compile(r"(?:the )?(?:result|output) of step \d+")
+
+
+def without_use(text: str) -> str:
+    """A folded text without "use" before it."""
+    return text.removeprefix("use ")
+
+
+def spellings(text: str) -> tuple[str, ...]:
+    """A text as it is compared, with and without what may stand at its end."""
+    return tuple(dict.fromkeys((folded(text), folded(text).rstrip(STOPS))))
+
+
+class Naming:
+    """Which terminals a text names: by label, or by name. A label goes before a name."""
+
+    def __init__(self, vocabulary: Vocabulary, terminals: Iterable[str]) -> None:
+        self.labels: dict[str, list[str]] = {}
+        self.names: dict[str, list[str]] = {}
+        self.shown: dict[str, None] = {}
+        for name in terminals:
+            label = vocabulary.label(name)
+            self.shown.update(dict.fromkeys((name, label)))
+            for form in spellings(label):
+                self.labels.setdefault(form, []).append(name)
+            for form in dict.fromkeys((folded(name), folded(name.replace("_", " ")))):
+                self.names.setdefault(form, []).append(name)
+
+    def terminals(self, text: str) -> tuple[str, ...]:
+        """The terminals that a text names, with or without "Use" before it; none where it names none."""
+        forms = dict.fromkeys(form for whole in spellings(text) for form in (whole, without_use(whole)))
+        for form in forms:
+            labelled, named = self.labels.get(form, []), self.names.get(form, [])
+            if labelled or named:
+                return tuple(labelled or named)
+        return ()
+
+    def check(self, line: Line) -> None:
+        """Raise where a line is the label of one terminal and the name of another, and not as it is printed.
+
+        Raises:
+            NotationError: it is.
+        """
+        labelled, named = (self._of(forms, line.text) for forms in (self.labels, self.names))
+        if labelled and named and not set(named) <= set(labelled) and not line.printed:
+            raise NotationError(
+                f"{line.text!r} is the label of {' or '.join(labelled)} and the name of {' or '.join(named)}; "
+                "write it as it is printed, 'Step 1: Use ...'",
+                file="<plan>", line=line.place, source_line=line.source,
+            )  # fmt: skip
+
+    @staticmethod
+    def _of(known: dict[str, list[str]], text: str) -> list[str]:
+        forms = dict.fromkeys(form for whole in spellings(text) for form in (whole, without_use(whole)))
+        return next((known[form] for form in forms if form in known), [])
+
+
+class Moves:
+    """What the lines of a plan may say of an automaton that comes from no grammar.
+
+    A line is what a transition prints, to the letter; else what one prints but for blanks, capitals and what stands at
+    the end; else the name or label of a terminal, or a decision: its question with the answer.
+    """
+
+    def __init__(self, pda: PDA) -> None:
+        self.pda = pda
+        self.silent = frozenset(t for t in pda.transitions if prints(t, "") is None)
+        self.printed: dict[str, set[Transition]] = {}
+        self._near: dict[str, set[Transition]] = {}
+        self._decisions: dict[str, set[Transition]] = {}
+        self._reading: dict[str, set[Transition]] = {}
+        for transition in pda.transitions:
+            name = transition.read
+            text = prints(transition, pda.label(name) if name is not None else "")
+            if name is not None:
+                self._reading.setdefault(name, set()).add(transition)
+            if text is not None:
+                self.printed.setdefault(one_line(text), set()).add(transition)
+                for form in spellings(text):
+                    self._near.setdefault(form, set()).add(transition)
+            elif transition.decision:
+                answer = transition.text or (pda.label(name) if name is not None else "")
+                for told in answers(transition.question, answer):
+                    for form in spellings(told):
+                        self._decisions.setdefault(form, set()).add(transition)
+        self._naming = Naming(Vocabulary(pda), self._reading)
+
+    def told(self, text: str, *, strict: bool = False) -> Collection[Transition]:
+        """The transitions that a line may tell; none where it tells none."""
+        if strict or text in self.printed:
+            return self.printed.get(text, set())
+        for form in spellings(text):
+            if found := self._near.get(form, set()) | self._decisions.get(form, set()):
+                return found
+        return {one for name in self._naming.terminals(text) for one in self._reading[name]}
+
+    def sayings(self) -> Sayings:
+        """What a line may say, to find the steps among other lines."""
+        questions = {t.question.rstrip("?: ") for t in self.pda.transitions if t.decision and t.question}
+        steps = [name for name, moves in self._reading.items() if not all(move.decision for move in moves)]
+        labels = [self.pda.label(name) for name in steps]
+        return Sayings(
+            lambda text: bool(self.told(text)), list(dict.fromkeys([*self.printed, *labels, *steps, *questions]))
+        )
+
+
+def answers(question: str, answer: str) -> Iterator[str]:
+    """What tells a decision."""
+    bare = question.rstrip("?: ")
+    return (one for one in (f"{question} {answer}", f"{bare}: {answer}", f"{bare} {answer}", answer) if one.strip())
+
+
+class Productions:
+    """What the lines of a plan may say of a grammar: texts of productions, tools with what they are applied to."""
+
+    def __init__(self, cfg: CFG) -> None:
+        self._cfg = cfg
+        self._naming = Naming(Vocabulary(PDA.from_cfg(cfg)), cfg.terminals)
+        self._texts = {form: p.text for p in cfg.productions if p.text for form in spellings(p.text)}
+
+    def sayings(self) -> Sayings:
+        """What a line may say, to find the steps among other lines."""
+        texts = [text for text in self._texts.values() if text]
+        return Sayings(self._whole, list(dict.fromkeys([*texts, *self._naming.shown])))
+
+    def is_printed(self, line: Line) -> bool:
+        """Whether a line looks as a step is printed, to the letter."""
+        if not line.printed:
+            return False
+        if any(line.text == text or line.text.startswith(f"{text}: ") for text in map(one_line, self._texts.values())):
+            return True
+        labels = [one_line(self._cfg.label(name)) for name in self._cfg.terminals]
+        return any(line.text == f"Use {label}" or line.text.startswith(f"Use {label} on ") for label in labels)
+
+    def tells_inputs(self, line: Line) -> bool:
+        """Whether a line says what a tool is applied to."""
+        return not self._is_text(line.text) and not self._naming.terminals(line.text) and " on " in folded(line.text)
+
+    def _whole(self, text: str) -> bool:
+        if self._is_text(text) or self._naming.terminals(text):
+            return True
+        form = folded(text).rstrip(STOPS)
+        for split in re.finditer(r" on |: ", form):
+            head, rest = form[: split.start()], form[split.end() :]
+            if split[0] == ": " and head in self._texts and self._are_named(rest, ", "):
+                return True
+            if split[0] == " on " and self._naming.terminals(head) and self._are_named(rest, " and "):
+                return True
+        return False
+
+    def _is_text(self, text: str) -> bool:
+        return any(form in self._texts for form in spellings(text))
+
+    def _are_named(self, text: str, separator: str) -> bool:
+        """Whether a text is a list of terminals, and of results of steps. A label may itself hold the separator."""
+        waiting = ""
+        for part in text.split(separator):
+            waiting = f"{waiting}{separator}{part}" if waiting else part
+            if self._naming.terminals(waiting) or (separator == " and " and _RESULT.fullmatch(waiting)):
+                waiting = ""
+        return not waiting

@@ -1,0 +1,80 @@
+"""A reward that is waited for only so long."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future, wait
+
+from formal_llm.errors import RewardError
+from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.task import Task
+from formal_llm.rltf.rewards import Judged, Reward, RewardFunction, reward_of
+
+#: How many judgements that hang may be left behind.
+_MOST_HUNG = 32
+
+
+class TimedReward(Reward):
+    """A reward with a bound on the time for one plan; a plan that takes longer gets a stated reward and a reason.
+
+    Python cannot stop a function from outside. One that takes too long is left behind in its thread, and what it
+    returns then is dropped. When 32 hang, that is an error. The stated reward is not written to a cache's file, since a
+    machine may only have been busy.
+
+    Args:
+        reward: the reward behind.
+        seconds: how long one plan may take.
+        failed: the reward of a plan that takes longer.
+
+    Raises:
+        ValueError: the time is not above 0.
+    """
+
+    def __init__(self, reward: str | RewardFunction, seconds: float, failed: float = 0.0) -> None:
+        if not seconds > 0:
+            raise ValueError(f"a timeout is a number of seconds above 0, not {seconds}")
+        self.reward = reward_of(reward)
+        self.seconds = seconds
+        self.failed = float(failed)
+        self._hung = 0
+        self._lock = threading.Lock()
+        super().__init__(
+            self._within, name=self.reward.name, deterministic=self.reward.deterministic, invalid=self.reward.invalid
+        )
+
+    @property
+    def identity(self) -> dict[str, object] | None:
+        """That of the reward behind: what is judged in time is worth the same."""
+        return self.reward.identity
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """Those of the reward behind."""
+        return self.reward.settings
+
+    def _within(self, task: Task, plan: Plan) -> Judged:
+        if self._hung >= _MOST_HUNG:
+            raise RewardError(
+                f"the reward {self.name} still hangs in {self._hung} earlier calls",
+                task=task.description,
+                word=plan.word,
+            )
+        judging: Future[Judged] = Future()
+
+        def judge() -> None:
+            try:
+                judging.set_result(self.reward.judge(task, plan))
+            except BaseException as error:  # handed on, whatever it is
+                judging.set_exception(error)
+
+        threading.Thread(target=judge, name="formal-llm-reward", daemon=True).start()
+        if wait([judging], self.seconds).done:
+            return judging.result()
+        with self._lock:
+            self._hung += 1
+        judging.add_done_callback(self._back)
+        return Judged(self.failed, f"the reward {self.name} took more than {self.seconds:g} seconds", passing=True)
+
+    def _back(self, _: Future[Judged]) -> None:
+        with self._lock:
+            self._hung -= 1

@@ -1,0 +1,169 @@
+"""How long packed prompts may be, over many families: what is read must be what each text alone gives."""
+
+from __future__ import annotations
+
+import warnings
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from formal_llm.llms.local.answer_tree import AnswerTree
+from formal_llm.llms.local.causal import CausalScorer
+from formal_llm.llms.local.reach import Reach, declared_window
+from formal_llm.llms.local.rendering import Prompted
+from tests import tiny_models
+from tests.llms.local import families
+
+TREE = AnswerTree.of([[5, 2], [6, 7, 2], [6, 2]])
+#: In the place of a renderer: these tests make prompts by themselves.
+NO_RENDERER: Any = SimpleNamespace(tokenizer=None, longest=512)
+
+
+def prompts(*lengths: int) -> list[Prompted]:
+    """For each length two prompts that have their first half in common, also with those of other lengths."""
+    generator = torch.Generator().manual_seed(max(lengths))
+    text = torch.randint(10, 190, (2 * max(lengths),), generator=generator).tolist()
+    made = []
+    for length in lengths:
+        half = length // 2
+        made += [(*text[:half], *text[start : start + length - half]) for start in (half, max(lengths) + half)]
+    return [Prompted(tokens, TREE) for tokens in dict.fromkeys(made)]
+
+
+def scores(model: Any, prompt: Prompted) -> torch.Tensor:
+    """The log-probabilities of the answers, each text read by itself, nothing of ours in it."""
+    sums = []
+    for answer in ((5, 2), (6, 7, 2), (6, 2)):
+        ids = [*prompt.tokens, *answer]
+        logs = torch.log_softmax(model(input_ids=torch.tensor([ids]), use_cache=False).logits[0].float(), dim=-1)
+        sums.append(sum(logs[place - 1, ids[place]] for place in range(len(prompt.tokens), len(ids))))
+    return torch.log_softmax(torch.stack(sums), dim=0)  # type: ignore[arg-type]
+
+
+def gradient(model: Any, values: list[torch.Tensor]) -> torch.Tensor:
+    total = torch.stack([value[0] - 0.3 * value[1] for value in values]).sum()
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    found = torch.autograd.grad(total, parameters, allow_unused=True)
+    return torch.cat([torch.zeros(1) if one is None else one.flatten() for one in found])
+
+
+def check(scorer: CausalScorer, asked: list[Prompted]) -> None:
+    """What the scorer gives is what each text alone gives: without a cache, with one, and with the gradient."""
+    model = scorer.model
+    wanted = [scores(model, prompt) for prompt in asked]
+    slope = gradient(model, wanted)
+    with torch.no_grad():
+        for _ in range(2):  # the second time with what the first one kept
+            for found, value in zip(scorer.score(asked), wanted, strict=True):
+                assert torch.allclose(found, value, atol=2e-4)
+    packed = gradient(model, scorer.score(asked))
+    assert float((packed - slope).norm() / slope.norm()) < 1e-4
+
+
+@pytest.mark.parametrize("kind", families.WINDOWED)
+def test_no_text_is_longer_than_a_declared_window(kind: str) -> None:
+    model = families.decoder(kind, families.WINDOWED[kind])
+    scorer = CausalScorer(model, NO_RENDERER)
+    assert scorer.packs
+    assert scorer.reach.window == families.WINDOW
+    assert scorer.reach.covers(families.WINDOW)
+    assert not scorer.reach.covers(families.WINDOW + 1)
+    check(scorer, prompts(9, 20) if kind in families.BY_CONTENT else prompts(9, 20, 26, 70))
+
+
+@pytest.mark.parametrize("kind", families.WINDOWED)
+def test_a_window_that_no_name_tells_of_is_found_by_the_trial(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("formal_llm.llms.local.reach.declared_window", lambda config: None)
+    model = families.decoder(kind, families.WINDOWED[kind])
+    scorer = CausalScorer(model, NO_RENDERER)
+    assert scorer.packs
+    assert scorer.reach.covers(16)
+    with pytest.warns(UserWarning, match="by itself from now on.*a trial with 32 tokens"):
+        assert not scorer.reach.covers(70, 512)
+    assert not scorer.reach.covers(10)
+    check(scorer, prompts(9, 20) if kind in families.BY_CONTENT else prompts(9, 20, 26, 70))
+
+
+@pytest.mark.parametrize("kind", families.PLAIN)
+def test_without_a_window_all_is_packed(kind: str) -> None:
+    model = families.decoder(kind, families.PLAIN[kind])
+    scorer = CausalScorer(model, NO_RENDERER)
+    assert scorer.packs
+    assert scorer.reach.window is None
+    assert scorer.reach.covers(90, 512)
+    check(scorer, prompts(9, 26, 70))
+
+
+@pytest.mark.parametrize("kind", families.ALONE)
+def test_what_cannot_be_packed_is_read_alone(kind: str) -> None:
+    model = families.decoder(kind, families.ALONE[kind])
+    with pytest.warns(UserWarning, match="reads each prompt by itself"):
+        scorer = CausalScorer(model, NO_RENDERER)
+    assert not scorer.packs
+    check(scorer, prompts(9, 20) if kind in families.BY_CONTENT else prompts(9, 26, 70))
+
+
+def test_gpt_neo_beyond_its_window_as_it_comes() -> None:
+    """With the window that its checkpoints have, 256."""
+    more = {"num_layers": 2, "attention_types": [[["global", "local"], 1]]}
+    model = families.decoder("gpt_neo", more)
+    assert declared_window(model.config) == 256
+    with pytest.warns(UserWarning, match="reads each prompt by itself"):
+        scorer = CausalScorer(model, NO_RENDERER)
+    check(scorer, prompts(200, 300))
+
+
+@pytest.mark.parametrize(
+    ("told", "window"),
+    [
+        ({}, None),
+        ({"sliding_window": None, "use_sliding_window": False, "max_window_layers": 2}, None),
+        ({"num_local_experts": 8, "local_layer_ids": [1, 2], "topk_group": 4}, None),
+        ({"sliding_window": 70, "attention_chunk_size": 60}, 60),
+        ({"attention_window": [512, 64, 512]}, 64),
+        ({"window_size": 33}, 33),
+        ({"attention_window_size": 34}, 34),
+        ({"local_attention": 35}, 35),
+        ({"index_topk": 36}, 36),
+        ({"sliding_window_size": 37}, 37),
+        ({"per_layer": {0: {"sliding_window": 38}}}, 38),
+        ({"audio": {"model_type": "encodec", "window_size": 3}}, None),
+    ],
+)
+def test_the_names_of_windows(told: dict[str, Any], window: int | None) -> None:
+    from transformers import LlamaConfig
+
+    assert declared_window(LlamaConfig(**told)) == window
+
+
+def test_a_trial_reads_no_more_than_it_has_to_and_leaves_the_model_as_it_was() -> None:
+    model = tiny_models.causal()
+    model.lm_head.train()  # as a policy trains some of its modules
+    reached: list[int] = []
+
+    def packed(texts: Any) -> list[torch.Tensor]:
+        assert not any(module.training for module in model.modules())
+        assert not torch.is_grad_enabled()
+        reached.append(len(texts[0]))
+        ids = torch.tensor(texts)
+        states = model.base_model(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
+        return [states[0], states[1, len(texts[0]) // 2 :]]
+
+    reach = Reach(model, packed)
+    assert [reach.covers(length, 100) for length in (3, 16, 30, 17, 100, 90)] == [True] * 6
+    assert reached == [32, 64, 100]  # always the same steps, and not beyond what the model reads
+    assert [module for module in model.modules() if module.training] == [model.lm_head]
+
+
+def test_without_trials_the_config_alone_counts() -> None:
+    model = families.decoder("mistral", families.WINDOWED["mistral"])
+
+    def packed(_: Any) -> list[torch.Tensor]:
+        raise AssertionError("not tried")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        reach = Reach(model, packed, trials=False)
+        assert [reach.covers(length) for length in (20, 24, 25)] == [True, True, False]

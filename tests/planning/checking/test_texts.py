@@ -1,0 +1,188 @@
+"""Verdicts on texts: printed plans, and all single-place changes of them, against an oracle that reads nothing."""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+from itertools import islice
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formal_llm import (
+    CFG,
+    PDA,
+    Flowchart,
+    Limits,
+    Planner,
+    RandomLLM,
+    Verifier,
+    authored,
+    constraint,
+    read_plan_text,
+    verify_text,
+)
+from formal_llm.cli.sources import load
+from formal_llm.errors import NotationError, Undecided
+from formal_llm.planning.plans.overlay import Overlay
+from formal_llm.planning.plans.prose import Line
+from formal_llm.planning.plans.sayings import Productions
+from formal_llm.planning.plans.steps import Order
+from tests.planning.printing import changes, is_print_of, plans, printed, some_run_prints
+from tests.strategies import examples, grammars, limited_grammars, told_automata, told_grammars
+
+ORDERS: tuple[Order, ...] = ("backward", "forward")
+LONGEST, SOME, CHANGED = 4, 12, 25
+
+
+def is_valid(text: str, verifier: Verifier, order: Order, *, strict: bool) -> tuple[bool, tuple[str, ...]]:
+    """The verdict, and the word that it is about; what cannot be read is not valid."""
+    try:
+        found = verify_text(text, verifier, order=order, strict=strict, repair=False)
+    except NotationError:
+        return False, ()
+    return found.valid, found.word
+
+
+def leaves_inputs_out(text: str, source: CFG | PDA, order: Order) -> bool:
+    """Whether no step of a backward plan says what it is applied to."""
+    if isinstance(source, PDA) or order == "forward":
+        return False
+    lines = [Line(n, n, row, row.split(": ", 1)[-1]) for n, row in enumerate(text.split("\n"), 1)]
+    return not any(map(Productions(source).tells_inputs, lines))
+
+
+def check_all(source: CFG | PDA, order: Order, seed: int) -> None:
+    """Printed plans are valid, and what is changed in them is where the oracle says so."""
+    pda = PDA.from_cfg(source).with_limits(source.limits) if isinstance(source, CFG) else source
+    verifier = Verifier(source)
+    every = list(islice(plans(pda, order, LONGEST), 200))
+    rng = random.Random(seed)
+    for form in ("steps", "call"):
+        known = {printed(plan, form) for plan in every} - {None}
+        texts = sorted(text for text in known if text and (form == "call" or text.startswith("Step 1: ")))
+        other = sorted({line.split(": ", 1)[1] for text in texts if form == "steps" for line in text.split("\n")})
+        rng.shuffle(texts)
+        for text in texts[:SOME]:
+            for strict in (True, False):
+                assert is_valid(text, verifier, order, strict=strict)[0], (text, strict)
+        changed = [new for text in texts[:3] for new in changes(text, other[:4]) if new]  # no text is the empty word
+        for new in rng.sample(changed, min(CHANGED, len(changed))):
+            valid, word = is_valid(new, verifier, order, strict=True)
+            assert valid or new not in known, new
+            # A person may leave out of all steps what they are applied to; else it is the same for people and machines.
+            loose = is_valid(new, verifier, order, strict=False)[0]
+            assert loose == valid or (loose and leaves_inputs_out(new, source, order)), new
+            if not isinstance(source, CFG):
+                assert some_run_prints(pda, new, order) in (valid, None), new
+            elif valid and new not in known:
+                assert is_print_of(new, source, word, order, form) is not False, (new, word)
+
+
+@given(told_grammars() | told_grammars(tools=True), st.sampled_from(ORDERS), st.integers(0, 99))
+@examples(60)
+def test_grammars_with_texts(cfg: CFG, order: Order, seed: int) -> None:
+    with suppress(Undecided):
+        check_all(cfg, order, seed)
+
+
+@given(grammars() | limited_grammars(), st.sampled_from(ORDERS), st.integers(0, 99))
+@examples(40)
+def test_grammars_without_texts(cfg: CFG, order: Order, seed: int) -> None:
+    with suppress(Undecided):
+        check_all(cfg, order, seed)
+
+
+@given(told_automata(), st.sampled_from(ORDERS), st.integers(0, 99))
+@examples(40)
+def test_automata(pda: PDA, order: Order, seed: int) -> None:
+    check_all(pda, order, seed)
+
+
+SHIPPED = [*authored.names("tasks"), *authored.names("grammars"), *authored.names("agents")]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_plans_of_all_that_is_shipped_are_valid_and_can_be_drawn(name: str) -> None:
+    loaded = load(name)
+    verifier = Verifier(loaded.whole)
+    for seed in range(6):
+        planner = Planner(loaded.source, RandomLLM(seed), wording=loaded.wording, constraints=loaded.constraints)
+        plan = planner.plan(loaded.task("117" if name == "openagi" else "")) if loaded.pack else planner.plan("")
+        forms = [str(plan), " ".join(plan.word), plan.to_json(), *([str(plan.call)] if plan.call else [])]
+        for text in forms:
+            for strict in (True, False):
+                found = verify_text(text, verifier, order=plan.order, strict=strict)
+                assert found.valid, (text, strict, found.reason)
+        drawn = Overlay(read_plan_text(str(plan), loaded.whole, order=plan.order), loaded.rules, order=plan.order)
+        assert str(drawn.picture)
+        # Two lines that are not alike, the one in the place of the other.
+        lines = [line.split(": ", 1)[1] for line in str(plan).split("\n") if line.startswith("Step ")]
+        if name in ("daily", "cooking") and len(lines) > 1:
+            turned = "\n".join(f"Step {n}: {line}" for n, line in enumerate(reversed(lines), 1))
+            assert not verify_text(turned, verifier, order=plan.order, repair=False).valid
+
+
+ETL = CFG.from_string("R -> render T\nT -> join T T | load_csv events | load_sql orders\n%limit 1")
+
+
+@pytest.mark.parametrize(
+    ("text", "valid"),
+    [
+        ("render(join(load_csv(events), load_sql(orders)))", True),
+        ("render(join, load_csv(events), load_sql(orders))", False),
+        ("3. Use load_sql on orders\n9. Use render on the result of step 3", False),
+        ("1. Use load_sql on orders\n2. Use render on the result of step 1", True),
+        ("1. Use load_sql on events\n2. Use render on the result of step 1", False),
+        ("Here you are:\n- [ ] load_sql\n- [ ] render (as HTML)", True),
+        ("- render\n- load_sql", False),
+        ("render load_sql orders", True),
+        ("render(join(load_sql(orders), load_sql(orders)))", False),
+    ],
+)
+def test_brackets_numbers_order_and_limits(text: str, valid: bool) -> None:
+    assert verify_text(text, Verifier(ETL)).valid == valid
+
+
+def test_answers_as_labels_of_decisions() -> None:
+    pda = PDA.from_string(
+        '%start p\n%accept r\n%decide p "Is it wet?"\np, yes, ε -> q, ε\np, no, ε -> s, ε\nq, dry, ε -> r, ε\n'
+        's, go, ε -> r, ε\nyes "Yes"\nno "No"'
+    )
+    verifier = Verifier(pda)
+    for text, valid in (("Step 1: Use dry", True), ("Is it wet? No\nUse dry", False), ("Is it wet? Yes\n1. dry", True)):
+        assert verify_text(text, verifier).valid == valid
+    assert verify_text("Step 1: Use dry", verifier).word == ("yes", "dry")
+
+
+def test_a_text_that_may_be_read_in_two_ways_is_told() -> None:
+    cfg = CFG.from_string('S -> a | b\na "Same"\nb "Same"')
+    verifier = Verifier(cfg, Limits({"a": 0}))
+    found = verify_text("Step 1: Use Same", verifier, order="forward")
+    assert (found.valid, found.word, found.also) == (True, ("b",), ("a",))
+    assert "it may also be read as Same, and that is not valid" in found.reason
+
+
+def test_the_line_as_the_file_counts_it_and_the_words_of_the_chart() -> None:
+    chart = Flowchart.from_mermaid("""flowchart TD
+        check[Check] --> up{Up?}
+        up -->|yes| rec[Recovered]
+        up -->|no| page[Page]
+        page --> fail[Fail over] --> ver[Verify]
+    """)
+    found = verify_text("My plan:\n\n1. Check\n\n2. Fail over (now)\n3. Verify\n", Verifier(chart))
+    assert (found.line, found.skipped) == (5, ("line 1: My plan:", "line 5: (now)"))
+    assert str(found) == (
+        "not valid: line 5 (Fail over): no plan has this step there after line 3; there could stand: Recovered / Page\n"
+        "nearest valid plan:\n  Step 1: Check\n  Step 2: Page\n  Step 3: Fail over\n  Step 4: Verify\n"
+        "to get there:\n  insert after line 3: Page"
+    )
+
+
+def test_the_constraint_to_blame_with_the_line() -> None:
+    pda = PDA.from_string('%start p\n%accept p\np, a, ε -> p, ε "A"\np, b, ε -> p, ε "B"')
+    rules = pda & constraint("(not (eventually (next a a)))", pda, name="no two in a row")
+    found = verify_text("1. A\n2. B\n3. A\n4. A", Verifier(rules))
+    assert (found.line, found.constraints) == (4, ("no two in a row",))
+    assert "because of constraint 'no two in a row'" in found.reason

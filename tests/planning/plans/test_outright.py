@@ -1,0 +1,56 @@
+"""Plans in JSON, and words."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from formal_llm import CFG, PDA, Planner, RandomLLM
+from formal_llm.errors import NotationError
+from formal_llm.planning.plans.outright import is_derivation, read_json, read_names, told_by_tree
+from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.plans.told import has_word
+
+CALLS = CFG.from_string('S -> f S S | g S | x some(y, z) "Mix" | x')
+
+
+def plan(seed: int = 1) -> Plan:
+    return Planner(CALLS, RandomLLM(seed)).plan("")
+
+
+def test_what_json_says_besides_the_tree_is_looked_at() -> None:
+    for seed in range(10):
+        made = plan(seed)
+        assert read_json(made.to_json()) == made
+        assert is_derivation(made.tree, CALLS)
+        data = json.loads(made.to_json())
+        for part in ("word", "steps", "call"):
+            with pytest.raises(NotationError, match=f"contradicts itself: its {part} and its tree"):
+                read_json(json.dumps({**data, part: [["x"]]}))
+
+
+def test_a_tree_that_is_no_derivation() -> None:
+    made = Planner(CALLS, RandomLLM(2)).plan("")
+    other = CFG.from_string("S -> f S S | g S | x y")
+    assert not is_derivation(made.tree, other)
+
+
+def test_a_flat_tree_is_that_of_a_run() -> None:
+    pda = PDA.from_string(
+        '%start p\n%accept r\np, a, ε -> q, ε "Go"\np, a, ε -> s, ε "Run"\nq, b, ε -> r, ε\ns, c, ε -> r, ε'
+    )
+    made = Planner(pda, RandomLLM(0)).plan("").tree
+    told = told_by_tree(made, pda)
+    assert told is not None
+    assert has_word(told)
+    made.children[0].text = "Run" if made.children[0].text == "Go" else "Go"
+    told = told_by_tree(made, pda)
+    assert told is not None
+    assert not has_word(told)
+
+
+def test_names() -> None:
+    assert read_names(["a b", "c"], {"a", "b", "c"}) == ("a", "b", "c")
+    assert read_names(["a b", "d"], {"a", "b", "c"}) is None
+    assert read_names(["a", "b"], {"a", "b"}) is None  # one a line: that is a list of steps
