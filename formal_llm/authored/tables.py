@@ -95,6 +95,8 @@ class TomlFile:
     @classmethod
     def read(cls, path: str | Path, shape: Shape, called: str = "") -> TomlFile:
         """Read a file; for the arguments see :func:`read_toml`."""
+        if not Path(path).exists():
+            raise NotationError("the file cannot be read: there is no such file", file=str(path))
         text = read_text(path)
         file = cls(str(path), text, parse_toml(text, str(path)))
         for found in problems(file.data, shape, called):
