@@ -16,6 +16,7 @@ from formal_llm.automata.languages.nearest import nearest
 from formal_llm.planning.plans.candidates import prints
 from formal_llm.planning.plans.phrases import Moves
 from formal_llm.planning.plans.prose import Line, folded
+from formal_llm.planning.plans.runs import run_of
 from formal_llm.planning.plans.steps import Order
 
 #: What a step costs that is put in, taken out, replaced.
@@ -53,12 +54,13 @@ def remedy(rules: PDA, lines: Sequence[Line], order: Order, *, max_states: int) 
     found = nearest(Lookahead(steps.limited, max_states=max_states), word, KEEPING, max_states=max_states)
     if found.word is None:
         return None
-    texts = [steps.texts[name] for name in found.word]
-    changes = [
-        _change(edit, lines, steps.texts.get(edit.new or "", "")) for edit in _in_order(found.edits, lines, order)
-    ]
-    texts = texts if order == "forward" else texts[::-1]
-    return Remedy(tuple(text for text in texts if text), tuple(changes), found.distance)
+    # A line may say the step of several moves: the run tells of which. Limits count what is read, so any run will do.
+    run = run_of(steps.limited.without_limits, found.word)
+    told = {move.read or "": steps.printed[move] for move in run if move in steps.printed}
+    texts = [steps.printed[move] for move in run if move in steps.printed]
+    texts = [text for text in (texts if order == "forward" else texts[::-1]) if text]
+    changes = [_change(edit, lines, told.get(edit.new or "", "")) for edit in _in_order(found.edits, lines, order)]
+    return Remedy(tuple(texts), tuple(changes), found.distance)
 
 
 def _in_order(made: Sequence[Edit], lines: Sequence[Line], order: Order) -> Sequence[Edit]:
@@ -81,13 +83,13 @@ class _StepAutomaton:
 
     Attributes:
         limited: the automaton, with the limits counted on steps; None where they count what is no step.
-        texts: what each of its terminals prints; nothing for a decision.
+        printed: what each of its moves that read something prints.
     """
 
     def __init__(self, rules: PDA, lines: Sequence[Line]) -> None:
         moves = Moves(rules)
         matches = [moves.told(line.text) for line in lines]
-        self.texts: dict[str, str] = {}
+        self.printed: dict[Transition, str] = {}
         numbers: dict[str, dict[str, int]] = {}
         made: list[Transition] = []
         fits = True
@@ -101,8 +103,8 @@ class _StepAutomaton:
             else:
                 names.append(f"{move.read or ''}\0{text}")
             for name in names:
-                self.texts[name] = text or ""
                 made.append(replace(move, read=name))
+                self.printed[made[-1]] = text or ""
                 fits = fits and numbers.setdefault(name, weights) == weights
         sums = tuple(SumLimit(f"q{at}", bound.most, bound.least or None) for at, bound in enumerate(rules.bounds))
         pda = PDA(

@@ -57,6 +57,27 @@ def test_backward_plans_are_told_as_the_lines_stand() -> None:
         assert (found.steps, found.changes) == (("A", "B", "C"), (changes,))
 
 
+def test_a_line_without_its_time_gets_the_time_of_its_place() -> None:
+    pda = PDA.from_string("""
+        %start 0
+        %accept 3
+        {t}, eat, ε -> {t+1}, ε "{t}:00: Eat" for t in 0..2
+        {t}, read, ε -> {t+1}, ε "{t}:00: Read" for t in 0..2
+        eat "Eat"
+        read "Read"
+        %limit 1 read
+        %require 1 read
+    """)
+    found = remedy(pda, lines("Eat", "Eat", "Eat"), "forward", max_states=10_000)
+    assert found is not None
+    assert sorted(step.split(": ")[1] for step in found.steps) == ["Eat", "Eat", "Read"]
+    assert [step.split(":")[0] for step in found.steps] == ["0", "1", "2"]
+    verdict = verify_text("Eat\nEat\nEat", Verifier(pda))
+    assert not verdict.valid
+    assert verdict.nearest is not None
+    assert pda.accepts(verdict.nearest)
+
+
 def test_limits_and_constraints_are_kept() -> None:
     pda = PDA.from_string('%start p\n%accept p\np, a, ε -> p, ε "A"\np, b, ε -> p, ε "B"')
     rules = (pda & constraint("(until any b)", pda)).with_limits(Limits({"a": 1}))
