@@ -20,7 +20,7 @@ FOLDER = ROOT / "docs" / "pictures"
 #: The packages that are shown by the rooms inside them.
 OPENED = ("formal_llm.automata", "formal_llm.planning", "formal_llm.llms")
 #: The modules in opened packages that stand above the rooms beside them.
-ABOVE = ("formal_llm.planning.packs", "formal_llm.llms.providers")
+ABOVE = ("formal_llm.planning.packs", "formal_llm.planning.pack_file", "formal_llm.llms.providers")
 
 sys.path.insert(0, str(ROOT))
 from benchmarks.house import imports, modules  # noqa: E402  # a script beside this folder
