@@ -115,5 +115,5 @@ def test_each_module_has_its_test_file() -> None:
 
 def test_the_picture_of_the_house_can_be_drawn() -> None:
     """It leaves out arrows that others imply, and for that there may be no circle of rooms."""
-    shown = {box.label for box in house().boxes}
+    shown = {box.label for box in house().nodes}
     assert {"cli", "planning/walks", "automata/models", "errors"} <= shown
