@@ -44,6 +44,12 @@ class Budget:
         """Whether anything but steps and backtracks is bounded."""
         return not (self.questions is self.requests is self.tokens is self.cost is None)
 
+    def leaves(self, questions: int) -> bool:
+        """Whether the number of questions asked tells alone that another one may be asked: nothing else is bounded."""
+        return self.requests is self.tokens is self.cost is None and (
+            self.questions is None or questions < self.questions
+        )
+
     def check(self, prices: Prices | None) -> None:
         """Raise ``ValueError`` where the cost is bounded and nobody knows what a token costs."""
         if self.cost is not None and prices is None:

@@ -144,7 +144,7 @@ class Walk:
             entry = self._trail.state
             assert isinstance(entry, JournalEntry)  # it has settled, and not at the end
         if entry.question is None:
-            if self.budget.metered:
+            if not self.budget.leaves(self._trail.meter.questions):
                 self.afford()
             entry.question = self._asker.ask(entry, self._trail.moves, self._trail.journal, self.left)
         return entry.question

@@ -80,3 +80,12 @@ def test_a_meter_counts_and_its_copy_goes_on_by_itself() -> None:
     assert meter.usage(0).seconds == meter.usage(0).seconds
     meter.set(Usage(questions=7, backtracks=2, seconds=4.0))
     assert (meter.questions, meter.backtracks, meter.usage(0).seconds) == (7, 2, 4.0)
+
+
+def test_what_the_questions_tell_alone_is_what_the_whole_usage_tells() -> None:
+    for budget in (Budget(), Budget(questions=2), Budget(questions=2, tokens=10), Budget(requests=3), Budget(cost=1.0)):
+        for questions in range(4):
+            usage = Usage(questions=questions)
+            assert not (budget.leaves(questions) and budget.spent(usage) is not None)
+            if not (budget.requests or budget.tokens or budget.cost):
+                assert budget.leaves(questions) == (budget.spent(usage) is None)
