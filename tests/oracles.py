@@ -62,20 +62,23 @@ def alphabet(cfg: Any) -> list[str]:
 def language(cfg: Any, up_to: int) -> set[Word]:
     """All words of at most ``up_to`` terminals: the least fixpoint of the equations that the productions are."""
     table = rules(cfg)
-    known: dict[str, set[Word]] = {head: set() for head in table}
+    known: dict[str, list[set[Word]]] = {head: [set() for _ in range(up_to + 1)] for head in table}  # by length
     changed = True
     while changed:
         changed = False
         for head, bodies in table.items():
             for body in bodies:
-                parts: set[Word] = {()}
+                parts: list[set[Word]] = [{()}, *(set() for _ in range(up_to))]
                 for name in body:
-                    right = known[name] if name in table else {(name,)}
-                    parts = {u + v for u in parts for v in right if len(u) + len(v) <= up_to}
-                if not parts <= known[head]:
-                    known[head] |= parts
-                    changed = True
-    return known[cfg.start]
+                    right = known[name] if name in table else [set(), {(name,)}]
+                    parts = [
+                        {u + v for k in range(n + 1) if n - k < len(right) for u in parts[k] for v in right[n - k]}
+                        for n in range(up_to + 1)
+                    ]
+                for words, found in zip(known[head], parts, strict=True):
+                    changed = changed or not found <= words
+                    words |= found
+    return set().union(*known[cfg.start])
 
 
 def all_words(letters: Iterable[str], up_to: int) -> Iterator[Word]:

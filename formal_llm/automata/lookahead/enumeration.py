@@ -7,12 +7,13 @@ memory, so it is bounded.
 
 from __future__ import annotations
 
-from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar
+from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar, Way
 from formal_llm.automata.models.automaton import Stack, State, Word
 from formal_llm.errors import Undecided
 
 #: Words, each with what it takes from the upper bounds, as the counters pack it.
 Words = dict[Word, int]
+EMPTY: Words = {(): 0}
 
 
 class Enumeration:
@@ -20,7 +21,8 @@ class Enumeration:
 
     Args:
         grammar: the flow grammar of the automaton.
-        max_words: how many words may be held at a time.
+        max_words: how many words may be held at a time; a thousand times as many may be made, since a word that has
+            several derivations is made several times.
     """
 
     def __init__(self, grammar: FlowGrammar, max_words: int) -> None:
@@ -28,6 +30,7 @@ class Enumeration:
         self.counters = grammar.counters
         self.max_words = max_words
         self._words: dict[int, Words] = {}
+        self._tries = 0
 
     def words(self, state: State, stack: Stack, remaining: int, needed: int) -> list[Word]:
         """The words that complete (state, stack) within what ``remaining`` and ``needed`` say, sorted.
@@ -35,8 +38,9 @@ class Enumeration:
         Raises:
             Undecided: there are too many to hold, perhaps infinitely many.
         """
+        self._tries = 1_000 * self.max_words
         self._solve(state, stack)
-        fronts: dict[State, Words] = {state: {(): 0}}
+        fronts: dict[State, Words] = {state: EMPTY}
         done: Words = {}
         while fronts:
             after: dict[State, Words] = {}
@@ -47,47 +51,60 @@ class Enumeration:
             fronts, stack = after, stack.rest
         return sorted(word for word in done if not self.counters.pay_all(word, needed))
 
-    def _join(self, left: Words, right: Words, into: Words, remaining: int) -> bool:
-        """Add all joined words that ``remaining`` allows to ``into``; whether there were new ones."""
-        guard, before = self.counters.guard, len(into)
-        for one, first in left.items():
+    def _join(self, left: Words, right: Words, into: Words, remaining: int) -> Words:
+        """``into``, with all joined words that ``remaining`` allows added."""
+        self._tries -= len(left) * len(right)
+        guard = self.counters.guard
+        for one, first in left.items() if self._tries > 0 else ():
             for other, second in right.items():
                 rest = remaining - first
-                if rest & guard == guard and (rest - second) & guard == guard and (*one, *other) not in into:
+                if rest & guard == guard and (rest - second) & guard == guard:
                     into[*one, *other] = first + second
-                    if len(into) > self.max_words:
-                        raise Undecided(
-                            f"there are more than {self.max_words:,} words, perhaps infinitely many, and one word may "
-                            "have several derivations; give a bound on their length (max_length), "
-                            "or count derivations instead"
-                        )
-        return len(into) > before
+            if len(into) > self.max_words:
+                break
+        else:
+            if self._tries > 0:
+                return into
+        many = f"there are more than {self.max_words:,} words" if self._tries > 0 else "the words have many derivations"
+        raise Undecided(
+            f"{many}, perhaps infinitely many, and one word may have several derivations; "
+            "give a bound on their length (max_length), or count derivations instead"
+        )
 
     def _solve(self, state: State, stack: Stack) -> None:
-        """Fill the words of all symbols that a configuration leads to."""
+        """Fill the words of all symbols that a configuration leads to.
+
+        Only new words are joined with what stands beside them (semi-naive evaluation), and words are kept only when
+        all of them are found.
+        """
         begin = [symbol.index for ways in self.grammar.levels(state, stack) for symbol, _ in ways]
-        reached = {index: self.grammar.symbols[index] for index in self.grammar.reached(begin)}
-        if all(index in self._words for index in reached):
-            return
-        for index in reached:
-            self._words.setdefault(index, {})
+        symbols = [self.grammar.symbols[index] for index in self.grammar.reached(begin) if index not in self._words]
+        words: dict[int, Words] = self._words | {symbol.index: {} for symbol in symbols}
+        users: dict[int, list[tuple[int, Way, int]]] = {}
+        fresh: dict[int, Words] = {}
         need, full = self.counters.need, self.counters.remaining
-        users: dict[int, set[int]] = {}
-        for index, symbol in reached.items():
+
+        def derive(index: int, way: Way, place: int, joined: Words) -> None:
+            """Add the words of a way in which the child at ``place`` is one of ``joined``."""
+            for child in reversed(way.children[:place]):
+                joined = self._join(words[child], joined, {}, full)
+            if way.read is not None:
+                joined = self._join({(way.read,): need.get(way.read, 0)}, joined, {}, full)
+            for child in way.children[place + 1 :]:
+                joined = self._join(joined, words[child], {}, full)
+            new = {word: cost for word, cost in joined.items() if word not in words[index]}
+            if new:
+                self._join(new, EMPTY, words[index], full)
+                fresh.setdefault(index, {}).update(new)
+
+        for symbol in sorted(symbols, key=lambda symbol: symbol.least_steps):
             for way in self.grammar.alive(symbol):
-                for child in way.children:
-                    users.setdefault(child, set()).add(index)
-        work = dict.fromkeys(sorted(reached, key=lambda index: reached[index].least_steps))
-        while work:
-            index = next(iter(work))
-            del work[index]
-            grew = False
-            for way in self.grammar.alive(reached[index]):
-                words: Words = {(): 0} if way.read is None else {(way.read,): need.get(way.read, 0)}
-                for child in way.children:
-                    joined: Words = {}
-                    self._join(words, self._words[child], joined, full)
-                    words = joined
-                grew = self._join(words, {(): 0}, self._words[index], full) or grew
-            if grew:
-                work.update(dict.fromkeys(users.get(index, ())))
+                derive(symbol.index, way, 0, words[way.children[0]] if way.children else EMPTY)
+                for place, child in enumerate(way.children):
+                    users.setdefault(child, []).append((symbol.index, way, place))
+        while fresh:
+            index = next(iter(fresh))
+            new = fresh.pop(index)
+            for user, way, place in users.get(index, ()):
+                derive(user, way, place, new)
+        self._words = words
