@@ -55,7 +55,7 @@ from formal_llm.planning import Budget, Call, Plan, Planner, Step, Task, TaskPac
 from formal_llm.planning.checking.texts import TextVerification, verify_text
 from formal_llm.planning.checking.verify import Verification, Verifier, verify
 from formal_llm.planning.drivers.solving import Solution
-from formal_llm.planning.plans.reading import read_plan_text
+from formal_llm.planning.reading.reader import read_plan_text
 from formal_llm.tools import Executor, Toolkit, tool
 
 __version__ = "0.1.0"

@@ -19,8 +19,8 @@ from formal_llm.automata.notation.files import ENDINGS, read_rules
 from formal_llm.automata.notation.formula import constraint
 from formal_llm.errors import FormalLLMError, ResourceNotFound
 from formal_llm.planning import Task, TaskPack, Wording
-from formal_llm.planning.plans.reading import read_plan_text
 from formal_llm.planning.plans.steps import Order
+from formal_llm.planning.reading.reader import read_plan_text
 
 
 @dataclass(frozen=True)

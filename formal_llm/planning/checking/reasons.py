@@ -17,7 +17,7 @@ from formal_llm.automata.languages.why_empty import RuleSet
 from formal_llm.automata.models.product import constrained
 from formal_llm.errors import AutomatonError
 from formal_llm.planning.checking.verify import Verifier
-from formal_llm.planning.plans.reading import names_of
+from formal_llm.planning.reading.reader import names_of
 from formal_llm.planning.walks.choices import Choice, ChoiceTable, Fork
 from formal_llm.planning.walks.walk import Walk
 

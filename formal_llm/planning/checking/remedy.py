@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from formal_llm.automata import PDA, Limits, Lookahead, SumLimit, Symbol, Transition, Word
 from formal_llm.automata.languages.edits import Edit, EditWeights, edits
 from formal_llm.automata.languages.nearest import nearest
-from formal_llm.planning.plans.candidates import prints
-from formal_llm.planning.plans.phrases import Moves
-from formal_llm.planning.plans.prose import Line, folded
 from formal_llm.planning.plans.runs import run_of
 from formal_llm.planning.plans.steps import Order
+from formal_llm.planning.reading.candidates import prints
+from formal_llm.planning.reading.phrases import Moves
+from formal_llm.planning.reading.prose import Line, folded
 
 #: What a step costs that is put in, taken out, replaced.
 KEEPING = EditWeights(insert=1, delete=2, substitute=2)

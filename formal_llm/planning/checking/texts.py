@@ -13,13 +13,13 @@ from formal_llm.automata import PDA, Word
 from formal_llm.automata.languages.nearest import nearest
 from formal_llm.planning.checking.remedy import KEEPING, Remedy, in_labels, line_changes, remedy
 from formal_llm.planning.checking.verify import Verification, Verifier
-from formal_llm.planning.plans.candidates import Candidates
 from formal_llm.planning.plans.overlay import Overlay
-from formal_llm.planning.plans.prose import Wrong
-from formal_llm.planning.plans.reading import Reading, read_plan
 from formal_llm.planning.plans.runs import run_of
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.plans.vocabulary import order_of
+from formal_llm.planning.reading.candidates import Candidates
+from formal_llm.planning.reading.prose import Wrong
+from formal_llm.planning.reading.reader import Reading, read_plan
 
 #: How many steps that could have stood somewhere are listed.
 _LISTED = 8
@@ -56,7 +56,7 @@ def verify_text(
     """Whether the plan that anybody wrote is valid, where it goes wrong if not, and a nearest valid one.
 
     Args:
-        text: the plan; for the forms see :func:`~formal_llm.planning.plans.reading.read_plan`.
+        text: the plan; for the forms see :func:`~formal_llm.planning.reading.reader.read_plan`.
         verifier: of the rules.
         order: whether the word runs from the last step to the first; see there.
         strict: whether only what is printed is understood.

@@ -1,1 +1,1 @@
-"""Finished plans: trees, calls, steps, pictures, and reading them back from text."""
+"""Finished plans: trees, calls, steps, pictures."""

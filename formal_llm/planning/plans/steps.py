@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from formal_llm.automata.models.symbols import Order, members
-from formal_llm.planning.plans.prose import one_line
 from formal_llm.planning.plans.tree import Node, is_nested, only_terminal
 
 __all__ = ["Order", "Step", "read_steps"]
+
+
+def one_line(text: str) -> str:
+    """A text as a step shows it: on one line."""
+    return " ".join(text.splitlines())
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import pytest
 
 from formal_llm import PDA, Flowchart, Limits, Planner, RandomLLM, Verifier, Wording, constraint, verify_text
 from formal_llm.planning.checking.remedy import line_changes, remedy
-from formal_llm.planning.plans.prose import Line
+from formal_llm.planning.reading.prose import Line
 
 RUNBOOK = Flowchart.from_mermaid("""flowchart TD
     a([Alert]) --> check[Check the dashboard]

@@ -26,9 +26,9 @@ from formal_llm import (
 from formal_llm.cli.sources import load
 from formal_llm.errors import NotationError, Undecided
 from formal_llm.planning.plans.overlay import Overlay
-from formal_llm.planning.plans.phrases import Productions
-from formal_llm.planning.plans.prose import Line
 from formal_llm.planning.plans.steps import Order
+from formal_llm.planning.reading.phrases import Productions
+from formal_llm.planning.reading.prose import Line
 from tests.planning.printing import changes, is_print_of, plans, printed, some_run_prints
 from tests.strategies import examples, grammars, limited_grammars, told_automata, told_grammars
 

@@ -8,8 +8,8 @@ import pytest
 
 from formal_llm.automata.languages.words import words as all_words
 from formal_llm.errors import Undecided
-from formal_llm.planning.plans import line_chart
-from formal_llm.planning.plans.line_chart import Body, LineChart, Part, Ways, alive
+from formal_llm.planning.reading import line_chart
+from formal_llm.planning.reading.line_chart import Body, LineChart, Part, Ways, alive
 
 ROOT, OTHER = Part("S", 0), Part("T", 0)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from formal_llm import CFG
-from formal_llm.planning.plans.grammar_lines import GrammarLines
-from formal_llm.planning.plans.prose import Line
+from formal_llm.planning.reading.grammar_lines import GrammarLines
+from formal_llm.planning.reading.prose import Line
 
 CFGS = CFG.from_string("S -> join T T\nT -> cut x | fold y | z")
 

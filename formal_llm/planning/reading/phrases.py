@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterable, Iterator
 
 from formal_llm.automata import CFG, PDA, Transition
 from formal_llm.errors import NotationError
-from formal_llm.planning.plans.candidates import prints
-from formal_llm.planning.plans.prose import STOPS, Line, Phrases, folded, one_line
+from formal_llm.planning.plans.steps import one_line
 from formal_llm.planning.plans.vocabulary import Vocabulary
+from formal_llm.planning.reading.candidates import prints
+from formal_llm.planning.reading.prose import STOPS, Line, Phrases, folded
 
 _RESULT = re.compile(r"(?:the )?(?:result|output) of step \d+")
 

@@ -17,8 +17,9 @@ from typing import Literal, NamedTuple
 from formal_llm.automata import CFG, Production, Word
 from formal_llm.automata.models.symbols import members
 from formal_llm.errors import Undecided
-from formal_llm.planning.plans.line_chart import Body, LineChart, Part, Ways, alive
-from formal_llm.planning.plans.prose import STOPS, Line, folded, one_line
+from formal_llm.planning.plans.steps import one_line
+from formal_llm.planning.reading.line_chart import Body, LineChart, Part, Ways, alive
+from formal_llm.planning.reading.prose import STOPS, Line, folded
 
 _RESULT = re.compile(r"the result of step (\d+)(?: and |$)")
 _RESULT_LIKE = re.compile(r"(?:the )?(?:result|output) of step (\d+)(?: and |$)")

@@ -8,9 +8,9 @@ import pytest
 
 from formal_llm import PDA, Flowchart, Limits, Planner, RandomLLM
 from formal_llm.errors import NotationError
-from formal_llm.planning.plans.automaton_lines import AutomatonLines, fill_decisions
-from formal_llm.planning.plans.candidates import Candidates, has_word
-from formal_llm.planning.plans.prose import Line
+from formal_llm.planning.reading.automaton_lines import AutomatonLines, fill_decisions
+from formal_llm.planning.reading.candidates import Candidates, has_word
+from formal_llm.planning.reading.prose import Line
 
 CHART = Flowchart.from_mermaid(
     """flowchart TD

@@ -9,8 +9,8 @@ Understood are:
 - the JSON of a plan, or a JSON list of names.
 
 All that a plan says is read: the steps to the letter, their order, what they are applied to, the brackets, the numbers.
-It does not say everything, so a plan may stand for many words (:mod:`formal_llm.planning.plans.candidates`): decisions
-of a flowchart are no steps, and the text of a production speaks for its terminals. All of these words are kept.
+It does not say everything, so a plan may stand for many words (:mod:`~formal_llm.planning.reading.candidates`): the
+decisions of a flowchart are no steps, and the text of a production speaks for its terminals. All these words are kept.
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ from formal_llm.automata import PDA, Source, Word
 from formal_llm.automata.languages.words import words
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.errors import NotationError, unknown
-from formal_llm.planning.plans.automaton_lines import AutomatonLines
-from formal_llm.planning.plans.calls import call_of, shown, told_by_call
-from formal_llm.planning.plans.candidates import Candidates, has_word
-from formal_llm.planning.plans.explicit import is_derivation, read_json, read_names, told_by_tree
-from formal_llm.planning.plans.grammar_lines import GrammarLines
-from formal_llm.planning.plans.phrases import Moves, Naming, Productions
 from formal_llm.planning.plans.plan import Plan
-from formal_llm.planning.plans.prose import (
+from formal_llm.planning.plans.steps import Order
+from formal_llm.planning.plans.vocabulary import Vocabulary, order_of
+from formal_llm.planning.reading.automaton_lines import AutomatonLines
+from formal_llm.planning.reading.calls import call_of, shown, told_by_call
+from formal_llm.planning.reading.candidates import Candidates, has_word
+from formal_llm.planning.reading.explicit import is_derivation, read_json, read_names, told_by_tree
+from formal_llm.planning.reading.grammar_lines import GrammarLines
+from formal_llm.planning.reading.phrases import Moves, Naming, Productions
+from formal_llm.planning.reading.prose import (
     Line,
     Phrases,
     Skipped,
@@ -44,8 +46,6 @@ from formal_llm.planning.plans.prose import (
     step_of,
     undecorated,
 )
-from formal_llm.planning.plans.steps import Order
-from formal_llm.planning.plans.vocabulary import Vocabulary, order_of
 from formal_llm.planning.source import source_of
 
 #: Of a line on which more than half of the words are names of terminals, the others are meant to be.

@@ -20,8 +20,8 @@ from formal_llm import (
 )
 from formal_llm.automata.languages.derivations import derivations
 from formal_llm.errors import NotationError, Undecided
-from formal_llm.planning.plans.reading import read_plan
 from formal_llm.planning.plans.steps import Order
+from formal_llm.planning.reading.reader import read_plan
 from tests.planning.printing import plan_of
 from tests.strategies import examples, told_grammars
 

@@ -9,9 +9,9 @@ from formal_llm.authored.files import parse_json
 from formal_llm.automata import CFG, PDA, Transition, Word
 from formal_llm.automata.models.symbols import members
 from formal_llm.errors import NotationError
-from formal_llm.planning.plans.candidates import Candidates, told_by
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.tree import Node, is_flat
+from formal_llm.planning.reading.candidates import Candidates, told_by
 
 
 def read_json(text: str) -> Plan | list[str]:

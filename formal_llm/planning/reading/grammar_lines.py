@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from formal_llm.automata import CFG, Word
-from formal_llm.planning.plans.candidates import Candidates
-from formal_llm.planning.plans.line_grammar import LineGrammar, Manner
-from formal_llm.planning.plans.phrases import Productions
-from formal_llm.planning.plans.prose import Line, Wrong
 from formal_llm.planning.plans.steps import Order
+from formal_llm.planning.reading.candidates import Candidates
+from formal_llm.planning.reading.line_grammar import LineGrammar, Manner
+from formal_llm.planning.reading.phrases import Productions
+from formal_llm.planning.reading.prose import Line, Wrong
 
 
 class GrammarLines:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from formal_llm import CFG
-from formal_llm.planning.plans.calls import call_of, shown, told_by_call
+from formal_llm.planning.reading.calls import call_of, shown, told_by_call
 
 ETL = CFG.from_string('R "the report" -> render T\nT -> join T T | load_csv events | load_sql orders')
 

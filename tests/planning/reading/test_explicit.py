@@ -8,9 +8,9 @@ import pytest
 
 from formal_llm import CFG, PDA, Planner, RandomLLM
 from formal_llm.errors import NotationError
-from formal_llm.planning.plans.candidates import has_word
-from formal_llm.planning.plans.explicit import is_derivation, read_json, read_names, told_by_tree
 from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.reading.candidates import has_word
+from formal_llm.planning.reading.explicit import is_derivation, read_json, read_names, told_by_tree
 
 CALLS = CFG.from_string('S -> f S S | g S | x some(y, z) "Mix" | x')
 

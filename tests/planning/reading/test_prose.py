@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from formal_llm.errors import NotationError
-from formal_llm.planning.plans.prose import Line, Phrases, misnumbered, plan_lines
+from formal_llm.planning.reading.prose import Line, Phrases, misnumbered, plan_lines
 
 STEPS = ("Wash the beef", "Boil the water", "Fry it", "10:00: Eat", "wash_up")
 SAYS = Phrases(lambda text: text.rstrip(".;,").casefold() in {step.casefold() for step in STEPS}, STEPS)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from formal_llm.automata import PDA, Transition, Word
 from formal_llm.errors import Undecided
-from formal_llm.planning.plans.candidates import Candidates
+from formal_llm.planning.reading.candidates import Candidates
 
 #: How many states are come to, again or not, before the lines are given up as too ambiguous.
 _BUDGET = 2_000_000

@@ -37,11 +37,6 @@ def folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def one_line(text: str) -> str:
-    """A text as a step shows it: on one line."""
-    return " ".join(text.splitlines())
-
-
 class Line(NamedTuple):
     """A line of a plan that tells a step.
 

@@ -6,9 +6,9 @@ import pytest
 
 from formal_llm import CFG, PDA
 from formal_llm.errors import NotationError
-from formal_llm.planning.plans.phrases import Moves, Naming, Productions
-from formal_llm.planning.plans.prose import Line
 from formal_llm.planning.plans.vocabulary import Vocabulary
+from formal_llm.planning.reading.phrases import Moves, Naming, Productions
+from formal_llm.planning.reading.prose import Line
 
 PDA_ = PDA.from_string(
     '%start p\n%accept r\n%decide p "Wet?"\np, yes, ε -> q, ε\np, no, ε -> r, ε\nq, dry, ε -> r, ε "9:00: Dry it."\n'

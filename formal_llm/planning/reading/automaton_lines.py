@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from formal_llm.automata import PDA, Lookahead, Transition, Word
 from formal_llm.automata.models.product import product
 from formal_llm.errors import Undecided
-from formal_llm.planning.plans.candidates import Around, Candidates, told_by
-from formal_llm.planning.plans.phrases import Moves
-from formal_llm.planning.plans.prose import Line, Wrong, unknown_step
 from formal_llm.planning.plans.steps import Order
+from formal_llm.planning.reading.candidates import Around, Candidates, told_by
+from formal_llm.planning.reading.phrases import Moves
+from formal_llm.planning.reading.prose import Line, Wrong, unknown_step
 
 #: Of how many steps it is tried whether they could have stood somewhere.
 _TRIED = 100

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from formal_llm.automata import CFG, Production
 from formal_llm.automata.models.symbols import members
-from formal_llm.planning.plans.candidates import Candidates
-from formal_llm.planning.plans.line_chart import Body, LineChart, Part, Ways, alive
 from formal_llm.planning.plans.tree import result_name
+from formal_llm.planning.reading.candidates import Candidates
+from formal_llm.planning.reading.line_chart import Body, LineChart, Part, Ways, alive
 
 _CALL = re.compile(r"(?:(\w+)\s*=\s*)?([^\s(),=]+\s*\(.*\)|(?<=\s|=)[^\s(),]+)")
 _PIECE = re.compile(r"[^\s(),]+|[(),]")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from formal_llm import PDA, Limits, constraint
 from formal_llm.automata.languages.words import words
-from formal_llm.planning.plans.candidates import has_word, prints, told_by
+from formal_llm.planning.reading.candidates import has_word, prints, told_by
 
 PDA_ = PDA.from_string('%start p\n%accept p\np, a, ε -> p, ε "Go"\np, b, ε -> p, ε "Go"\np, c, ε -> p, ε "Stop"')
 GO = [move for move in PDA_.transitions if move.text == "Go"]

@@ -16,7 +16,7 @@ from formal_llm import (
     verify,
 )
 from formal_llm.errors import NotationError
-from formal_llm.planning.plans.reading import names_of
+from formal_llm.planning.reading.reader import names_of
 from tests.planning.rules import DAY, under
 
 REFUND = Flowchart.from_mermaid(
