@@ -67,6 +67,7 @@ check: lint types imports docs wheel   ## everything but the tests
 bench: $(VENV)/.installed-dev   ## the benchmarks' tables
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/openagi_random.py
+	$(BIN)/python benchmarks/uniform_choice.py
 	$(BIN)/python benchmarks/builtin_accuracy.py
 	$(BIN)/python benchmarks/import_time.py
 	$(BIN)/python benchmarks/counting.py
