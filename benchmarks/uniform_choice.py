@@ -22,7 +22,7 @@ GOALS = {"image_plan": "image", "text_plan": "text"}
 
 
 def fits(chain: Sequence[ToolText], task: Task) -> bool:
-    """Whether a chain is a plan of the task: each tool once, each takes what comes, the last gives what is asked for."""
+    """Whether a chain is a plan: each tool once, each takes what comes, the last gives what the task asks for."""
     kinds = [tool.kinds for tool in chain]
     comes = [None, *(tool.gives for tool in chain)]
     return (
