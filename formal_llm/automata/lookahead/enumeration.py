@@ -21,7 +21,7 @@ class Enumeration:
 
     Args:
         grammar: the flow grammar of the automaton.
-        max_words: how many words may be held at a time; a thousand times as many may be made, since a word that has
+        max_words: how many words may be held at a time; a hundred times as many may be made, since a word that has
             several derivations is made several times.
     """
 
@@ -38,7 +38,7 @@ class Enumeration:
         Raises:
             Undecided: there are too many to hold, perhaps infinitely many.
         """
-        self._tries = 1_000 * self.max_words
+        self._tries = 100 * self.max_words
         self._solve(state, stack)
         fronts: dict[State, Words] = {state: EMPTY}
         done: Words = {}

@@ -226,7 +226,8 @@ class Lookahead:
             Undecided: the budget of states, or of words where they must be told apart one by one, is spent.
         """
         sampler, begin = self._sampler(configuration, max_length)
-        return sampler.count(begin, words=_words(of))
+        words = _words(of)
+        return 0 if self.completable(configuration).value == "no" else sampler.count(begin, words=words)
 
     def sample(
         self, rng: random.Random, configuration: Hashable = None, *, of: Of = "words", max_length: int | None = None
@@ -244,7 +245,8 @@ class Lookahead:
             Undecided: the budget of states, or of words where they must be told apart one by one, is spent.
         """
         sampler, begin = self._sampler(configuration, max_length)
-        return sampler.sample(begin, rng, words=_words(of))
+        words = _words(of)
+        return None if self.completable(configuration).value == "no" else sampler.sample(begin, rng, words=words)
 
     def _sampler(self, configuration: Hashable, max_length: int | None) -> tuple[Sampler, LimitedConfiguration]:
         if self.pda is None:
