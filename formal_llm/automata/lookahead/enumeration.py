@@ -21,8 +21,8 @@ class Enumeration:
 
     Args:
         grammar: the flow grammar of the automaton.
-        max_words: how many words may be held at a time; a hundred times as many may be made, since a word that has
-            several derivations is made several times.
+        max_words: how many words may be held at a time. A hundred times as many may be made, since a word that has
+            several derivations is made several times; and as many terminals may stand in them.
     """
 
     def __init__(self, grammar: FlowGrammar, max_words: int) -> None:
@@ -94,6 +94,7 @@ class Enumeration:
                 joined = self._join(joined, words[child], {}, full)
             new = {word: cost for word, cost in joined.items() if word not in words[index]}
             if new:
+                self._tries -= sum(map(len, new))
                 self._join(new, EMPTY, words[index], full)
                 fresh.setdefault(index, {}).update(new)
 
