@@ -84,7 +84,7 @@ def test_everything_that_people_write_is_read_here() -> None:
     # Parted to be shown on one line, or bytes, whose method knows line ends alone.
     shown = {
         "pictures/picture.py", "pictures/captions.py", "automata/drawing/cfg.py", "llms/local/loading.py",
-        "planning/reading/prose.py",
+        "planning/plans/steps.py",
     }  # fmt: skip
     in_bytes = {"planning/drivers/results.py", "packs/openagi/benchmark/records.py"}
     assert {name for name, text in texts.items() if "splitlines()" in text} <= shown | in_bytes
