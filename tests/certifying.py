@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from formal_llm import Plan, Walk
-from formal_llm.planning.plans.certificates import compiled
+from formal_llm.planning.plans.certificates import compiled_rules
 
 CHECKER = Path(__file__).parents[1] / "formal_llm" / "planning" / "checking" / "certificate_checker.py"
 _loaded = runpy.run_path(str(CHECKER))
@@ -32,7 +32,7 @@ def stranger(data: Any) -> Any:
 def prove(plan: Plan, rules: Any = None) -> str:
     """What the checker says of a plan; Refused is raised where it proves nothing."""
     source = rules if rules is not None else plan._run()[0]  # type: ignore[misc]
-    found: str = check(stranger(compiled(source)), stranger(plan.certificate(rules)))
+    found: str = check(stranger(compiled_rules(source)), stranger(plan.certificate(rules)))
     return found
 
 

@@ -18,7 +18,7 @@ CERTIFICATE: {"format": "formal_llm.certificate/1", "rules": SHA-256 of the rule
   blanks), "claim": "plan" or "no plan", ...}
   plan: "word": the steps; "run": the numbers, from 0, of the productions of a leftmost derivation, or of transitions;
     "constraints": for each constraint the numbers of its transitions; "sums": for each limit the sum.
-  no plan: see refute(), or "how": "search" where there is no short proof.
+  no plan: "how": "reachability", "linear", or "search" where there is no short proof; and see refute().
 """
 
 import hashlib
@@ -125,7 +125,7 @@ def refute(rules: Data, certificate: Data) -> str:
     X is gone; X is null for the end of the stack. What has no row cannot be done. Steps that break a limit by
     themselves do not count.
     """
-    need("how" not in certificate, "that there is no plan was found by search: there is no proof to check")
+    need(certificate["how"] != "search", "that there is no plan was found by search: there is no proof to check")
     base, limits = rules["automaton"] if "automaton" in rules else as_automaton(rules["grammar"]), rules["limits"]
     factors = [max(Fraction(0), number(value)) for value in certificate["multipliers"]]
     signed = [(m if "at_most" in one else -m, one) for m, one in zip(factors, limits, strict=True)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from fractions import Fraction
 from functools import lru_cache
@@ -25,7 +25,7 @@ from formal_llm.planning.plans.runs import run_of
 _RULES, _CERTIFICATE = "formal_llm.rules/1", "formal_llm.certificate/1"
 
 
-def compiled(rules: Source, limits: Limits | None = None) -> dict[str, JSON]:
+def compiled_rules(rules: Source, limits: Limits | None = None) -> dict[str, JSON]:
     """Rules as JSON data that a certificate is about.
 
     Args:
@@ -35,7 +35,7 @@ def compiled(rules: Source, limits: Limits | None = None) -> dict[str, JSON]:
     Raises:
         AutomatonError: it is an automaton of one's own, whose rules are code.
     """
-    return deepcopy(_compiled(_pda(rules, limits)))
+    return deepcopy(_compiled(pda_of(rules, limits)))
 
 
 def certificate(
@@ -44,24 +44,22 @@ def certificate(
     """The proof that a word is a plan of rules, as JSON data.
 
     Args:
-        rules: as of :func:`compiled`.
+        rules: as of :func:`compiled_rules`.
         word: the word.
         moves: a run of the rules that reads it; found where left out.
         limits: more limits.
 
     Raises:
-        AutomatonError: the word is none of these rules, or as of :func:`compiled`.
+        AutomatonError: the word is none of these rules, or as of :func:`compiled_rules`.
     """
-    pda, word = _pda(rules, limits), tuple(word)
+    pda, word = pda_of(rules, limits), tuple(word)
     broken = next((bound.line for bound in pda.bounds if not bound.holds(word)), None)
     if broken is not None:
         raise AutomatonError(f"this is no plan of these rules: {broken} is broken by {' '.join(word) or 'ε'}")
     made = moves if moves is not None else run_of(pda.without_limits, word)
     base, constraints = parts_of(pda)
     return {
-        "format": _CERTIFICATE,
-        "rules": fingerprint_of_rules(pda),
-        "claim": "plan",
+        **claimed(pda, "plan"),
         "word": list(word),
         "run": _run(pda, base, made),
         "constraints": [_finite_run(constraint, word) for constraint in constraints],
@@ -69,16 +67,17 @@ def certificate(
     }
 
 
-def certificate_of_none(rules: PDA, proof: Mapping[str, JSON] | None) -> dict[str, JSON]:
-    """The certificate that no word follows the rules: by a proof, or told to be by search."""
-    told = proof if proof is not None else {"how": "search"}
-    return {"format": _CERTIFICATE, "rules": fingerprint_of_rules(rules), "claim": "no plan", **told}
+def claimed(pda: PDA, claim: str) -> dict[str, JSON]:
+    """The head of a certificate: which rules it is about, and what it claims of them."""
+    text = json.dumps(_compiled(pda), sort_keys=True, separators=(",", ":"))
+    return {"format": _CERTIFICATE, "rules": hashlib.sha256(text.encode()).hexdigest(), "claim": claim}
 
 
 # -- the parts of rules -----------------------------------------------------------------------------------------------
 
 
-def _pda(rules: Source, limits: Limits | None) -> PDA:
+def pda_of(rules: Source, limits: Limits | None) -> PDA:
+    """Rules as an automaton that can be compiled; raises as :func:`compiled_rules`."""
     automaton = as_automaton(rules, limits)
     if not isinstance(automaton, PDA):
         raise AutomatonError(
@@ -153,13 +152,6 @@ def _finite(pda: PDA, place: int) -> dict[str, JSON]:
         "accepting": [state[one] for one in state if one in pda.accepting_states],
         "transitions": [[state[t.state], t.read, state[t.target]] for t in pda.transitions],
     }
-
-
-@lru_cache(maxsize=64)
-def fingerprint_of_rules(pda: PDA) -> str:
-    """What compiled rules are known by: SHA-256 of their JSON text with sorted keys and no blanks."""
-    text = json.dumps(_compiled(pda), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _exact(amount: Fraction | int) -> JSON:

@@ -123,7 +123,7 @@ class Plan(Drawable):
         """The proof that this plan follows its rules, as JSON data, to be checked without this library.
 
         It holds the derivation or run, the run of each constraint and the sum of each limit. It is about the rules as
-        :func:`~formal_llm.planning.plans.certificates.compiled` gives them;
+        :func:`~formal_llm.planning.plans.certificates.compiled_rules` gives them;
         :mod:`~formal_llm.planning.checking.certificate_checker` checks one against the other.
 
         Args:
