@@ -31,8 +31,8 @@ def stranger(data: Any) -> Any:
 
 def prove(plan: Plan, rules: Any = None) -> str:
     """What the checker says of a plan; Refused is raised where it proves nothing."""
-    source = rules if rules is not None else plan._run()[0]  # type: ignore[misc]
-    found: str = check(stranger(compiled_rules(source)), stranger(plan.certificate(rules)))
+    data = plan.compiled_rules() if rules is None else compiled_rules(rules)
+    found: str = check(stranger(data), stranger(plan.certificate(rules)))
     return found
 
 

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from formal_llm.cli import options
 from formal_llm.cli.batch import Batch, plan_tasks, read_tasks
+from formal_llm.cli.certificates import certified
 from formal_llm.cli.console import EXIT_CODES_HELP, command, err, out, print_text
 from formal_llm.cli.sources import load, read_limits
 from formal_llm.errors import BudgetExceeded, FormalLLMError
@@ -68,6 +69,8 @@ Examples:
   formal-llm plan my.cfg "Cook dinner" --llm person --limit wok=1
 
   formal-llm plan openagi 3 --llm test:random --trace --out plan.json
+
+  formal-llm plan openagi 117 --certificate proof && python proof/check.py proof/rules.json proof/certificate.json
 
   formal-llm plan openagi --tasks test --out results.jsonl --llm openai:gpt-6-luna --cache answers.sqlite
 
@@ -136,6 +139,10 @@ def plan(
             help="Where the plan goes instead of standard output; with --tasks the results, a line of JSON for each.",
         ),
     ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write the proof that the plan is valid, with a program that checks it."),
+    ] = None,
     concurrency: Annotated[
         int | None, typer.Option(min=1, help="With --tasks: how many are planned at once (for hosted models 32).")
     ] = None,
@@ -179,8 +186,10 @@ def plan(
         if tasks is not None:
             if out_ is None:
                 raise FormalLLMError("--tasks needs --out FILE, where the results go")
-            if task or input_ or goal or show:
-                raise FormalLLMError("--tasks brings the tasks: no TASK, --input, --goal or --show beside it")
+            if task or input_ or goal or show or certificate:
+                raise FormalLLMError(
+                    "--tasks brings the tasks: no TASK, --input, --goal, --show or --certificate beside it"
+                )
             batch = Batch(out_, concurrency, together if together.metered else None, retry_failed)
             plan_tasks(planner, read_tasks(tasks, loaded), batch)
             return
@@ -191,17 +200,19 @@ def plan(
         planner.budget = replace(planner.budget, requests=max_requests, tokens=max_tokens, cost=max_cost)
         endings = {".json": Show.json, ".mmd": Show.mermaid}
         forms = show or [endings.get(out_.suffix, Show.steps) if out_ is not None else Show.steps]
-        try:
-            made = planner.plan(loaded.task(task, inputs=input_ or (), goal=goal))
-        except BudgetExceeded as error:
-            print_plan(error.plan, forms)
-            raise
-        if out_ is None:
-            print_plan(made, forms)
-            return
-        with redirect_stdout(StringIO()) as printed:
-            print_plan(made, forms)
-        out_.write_text(printed.getvalue(), encoding="utf-8")
+        with certified(certificate, loaded, task, inputs=input_, goal=goal, limit=limit, require=require) as plans:
+            try:
+                made = planner.plan(loaded.task(task, inputs=input_ or (), goal=goal))
+            except BudgetExceeded as error:
+                print_plan(error.plan, forms)
+                raise
+            plans.append(made)
+            if out_ is None:
+                print_plan(made, forms)
+                return
+            with redirect_stdout(StringIO()) as printed:
+                print_plan(made, forms)
+            out_.write_text(printed.getvalue(), encoding="utf-8")
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from formal_llm.automata import Source, Word
 from formal_llm.automata.models.automaton import Move
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.planning.json_data import JSON
-from formal_llm.planning.plans.certificates import certificate
+from formal_llm.planning.plans.certificates import certificate, compiled_rules
 from formal_llm.planning.plans.drawing import plan_rich
 from formal_llm.planning.plans.overlay import Overlay
 from formal_llm.planning.plans.steps import Order, Step, read_steps
@@ -141,6 +141,16 @@ class Plan(Drawable):
             raise ValueError("this plan was not made here: name its rules, plan.certificate(rules)")
         made_of, moves = self._run()
         return certificate(made_of, self.word, moves)
+
+    def compiled_rules(self) -> dict[str, JSON]:
+        """The rules that :meth:`certificate` is about, as JSON data.
+
+        Raises:
+            ValueError, AutomatonError: as :meth:`certificate`; of a plan from a file, compile the rules themselves.
+        """
+        if self._run is None:
+            raise ValueError("this plan was not made here: name its rules, compiled_rules(rules)")
+        return compiled_rules(self._run()[0])
 
     # -- other forms --------------------------------------------------------------------------------------------
 
