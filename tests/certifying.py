@@ -1,7 +1,8 @@
 """Every plan of a walk in these tests is proved to somebody who trusts nothing of ours.
 
 The checker of certificates is loaded as a file by itself, as a stranger would use it. :func:`watch` puts it behind
-``Walk.plan``, where every plan comes by that a test looks at: a plan that it refuses is an error there.
+``Walk.plan``, where every plan comes by that a test looks at, and behind ``Verifier.verify``, for the words that are
+called valid or nearest: what it refuses is an error there.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import runpy
 from pathlib import Path
 from typing import Any
 
-from formal_llm import Plan, Walk
-from formal_llm.planning.plans.certificates import compiled_rules
+from formal_llm import Plan, Verification, Verifier, Walk
+from formal_llm.planning.plans.certificates import certificate, compiled_rules
 
 CHECKER = Path(__file__).parents[1] / "formal_llm" / "planning" / "checking" / "certificate_checker.py"
 _loaded = runpy.run_path(str(CHECKER))
@@ -20,8 +21,10 @@ check, Refused = _loaded["check"], _loaded["Refused"]
 
 #: How many plans are proved in one test, so that tests of thousands of plans take no longer for it.
 MOST = 40
-#: How many plans were proved: in this test, and in all.
-counted = {"test": 0, "all": 0}
+#: How many valid words of a verifier, and how long ones: their runs have to be found first.
+MOST_WORDS, LONGEST = 8, 12
+#: How many plans were proved: in this test, and in all; and how many words in this test.
+counted = {"test": 0, "all": 0, "words": 0}
 
 
 def stranger(data: Any) -> Any:
@@ -52,3 +55,15 @@ def watch() -> None:
         return plan
 
     Walk.plan = property(proved, doc=Walk.plan.__doc__)  # type: ignore[assignment]
+    verify = Verifier.verify
+
+    def verified(verifier: Verifier, *arguments: Any, **named: Any) -> Verification:
+        found = verify(verifier, *arguments, **named)
+        for word in {found.word} if found.valid else {found.nearest} - {None}:
+            if counted["words"] < MOST_WORDS and len(word) <= LONGEST:
+                counted["words"] += 1
+                rules = verifier.lookahead.source
+                assert check(stranger(compiled_rules(rules)), stranger(certificate(rules, word)))
+        return found
+
+    Verifier.verify = verified  # type: ignore[method-assign]
