@@ -45,7 +45,7 @@ def need(holds: object, why: str) -> None:
 
 def number(value: object) -> Fraction:
     """An exact number."""
-    need(type(value) in (int, str), f"{value!r} is no exact number")
+    need(type(value) is int or (type(value) is str and "e" not in value.lower()), f"{value!r} is no exact number")
     return Fraction(str(value))
 
 
@@ -175,7 +175,7 @@ def refute(rules: Data, certificate: Data) -> str:
 def as_automaton(grammar: Data) -> Data:
     """One state, the start symbol on the stack: expand a head, read any other symbol; a plan ends with the stack."""
     heads = {head for head, _ in grammar["productions"]}
-    steps = {name for _, body in grammar["productions"] for name in body} - heads
+    steps = {grammar["start"], *(name for _, body in grammar["productions"] for name in body)} - heads
     rows = [[0, None, head, 0, body] for head, body in grammar["productions"]] + [[0, s, s, 0, []] for s in steps]
     return {"start": 0, "stack": [grammar["start"]], "accepting": [0], "transitions": rows}
 

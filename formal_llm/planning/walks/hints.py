@@ -38,7 +38,9 @@ def hints(table: ChoiceTable, entry: JournalEntry, left: float, wording: Wording
             yield fill(wording.selection_sets, {"sets": _sets((way.names for way in few), names)})
         return
     every = frozenset(names)
-    sure = [n for n in names if not table.some_subset(entry.configuration, frozenset(), every - {n}, left)]
+    # Only what is in all sets that were found can be in every set.
+    always = every.intersection(*(way.names for way in few))
+    sure = [n for n in always if not table.some_subset(entry.configuration, frozenset(), every - {n}, left)]
     if sure:
         yield fill(wording.selection_with, {"options": _sets([sure], names)})
     yield from _sums(table, entry.configuration, names, wording)
