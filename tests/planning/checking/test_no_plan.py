@@ -9,8 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit, Symbol, constraint
-from formal_llm.automata.lookahead.search import Verdict
+from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit, Symbol, Verdict, constraint
 from formal_llm.errors import AutomatonError, Undecided
 from formal_llm.planning.checking.no_plan import no_plan_certificate
 from formal_llm.planning.plans.certificates import claimed, compiled_rules, pda_of
