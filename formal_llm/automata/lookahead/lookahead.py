@@ -130,16 +130,23 @@ class Lookahead:
             steps: the most moves that the run may take; any number where left out.
         """
         now = self.automaton.start() if configuration is None else configuration
+        if steps is not None:
+            found, how = self._within(now, steps)
+            if found != UNKNOWN:
+                return Verdict("yes", how, int(found)) if found <= steps else Verdict("no", "step budget")
         found, how = self._decide(now)
         if found == INFINITE:
             return Verdict("no", how)
-        if found != UNKNOWN and (steps is None or found <= steps):
-            return Verdict("yes", how, int(found))
-        if steps is not None:
-            found = self._cheapest(now, by_length=False)
-            if found != UNKNOWN:
-                return Verdict("yes", SEARCH, int(found)) if found <= steps else Verdict("no", "step budget")
-        return Verdict("unknown", BUDGET)
+        if found == UNKNOWN or (steps is not None and found > steps):
+            return Verdict("unknown", how if found == UNKNOWN else BUDGET)
+        return Verdict("yes", how, int(found))
+
+    def _within(self, configuration: Hashable, steps: int) -> tuple[float, str]:
+        """(moves of a completion of at most so many, infinite for none, ``UNKNOWN``; what decided it)."""
+        if self._search is None:
+            return self._plain.cheapest(configuration, by_length=False), SEARCH
+        (state, stack), remaining, needed = self._parts(configuration)
+        return self._shortest.within(state, stack, remaining, needed, steps)
 
     def _cheapest(self, configuration: Hashable, *, by_length: bool, max_states: int | None = None) -> float:
         """The least moves of a completion, or its least length in the unit of :data:`flow.LENGTH`.

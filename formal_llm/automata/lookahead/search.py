@@ -11,14 +11,17 @@ keep it small, and with enough budget finite:
 Deciding this is NP-complete in general (already for grammars of the form of OpenAGI's, by a reduction from exact
 cover). So the search has a budget of states. When that is spent an integer program decides
 (:mod:`formal_llm.automata.lookahead.integer_program`), where the optional solver is installed; else the answer is
-"unknown".
+"unknown". It is "unknown" for now where the work that a question may cost is spent first; then the search stands still
+where it is, and goes on from there when it is asked again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Literal
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
@@ -26,6 +29,7 @@ from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar, FlowSymbo
 from formal_llm.automata.lookahead.integer_program import IntegerProgram, installed
 from formal_llm.automata.lookahead.resources import PackedWay
 from formal_llm.automata.lookahead.stacks import NOTHING, Demand, Demands, SearchState, Unresolved
+from formal_llm.automata.lookahead.work import Work
 from formal_llm.automata.models.automaton import Stack, State
 
 
@@ -36,7 +40,7 @@ class Verdict:
     Attributes:
         value: ``"yes"``, ``"no"`` or ``"unknown"``.
         how: what decided it: ``"filter"`` (no search was needed), ``"search"``, ``"integer program"``, or the
-            budget that ran out: ``"state budget"``, ``"step budget"``.
+            budget that ran out: ``"time"`` (it goes on when it is asked again), ``"state budget"``, ``"step budget"``.
         steps: for yes, the moves of one completion (not the cheapest one in general).
     """
 
@@ -62,11 +66,27 @@ _CACHE = 200_000
 #: ended by then end soon, and the program takes about as long as so many states (benchmarks/lookahead_tools.py).
 PATIENCE = 100
 
+#: The searches that stand still at once, each with as many states as it has visited.
+_STANDING = 32
+#: The least seconds that are worth an integer program.
+_LEAST_EFFORT = 0.01
+
 #: What decided a question.
-FILTER, SEARCH, PROGRAM, BUDGET = "filter", "search", "integer program", "state budget"
+FILTER, SEARCH, PROGRAM, BUDGET, TIME = "filter", "search", "integer program", "state budget", "time"
 
 #: A way of a symbol, the symbols it leaves pending as a multiset, and the moves of the free ones that are left out.
 _Compiled = tuple[PackedWay, int, float]
+
+
+class _Standing:
+    """A search that stands still: what it has visited, where it stands, whether something unknown was left out."""
+
+    __slots__ = ("frames", "unsure", "visited")
+
+    def __init__(self, root: SearchState, after: Iterator[tuple[float, SearchState]]) -> None:
+        self.visited = {root}
+        self.frames: list[tuple[SearchState, float, Iterator[tuple[float, SearchState]]]] = [(root, 0, after)]
+        self.unsure = False
 
 
 class CompletionSearch:
@@ -76,6 +96,11 @@ class CompletionSearch:
         grammar: the flow grammar.
         max_states: how many states one query may visit before it gives up.
         solver: whether an integer program may decide what the search does not decide soon.
+
+    Attributes:
+        work: what queries may still cost.
+        guide: where lower bounds are open, a search that tries first what pays best: as :meth:`steps`, from
+            a state.
     """
 
     def __init__(self, grammar: FlowGrammar, max_states: int, *, solver: bool = False) -> None:
@@ -85,7 +110,15 @@ class CompletionSearch:
         self.solver = solver
         self.demands = Demands(grammar)
         self.multisets = self.demands.multisets
+        self.work = Work()
+        self.guide: Callable[[SearchState], float] | None = None
         self._version = 0
+
+    def anew(self) -> CompletionSearch:
+        """The same search, with nothing remembered: what it finds depends on what it is asked alone."""
+        twin = copy(self)
+        twin.work, twin.guide, twin._version = Work(), None, -1
+        return twin
 
     @cached_property
     def program(self) -> IntegerProgram | None:
@@ -98,6 +131,8 @@ class CompletionSearch:
             self._version = self.demands.version
             self._memo: dict[SearchState, float] = {}
             self._by_program: set[SearchState] = set()
+            self._standing: dict[SearchState, _Standing] = {}
+            self._tried: dict[SearchState, float] = {}
             self._finished: dict[tuple[int, Unresolved, int, int], tuple[float, str]] = {}
             self._compiled: dict[int, tuple[_Compiled, ...]] = {}
 
@@ -129,7 +164,9 @@ class CompletionSearch:
         if found is None:
             if len(self._finished) > _CACHE:
                 self._finished.clear()
-            found = self._finished[key] = self._finish(pending, unresolved, left, needed)
+            found = self._finish(pending, unresolved, left, needed)
+            if found[1] is not TIME:
+                self._finished[key] = found
         return found
 
     def _finish(self, pending: int, unresolved: Unresolved, left: int, needed: int) -> tuple[float, str]:
@@ -143,25 +180,43 @@ class CompletionSearch:
         if found is None:
             found = self._solve(state)
         if found == UNKNOWN:
-            return UNKNOWN, BUDGET
+            return UNKNOWN, BUDGET if state in self._memo else TIME
         return found + cost, PROGRAM if state in self._by_program else SEARCH
 
     def _solve(self, state: SearchState) -> float:
-        """The search with a little patience, the integer program, the search with the whole budget."""
-        program = self.program
-        if program is None:
-            return self._search(state, self.max_states)
-        found = self._search(state, min(PATIENCE, self.max_states))
+        """The search by prices, the search with a little patience, the integer program, the whole search.
+
+        What is certain is noted, also that the budget of states is spent; not what only the end of the work left open.
+        """
+        if self.work.over:
+            return UNKNOWN
+        found = UNKNOWN
+        if state.needed and self.guide is not None and state not in self._standing:
+            found = self.guide(state)
+            if found != UNKNOWN:
+                self._memo[state] = found
         if found == UNKNOWN:
-            decided = program.decide(state)
-            if decided is not None:
-                self._memo[state] = decided
-                self._by_program.add(state)
-                return decided
-            if self.max_states > PATIENCE:
-                del self._memo[state]
-                found = self._search(state, self.max_states)
+            found = self._search(state, min(PATIENCE, self.max_states))
+        if found == UNKNOWN:
+            found = self._by_solver(state)
+        if found == UNKNOWN and not self.work.over:
+            self._memo.pop(state, None)
+            found = self._search(state, self.max_states)
         return found
+
+    def _by_solver(self, state: SearchState) -> float:
+        """The integer program, where there is one that has not been tried with as much effort before."""
+        effort = min(1.0, self.work.seconds)
+        if self.program is None or effort < max(_LEAST_EFFORT, 2 * self._tried.get(state, 0.0)):
+            return UNKNOWN
+        self._tried[state] = effort
+        decided = self.program.decide(state, effort)
+        self.work.left -= self.program.tries
+        if decided is None:
+            return UNKNOWN
+        self._memo[state] = decided
+        self._by_program.add(state)
+        return decided
 
     def _normal(self, pending: int, unresolved: Unresolved, left: int, needed: int) -> tuple[float, SearchState] | None:
         """Leave out what is free; None where some resource cannot pay what all pending symbols take at least."""
@@ -194,36 +249,48 @@ class CompletionSearch:
         return cost, SearchState(pending, unresolved, left, needed)
 
     def _search(self, root: SearchState, max_states: int) -> float:
-        memo = self._memo
+        memo, work = self._memo, self.work
         if len(memo) > _CACHE:
             memo.clear()
             self._by_program.clear()
-        visited = {root}
-        frames: list[tuple[SearchState, float, Iterator[tuple[float, SearchState]]]] = [(root, 0, self._expand(root))]
-        unsure = False
-        while frames:
+        standing = self._standing.pop(root, None) or _Standing(root, self._expand(root))
+        visited, frames = standing.visited, standing.frames
+        while frames and work.left > work.floor:
             for cost, state in frames[-1][2]:
                 if not state.pending and state.unresolved is None and not state.needed:
                     return self._found(frames, cost)
                 known = memo.get(state)
                 if known == UNKNOWN:
-                    unsure = True
+                    standing.unsure = True
                 elif known is not None and known < INFINITE:
                     return self._found(frames, cost + known)
                 elif known is None and state not in visited:
                     if len(visited) >= max_states:
-                        memo[root] = UNKNOWN
-                        return UNKNOWN
+                        here, arrival, after = frames[-1]
+                        frames[-1] = here, arrival, chain(((cost, state),), after)
+                        return self._stand(root, standing, max_states)
                     visited.add(state)
                     frames.append((state, cost, self._expand(state)))
                     break
             else:
                 frames.pop()
-        if unsure:
+        if frames:
+            return self._stand(root, standing, max_states)
+        if standing.unsure:
             memo[root] = UNKNOWN
             return UNKNOWN
         memo.update(dict.fromkeys(visited, INFINITE))
         return INFINITE
+
+    def _stand(self, root: SearchState, standing: _Standing, max_states: int) -> float:
+        """Let a search stand still, to go on later; where it has visited all states that it may, it is given up."""
+        if len(standing.visited) >= self.max_states:
+            self._memo[root] = UNKNOWN
+        else:
+            if len(self._standing) >= _STANDING:
+                del self._standing[next(iter(self._standing))]
+            self._standing[root] = standing
+        return UNKNOWN
 
     def _found(
         self, frames: list[tuple[SearchState, float, Iterator[tuple[float, SearchState]]]], cost: float
@@ -266,7 +333,9 @@ class CompletionSearch:
         return best
 
     def _expand(self, state: SearchState) -> Iterator[tuple[float, SearchState]]:
+        work = self.work
         for cost, following in self._successors(state):
+            work.left -= 1
             normal = self._normal(*following)
             if normal is not None:
                 yield cost + normal[0], normal[1]
