@@ -97,16 +97,22 @@ class ShortestSearch:
             return INFINITE, FILTER
         if cost + enough <= steps:
             return cost + enough, FILTER if _complete(root) else SEARCH
-        after = partial(self._weighed_successors, _BY_STEPS)
-        found, way = some_way(begin, after, self._known, steps, self.max_states, self._over)
+        found = self._some_way(begin, steps, self.max_states)
+        return found, SEARCH if found != UNKNOWN else TIME if self._over() else BUDGET
+
+    def _some_way(self, begin: tuple[float, SearchState, float], most: float, max_states: int) -> float:
+        """As :func:`some_way`; what was learnt of the states on the way is noted."""
         if len(self._bounds) > _CACHE:
             self._bounds.clear()
+        after = partial(self._weighed_successors, _BY_STEPS)
+        found, way = some_way(begin, after, self._known, most, max_states, self._over)
         if found == INFINITE:
-            self._bounds[root] = max(least, steps - cost + 1), enough
+            _, enough = self._known(begin[1])
+            self._bounds[begin[1]] = most - begin[0] + 1, enough
         for passed, spent in way:
             low, high = self._known(passed)
             self._bounds[passed] = low, min(high, found - spent)
-        return found, SEARCH if found != UNKNOWN else TIME if self._over() else BUDGET
+        return found
 
     def some(self, state: SearchState) -> float:
         """The moves of some completion of a state with open lower bounds: what pays best is tried first.
@@ -117,9 +123,7 @@ class ShortestSearch:
         begin = self._weigh(_BY_STEPS, [], state.unresolved, state.left, state.needed, state.pending)
         if begin is None:
             return INFINITE
-        after = partial(self._weighed_successors, _BY_STEPS)
-        max_states = min(_DETOURS + 2 * int(begin[2]), self.max_states)
-        return some_way(begin, after, self._known, INFINITE, max_states, self._over)[0]
+        return self._some_way(begin, INFINITE, min(_DETOURS + 2 * int(begin[2]), self.max_states))
 
     def _over(self) -> bool:
         return self.completion.work.over
