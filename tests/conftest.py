@@ -2,7 +2,10 @@
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests import certifying
 
 # Random grammars are filtered (only some have a word under their limits) and the machine may be slow or shared.
 _SLOW = (HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large)
@@ -11,3 +14,12 @@ settings.register_profile(
 )
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+# Every plan that a test looks at is proved to the checker that imports nothing of ours.
+certifying.watch()
+
+
+@pytest.fixture(autouse=True)
+def _plans_of_a_test_are_counted() -> None:
+    certifying.counted["test"] = 0

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from formal_llm.authored.files import parse_json
 from formal_llm.automata import Source, Word
+from formal_llm.automata.models.automaton import Move
 from formal_llm.pictures.drawable import Drawable
+from formal_llm.planning.json_data import JSON
+from formal_llm.planning.plans.certificates import certificate
 from formal_llm.planning.plans.drawing import plan_rich
 from formal_llm.planning.plans.overlay import Overlay
 from formal_llm.planning.plans.steps import Order, Step, read_steps
@@ -35,6 +38,7 @@ class Plan(Drawable):
         usage: what it took.
         complete: False for the partial plan of a walk that stopped on the way.
         log_probability: see there.
+        run: a function that gives the automaton and its moves, for :meth:`certificate`.
 
     Attributes:
         log_probability: the natural logarithm of the probability that the answerer gave this plan: the sum, over the
@@ -52,6 +56,7 @@ class Plan(Drawable):
         usage: Usage | None = None,
         complete: bool = True,
         log_probability: float | None = None,
+        run: Callable[[], tuple[Source, Sequence[Move]]] | None = None,
     ) -> None:
         self.task = task
         self._tree = tree
@@ -59,6 +64,7 @@ class Plan(Drawable):
         self.usage = usage or Usage()
         self.complete = complete
         self.log_probability = log_probability
+        self._run = run
 
     @property
     def probability(self) -> float | None:
@@ -110,8 +116,31 @@ class Plan(Drawable):
         """The same plan, made at another cost."""
         return Plan(
             self.task, self._tree, order=self.order, usage=usage, complete=self.complete,
-            log_probability=self.log_probability,
+            log_probability=self.log_probability, run=self._run,
         )  # fmt: skip
+
+    def certificate(self, rules: Source | None = None) -> dict[str, JSON]:
+        """The proof that this plan follows its rules, as JSON data, to be checked without this library.
+
+        It holds the derivation or run, the run of each constraint and the sum of each limit. It is about the rules as
+        :func:`~formal_llm.planning.plans.certificates.compiled` gives them;
+        :mod:`~formal_llm.planning.checking.certificate_checker` checks one against the other.
+
+        Args:
+            rules: the rules with all their limits; needed for a plan that comes from a file and not from a walk.
+
+        Raises:
+            ValueError: the plan is not finished, or the rules are not known.
+            AutomatonError: it is none of the rules, or they are an automaton of one's own.
+        """
+        if not self.complete:
+            raise ValueError("the plan is not finished: there is nothing to prove yet")
+        if rules is not None:
+            return certificate(rules, self.word)
+        if self._run is None:
+            raise ValueError("this plan was not made here: name its rules, plan.certificate(rules)")
+        made_of, moves = self._run()
+        return certificate(made_of, self.word, moves)
 
     # -- other forms --------------------------------------------------------------------------------------------
 

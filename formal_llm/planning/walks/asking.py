@@ -17,6 +17,7 @@ from formal_llm.automata.models.automaton import Move
 from formal_llm.llms.question import Message, Option, Outlook, Prospect, Question, Term
 from formal_llm.planning.plans.tree import Node, build_tree
 from formal_llm.planning.walks.choices import Choice, ChoiceTable, Fork
+from formal_llm.planning.walks.hints import hints
 from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry
 from formal_llm.planning.walks.wording import Wording
 
@@ -48,7 +49,10 @@ class Asker:
             texts = [option.text for option in options]
             shown = self.tree(before[: earlier[-1].moves]) if earlier else None
             several, question = entry.fork.several, _asked(entry.offered)
-            return wording.ask(self._task, self.tree(before), texts, several=several, shown=shown, question=question)
+            told = hints(self._table, entry, left, wording) if several else ()
+            return wording.ask(
+                self._task, self.tree(before), texts, several=several, shown=shown, question=question, hints=told
+            )
 
         def messages() -> tuple[Message, ...]:
             talk = ((e.question.prompt, e.said) for e in earlier if e.question is not None)
@@ -76,11 +80,12 @@ class Asker:
 
     def chosen_text(self, entry: JournalEntry) -> str:
         """The text of what was chosen at an entry."""
-        if entry.chosen is None:
-            return ""
-        if entry.fork.several:
-            return ", ".join(map(self._table.vocabulary.label, sorted(entry.members)))
-        return self.wording.option(entry.chosen, self._table.vocabulary.label)
+        return "" if entry.chosen is None else self.text(entry.fork, entry.chosen)
+
+    def text(self, fork: Fork, choice: Choice) -> str:
+        """The text of a choice of a fork by itself; of a selection, what is chosen together."""
+        label = self._table.vocabulary.label
+        return ", ".join(map(label, choice.reads)) if fork.several else self.wording.option(choice, label)
 
     def _options(self, entry: JournalEntry) -> tuple[Option, ...]:
         """The options of an entry; those of a fork with nothing ruled out are made once."""

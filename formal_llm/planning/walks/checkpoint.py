@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from types import NoneType
 from typing import Any
 
 from formal_llm.authored.files import parse_json
-from formal_llm.errors import SnapshotError
+from formal_llm.authored.tables import Items, Keys, OneOf, Shape, problems
+from formal_llm.errors import NoValidPlan, SnapshotError
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.usage import Usage
@@ -40,6 +42,12 @@ class JournalRow:
         """The row of a journal's entry."""
         chosen = None if entry.chosen is None else entry.key
         return cls(chosen, tuple(entry.excluded), entry.asked, entry.probability)
+
+    @classmethod
+    def from_data(cls, row: Mapping[str, Any]) -> JournalRow:
+        """The row in JSON data that has the shape of one."""
+        chosen = None if row["chosen"] is None else _branch(row["chosen"])
+        return cls(chosen, tuple(map(_branch, row["excluded"])), row["asked"], row.get("probability"))
 
     def to_data(self) -> dict[str, JSON]:
         """The row as JSON data."""
@@ -89,21 +97,25 @@ class Checkpoint:
 
     @classmethod
     def from_data(cls, data: Mapping[str, JSON] | str) -> Checkpoint:
-        """The checkpoint in JSON data or JSON text; SnapshotError where it is damaged."""
+        """The checkpoint in JSON data or JSON text; SnapshotError, with the place, where it is damaged."""
         try:
             read: Any = parse_json(data) if isinstance(data, str) else data
-            if read["format"] != _FORMAT:
-                raise SnapshotError(f"unknown format {read['format']!r}; this version reads {_FORMAT}")
-            return cls(
-                str(read["fingerprint"]),
-                {"on": True, "off": False}[read["lookahead"]],
-                str(read["task"]),
-                tuple(_rows(read["journal"])),
-                bool(read["dead"]),
-                Usage(**read["usage"]),
-            )
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise SnapshotError(f"the snapshot is damaged: {error!r}") from error
+        except ValueError as error:
+            raise SnapshotError(f"the snapshot is damaged: {error}") from error
+        told = read.get("format", _FORMAT) if isinstance(read, Mapping) else _FORMAT
+        if isinstance(told, str) and told != _FORMAT:
+            raise SnapshotError(f"unknown format {told!r}; this version reads {_FORMAT}")
+        for found in problems(read, _SHAPE):
+            raise _damaged(found.problem)
+        _check_usage(read["usage"], sum(row["asked"] for row in read["journal"]))
+        return cls(
+            read["fingerprint"],
+            read["lookahead"] == "on",
+            read["task"],
+            tuple(map(JournalRow.from_data, _checked(read["journal"]))),
+            read["dead"],
+            Usage(**read["usage"]),
+        )
 
     def check(self, fingerprint: str, look: bool) -> None:
         """Raise unless the checkpoint belongs to the automaton of this fingerprint.
@@ -123,43 +135,101 @@ class Checkpoint:
         """Make the choices of the journal again, on a trail that stands at its beginning; nobody is told of them.
 
         Raises:
-            SnapshotError: the journal has a choice that the automaton does not offer.
+            SnapshotError: the journal has a choice that the automaton does not offer, or stands at a question of which
+                what is ruled out leaves one answer or none.
         """
         on_event, trail.on_event = trail.on_event, None
-        for row in self.rows:
+        for number, row in enumerate(self.rows, 1):
             entry = trail.state
             if not isinstance(entry, JournalEntry):
-                raise SnapshotError("the snapshot does not fit: it has a choice where the automaton has none")
-            entry.excluded = frozenset(row.excluded)
-            if row.chosen is None:
-                continue
+                raise _unfit(number, "it has a choice where the automaton has none")
             left = trail.left(budget)
+            entry.excluded = frozenset(row.excluded)
+            strange = next((key for key in row.excluded if not _could_be(key, entry)), None)
+            if strange is not None:
+                raise _unfit(number, f"it rules out {_plain(strange)}, which is no choice there")
+            if row.chosen is None:
+                if entry.is_dead(trail.table, left) or entry.only(trail.table, left) is not None:
+                    raise _unfit(number, "what it rules out leaves no two answers to the question there")
+                continue
             chosen = entry.find(row.chosen, trail.table, left)
-            if chosen is None:
-                raise SnapshotError("the snapshot does not fit: it takes a choice that is not offered")
+            if chosen is None or row.chosen in entry.excluded:
+                raise _unfit(number, "it takes a choice that is not offered")
             entry.asked, entry.probability = row.asked, row.probability
             if trail.asker.wording.conversation:
                 entry.question = trail.asker.ask(entry, trail.moves, trail.journal, left)
             trail.take(entry, chosen)
-            trail.settle(budget, partial)
+            try:
+                trail.settle(budget, partial)
+            except NoValidPlan:  # a walk that had come to this would not have kept the choice
+                raise _unfit(number, "from there on every branch is ruled out") from None
         if self.dead:
             trail.state = Stage.DEAD
         trail.meter.set(self.usage)
         trail.on_event = on_event
 
 
-def _rows(rows: Iterable[dict[str, Any]]) -> Iterable[JournalRow]:
-    for row in rows:
+_CHOICE = (int, Items(str))
+_AMOUNTS: dict[str, Shape] = {"int": int, "float": float, "float | None": OneOf((float, NoneType))}
+_ROW: dict[str, Shape] = {
+    "chosen": OneOf((*_CHOICE, NoneType)),
+    "excluded": Items(OneOf(_CHOICE)),
+    "asked": bool,
+    "probability": OneOf((float, NoneType)),
+}
+_KEYS: dict[str, Shape] = {
+    "format": OneOf(texts=(_FORMAT,)),
+    "fingerprint": str,
+    "lookahead": OneOf(texts=("on", "off")),
+    "task": str,
+    "journal": Items(Keys(_ROW, needed=("chosen", "excluded", "asked"))),
+    "dead": bool,
+    "usage": Keys({field.name: _AMOUNTS[str(field.type)] for field in fields(Usage)}),
+}
+#: What a snapshot looks like.
+_SHAPE = Keys(_KEYS, needed=tuple(_KEYS))
+#: No walk uses more of anything; also what a clock can be set to.
+_MOST = 2**53
+
+
+def _check_usage(usage: Mapping[str, float | None], answered: int) -> None:
+    for name, amount in usage.items():
+        if amount is not None and not 0 <= amount <= _MOST:  # also false for nan
+            raise _damaged(f"usage, {name} is no amount: {str(amount)[:60]}")
+    if (usage.get("questions") or 0) < answered:
+        raise _damaged(f"usage, questions is less than the {answered} answers of the journal")
+
+
+def _checked(rows: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The rows, each of which says what it can say where it stands."""
+    for number, row in enumerate(rows, 1):
         probability = row.get("probability")
         if probability is not None and not 0 <= probability <= 1:
-            raise SnapshotError(f"the snapshot is damaged: a probability of {probability}")
-        chosen = None if row["chosen"] is None else _branch(row["chosen"])
-        yield JournalRow(chosen, tuple(map(_branch, row["excluded"])), bool(row["asked"]), probability)
+            raise _damaged(f"journal {number}, probability is from 0 to 1, not {str(probability)[:60]}")
+        if row["chosen"] is None and (number < len(rows) or row["asked"]):
+            raise _damaged(f"journal {number}, chosen is null, but only the last question can be open")
+        yield row
+
+
+def _damaged(problem: str) -> SnapshotError:
+    return SnapshotError(f"the snapshot is damaged: {problem}")
+
+
+def _unfit(number: int, problem: str) -> SnapshotError:
+    return SnapshotError(f"the snapshot does not fit: journal {number}: {problem}")
+
+
+def _could_be(key: ChoiceKey, entry: JournalEntry) -> bool:
+    """Whether a key is one of the fork of an entry."""
+    fork = entry.fork
+    if isinstance(key, int) or not fork.several:
+        return isinstance(key, int) and not fork.several and 0 <= key < fork.total
+    return bool(key) and key <= {choice.reads[0] for choice in fork.choices}
 
 
 def _plain(branch: ChoiceKey | None) -> int | list[str] | None:
     return sorted(branch) if isinstance(branch, frozenset) else branch
 
 
-def _branch(plain: int | list[str]) -> ChoiceKey:
-    return frozenset(plain) if isinstance(plain, list) else plain
+def _branch(plain: int | Sequence[str]) -> ChoiceKey:
+    return plain if isinstance(plain, int) else frozenset(plain)

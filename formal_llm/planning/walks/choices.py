@@ -11,7 +11,7 @@ signature, so plans that come by the same place, in the same or another walk, fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from formal_llm.automata.lookahead.branches import Branch, Branches, Leap
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.limited import as_automaton, depth
 from formal_llm.automata.lookahead.lookahead import Lookahead
+from formal_llm.automata.lookahead.search import Verdict
 from formal_llm.automata.models.automaton import EMPTY, Automaton, Configuration, Stack, State
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.limits import Limits
@@ -27,6 +28,7 @@ from formal_llm.automata.models.product import constrained
 from formal_llm.automata.models.rules import Source
 from formal_llm.errors import AutomatonError
 from formal_llm.planning.plans.vocabulary import Vocabulary
+from formal_llm.planning.walks.subsets import Subset, ways
 
 _CACHE = 200_000
 
@@ -56,12 +58,14 @@ class Fork:
         choices: those from which a plan can be finished, as far as the lookahead knows.
         total: how many there are without lookahead.
         several: whether any non-empty subset may be chosen (a selection).
+        only: of a selection, the one set that can be chosen; None where there are more, or where that is not known.
         shown: what options were made of the choices; kept by the walk.
     """
 
     choices: tuple[Choice, ...]
     total: int
     several: bool = False
+    only: frozenset[str] | None = None
     shown: Any = field(default=None, repr=False)
 
 
@@ -168,8 +172,7 @@ class ChoiceTable:
             return fork
         # Near the end of the step budget the number of moves decides: asked anew, not remembered.
         if fork.several:
-            members = self._members(configuration, self.lookahead.selection(configuration) or (), steps)
-            return Fork(tuple(choice for choice, _ in members), fork.total, several=True)
+            return self._selection(configuration, self.lookahead.selection(configuration) or (), 0.0, steps)[0]
         near = tuple(choice for choice in fork.choices if self._within(configuration, choice, steps))
         return Fork(near, fork.total, fork.several)
 
@@ -194,8 +197,7 @@ class ChoiceTable:
     def _make(self, configuration: Hashable, deeper: float) -> tuple[Fork, float]:
         chosen = self.lookahead.selection(configuration)
         if chosen is not None and len(chosen) > 1:
-            members = list(self._members(configuration, chosen, INFINITE))
-            return self._filtered(members, len(chosen), deeper, several=True)
+            return self._selection(configuration, chosen, deeper, INFINITE)
         top = self.lookahead.top(configuration) if self.look else None
         if top is None:
             found = list(self._candidates(self.automaton, configuration, self.lookahead.at_class))
@@ -214,19 +216,20 @@ class ChoiceTable:
         branches = [Branch(len(choice.moves), choice.reads, after) for choice, after in found]
         return _Template(tuple(choice for choice, _ in found), self.lookahead.branches(top, branches))
 
-    def _filtered(
-        self, found: list[tuple[Choice, Any]], total: int, deeper: float, several: bool = False
-    ) -> tuple[Fork, float]:
+    def _filtered(self, found: list[tuple[Choice, Any]], total: int, deeper: float) -> tuple[Fork, float]:
         if not self.look:
-            return Fork(tuple(choice for choice, _ in found), total, several), 0.0
+            return Fork(tuple(choice for choice, _ in found), total), 0.0
         kept, reach = [], 0.0
         for choice, after in found:
             verdict = self.lookahead.completable(after)
             if verdict.possible:
                 kept.append(choice)
-                steps = -1 if verdict.steps is None else verdict.steps
-                reach = max(reach, len(choice.moves) + steps - deeper)
-        return Fork(tuple(kept), total, several), reach
+                reach = max(reach, self._reach(choice.moves, verdict, deeper))
+        return Fork(tuple(kept), total), reach
+
+    @staticmethod
+    def _reach(moves: tuple[Any, ...], verdict: Verdict, deeper: float) -> float:
+        return len(moves) + (-1 if verdict.steps is None else verdict.steps) - deeper
 
     @staticmethod
     def _candidates(
@@ -257,17 +260,32 @@ class ChoiceTable:
 
     # -- selections ---------------------------------------------------------------------------------------------
 
+    def _selection(
+        self, configuration: Any, members: tuple[str, ...], deeper: float, steps: float
+    ) -> tuple[Fork, float]:
+        """The fork of a selection, and the moves that finish a plan after what is known to be possible there."""
+        found = list(self._members(configuration, members, steps))
+        few, all_of_them = self.few_subsets(configuration, steps, 1) if len(found) > 1 else ([], False)
+        only = few[0].names if few and all_of_them else None
+        fork = Fork(tuple(choice for choice, _ in found), len(members), several=True, only=only)
+        reach = 0.0
+        if self.look and steps == INFINITE:
+            # Two sets that can be finished in so many moves: where there are as many, more than one can be chosen.
+            for moves, after in [*((one.moves, after) for one, after in found), *((w.moves, w.after) for w in few)]:
+                reach = max(reach, self._reach(moves, self.lookahead.completable(after), deeper))
+        return fork, reach
+
     def _members(self, configuration: Any, members: tuple[str, ...], steps: float) -> Iterator[tuple[Choice, Any]]:
         """The members of a selection that some possible subset holds, with a configuration after such a subset."""
         for index, name in enumerate(members):
-            found = self._select(configuration, members, frozenset((name,)), frozenset(members), steps)
+            found = self._select(configuration, frozenset((name,)), frozenset(members), steps)
             if found is not None:
                 yield Choice(index, found[0], (name,)), found[1]
 
     def subset(self, configuration: Hashable, names: frozenset[str], steps: float) -> Choice | None:
         """The choice of just these members of the selection on top of the stack, with ``steps`` more moves; or None."""
         members = self.lookahead.selection(configuration) or ()
-        found = self._select(configuration, members, names, names, steps)
+        found = self._select(configuration, names, names, steps)
         return None if found is None else Choice(-1, found[0], tuple(name for name in members if name in names))
 
     def subsets(self, configuration: Hashable, steps: float) -> Iterator[frozenset[str]]:
@@ -276,60 +294,42 @@ class ChoiceTable:
         The first few come soon, however many sets there are: what leads to no set is never looked at twice.
         """
         members = self.lookahead.selection(configuration) or ()
-        for _, _, taken in self._ways(configuration, members, frozenset(), frozenset(members), steps):
-            yield frozenset(taken)
+        for way in self._ways(configuration, frozenset(), frozenset(members), steps):
+            if way is not None:
+                yield way.names
+
+    def few_subsets(
+        self, configuration: Hashable, steps: float, most: int, excluded: Container[object] = ()
+    ) -> tuple[list[Subset], bool]:
+        """Up to ``most + 1`` sets that can be chosen and are not in ``excluded``; and whether these are all there are.
+
+        The first one is looked for until it is found or there is none, those after it within a bound on the ways tried.
+        Sets that are all there are number ``most`` at the most.
+        """
+        members = self.lookahead.selection(configuration) or ()
+        found: list[Subset] = []
+        for way in self._ways(configuration, frozenset(), frozenset(members), steps):
+            if way is None:
+                if found:
+                    return found, False
+            elif way.names not in excluded:
+                found.append(way)
+                if len(found) > most:
+                    return found, False
+        return found, True
 
     def some_subset(self, configuration: Hashable, must: frozenset[str], may: frozenset[str], steps: float) -> bool:
         """Whether a choice is allowed of all of ``must`` and some of ``may``; arguments as of :meth:`subset`."""
-        members = self.lookahead.selection(configuration) or ()
-        return self._select(configuration, members, must, may, steps) is not None
+        return self._select(configuration, must, may, steps) is not None
 
     def _select(
-        self, configuration: Any, members: tuple[str, ...], must: frozenset[str], may: frozenset[str], steps: float
+        self, configuration: Any, must: frozenset[str], may: frozenset[str], steps: float
     ) -> tuple[tuple[Any, ...], Any] | None:
         """Moves through a selection that take all of ``must`` and nothing but ``may``, and what they lead to."""
-        found = next(self._ways(configuration, members, must, may, steps), None)
-        return None if found is None else found[:2]
+        found = next(filter(None, self._ways(configuration, must, may, steps)), None)
+        return None if found is None else (found.moves, found.after)
 
     def _ways(
-        self, configuration: Any, members: tuple[str, ...], must: frozenset[str], may: frozenset[str], steps: float
-    ) -> Iterator[tuple[tuple[Any, ...], Any, tuple[str, ...]]]:
-        """As :meth:`_select`, but for every set that can be chosen, few members first; with the set itself."""
-        count = 0
-        seen: set[Hashable] = set()  # a set may come about in several ways
-        barren: set[Hashable] = set()  # from here no set can be chosen
-        # A way, or what is noted once all that it can lead to has been looked at: the place, and the count before.
-        todo: list[tuple[tuple[Any, ...], Any, tuple[str, ...], int] | tuple[Hashable, int]] = [
-            ((), configuration, (), 0)
-        ]
-        while todo:
-            way = todo.pop()
-            if len(way) == 2:
-                if way[1] == count:
-                    barren.add(way[0])
-                continue
-            moves, now, taken, place = way
-            if (moves or place == len(members)) and not self._finishes(now, steps - len(moves)):
-                continue
-            signature, deeper = self.lookahead.signature(now)
-            here = (place, signature, steps - len(moves) - deeper)
-            mark = (taken, *here) if place < len(members) else taken
-            if here in barren or mark in seen:
-                continue
-            seen.add(mark)
-            if place == len(members):
-                count += 1
-                yield moves, now, taken
-                continue
-            todo.append((here, count))
-            name = members[place]
-            for move in self.automaton.moves(now):
-                after = self.automaton.step(now, move)
-                if move.push[:1] == (name,):
-                    if name in may:
-                        todo += (
-                            ((*moves, move, match), self.automaton.step(after, match), (*taken, name), place + 1)
-                            for match in self.automaton.moves(after)
-                        )
-                elif name not in must:
-                    todo.append(((*moves, move), after, taken, place + 1))
+        self, configuration: Any, must: frozenset[str], may: frozenset[str], steps: float
+    ) -> Iterator[Subset | None]:
+        return ways(self.lookahead, self._finishes, configuration, must, may, steps)

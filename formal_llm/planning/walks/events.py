@@ -58,7 +58,8 @@ class Forced(_OfWalk):
 
     Attributes:
         text: the option.
-        left_out: how many other options the automaton has there, from which no valid plan could be finished.
+        left_out: how many other options the automaton has there, from which no valid plan could be finished; of a
+            selection, how many other sets.
     """
 
     text: str

@@ -82,9 +82,21 @@ class JournalEntry:
         self.members = key
         return table.subset(self.configuration, key, left)
 
-    def has_subset(self, table: ChoiceTable, left: float) -> bool:
-        """Whether some set of members of a selection can be chosen that is not ruled out; arguments as above."""
-        return any(subset not in self.excluded for subset in table.subsets(self.configuration, left))
+    def only(self, table: ChoiceTable, left: float) -> Choice | None:
+        """The one choice that is left, of a selection that of the one set that is left; None where there are more.
+
+        Also None where there is none, and where it is not known whether there are more. Arguments as above.
+        """
+        if not self.fork.several:
+            return self.offered[0] if len(self.offered) == 1 else None
+        few, all_of_them = table.few_subsets(self.configuration, left, 1, self.excluded)
+        return self.find(few[0].names, table, left) if few and all_of_them else None
+
+    def is_dead(self, table: ChoiceTable, left: float) -> bool:
+        """Whether nothing is left to choose; arguments as above."""
+        if not self.fork.several:
+            return not self.offered
+        return not table.few_subsets(self.configuration, left, 0, self.excluded)[0]
 
 
 def shares(answer: Answer, count: int) -> tuple[float, ...] | None:

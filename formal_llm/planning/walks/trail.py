@@ -124,9 +124,9 @@ class Trail:
             if left < 0 or (not table.look and table.lookahead.least_steps(self.configuration) > left):
                 self.meter.capped = True
                 self.state = _DEAD
-            elif count > 1:
+            elif count > 1 and fork.only is None:
                 self.state = JournalEntry(self.configuration, fork, len(self.moves))
-            elif count == 1:
+            elif count:
                 self._force(fork, left)
             else:
                 self.state = _DEAD
@@ -137,7 +137,7 @@ class Trail:
         """Take the one choice that is left."""
         choice = fork.choices[0]
         if fork.several:
-            only = self.table.subset(self.configuration, frozenset(choice.reads), left)
+            only = self.table.subset(self.configuration, fork.only or frozenset(choice.reads), left)
             if only is None:
                 self.state = _DEAD
                 return
@@ -145,7 +145,9 @@ class Trail:
         if fork.total > 1:
             self.meter.forced += 1
             if self.on_event is not None:
-                self.on_event(Forced(self.asker.texts(fork)[0], fork.total - 1, self.asker.walk, id=self.asker.id))
+                others = 2**fork.total - 2 if fork.several else fork.total - 1
+                text = self.asker.text(fork, choice)
+                self.on_event(Forced(text, others, self.asker.walk, id=self.asker.id))
         self._go(choice)
 
     # -- going back ---------------------------------------------------------------------------------------------
@@ -177,15 +179,11 @@ class Trail:
             self.on_event(Backtracked(text, self.word, self.asker.walk, id=self.asker.id))
         fresh = JournalEntry(entry.configuration, entry.fork, entry.moves)
         fresh.excluded = excluded
-        offered = fresh.offered
-        if entry.fork.several:
-            self.state = fresh if fresh.has_subset(self.table, self.left(budget)) else _DEAD
-        elif len(offered) > 1:
-            self.state = fresh
-        elif offered:
-            self.take(fresh, offered[0])
+        left = self.left(budget)
+        if (only := fresh.only(self.table, left)) is not None:
+            self.take(fresh, only)
         else:
-            self.state = _DEAD
+            self.state = _DEAD if fresh.is_dead(self.table, left) else fresh
 
     def back(self, budget: Budget) -> None:
         """Return to the last choice that was asked, with all its branches.

@@ -183,10 +183,11 @@ class Walk:
     @property
     def partial(self) -> Plan:
         """The plan as far as it is made."""
-        asker, moves = self._asker, tuple(self._trail.moves)
+        asker, table, moves = self._asker, self.table, tuple(self._trail.moves)
         return Plan(
             self.task.description, lambda: asker.tree(moves), order=self.wording.reads, usage=self.usage,
             complete=self._trail.state is Stage.DONE, log_probability=self.log_probability,
+            run=lambda: (table.lookahead.source, moves),
         )  # fmt: skip
 
     # -- what it takes ------------------------------------------------------------------------------------------

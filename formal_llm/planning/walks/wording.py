@@ -65,6 +65,11 @@ class Wording:
         prompt: the question. May use ``{task}``, ``{progress}``, ``{target}``, ``{options}``, ``{instruction}``.
         follow_up: a later question in a conversation; as ``prompt``, with ``{progress}`` only the steps since.
         instruction, instruction_several: what an answer is, for one number and for several; may use ``{count}``.
+        selection_sets, selection_with, selection_not: what may be chosen together, before the instruction for several
+            numbers: the only sets, the options that each set has, the sets that are ruled out; may use ``{sets}``
+            (``selection_with``: ``{options}``).
+        selection_sum, selection_sum_later: what a sum over the choices has to come to, and over the choices and all
+            that comes after them; may use ``{amount}`` ("between 3 and 5") and ``{quantity}``.
         target: what is to be got, for an argument of a tool; may use ``{label}``, ``{tool}``, ``{ordinal}``.
         first_target: the same for the whole of a backward plan; may use ``{label}``.
         next_target: the same in a forward plan, and where nothing is nested; may use ``{label}``.
@@ -90,6 +95,11 @@ class Wording:
     instruction_several: str = (
         "Answer with the numbers of all your choices, from 1 to {count}, separated by commas, and nothing else."
     )
+    selection_sets: str = "Only these can be chosen together: {sets}."
+    selection_with: str = "Among your choices must be: {options}."
+    selection_not: str = "These cannot be chosen together any more: {sets}."
+    selection_sum: str = "Your choices together must come to {amount} in {quantity}."
+    selection_sum_later: str = "Your choices, with all that comes after them, must come to {amount} in {quantity}."
     target: str = 'the {ordinal}input {label} of "{tool}"'
     first_target: str = "the output {label}"
     next_target: str = "the next part, {label}"
@@ -107,6 +117,8 @@ class Wording:
         for name, known in (
             ("prompt", blank), ("follow_up", blank), ("system", {"task": "", "rules": ""}),
             ("instruction", {"count": 1}), ("instruction_several", {"count": 1}),
+            ("selection_sets", {"sets": ""}), ("selection_not", {"sets": ""}), ("selection_with", {"options": ""}),
+            ("selection_sum", {"amount": "", "quantity": ""}), ("selection_sum_later", {"amount": "", "quantity": ""}),
             ("target", {"label": "", "tool": "", "ordinal": ""}), ("first_target", {"label": ""}),
             ("next_target", {"label": ""}), ("tool_option", {"label": ""}), ("step", {"text": ""}),
             ("question_target", {"question": ""}), ("decision", {"question": "", "answer": ""}),
@@ -176,11 +188,12 @@ class Wording:
         several: bool,
         shown: Node | None = None,
         question: str = "",
+        hints: Iterable[str] = (),
     ) -> str:
         """The text of a question, at the tree of the plan so far.
 
         In a conversation ``shown`` is the tree at the question before, whose steps were shown there; ``question`` is
-        the one that the automaton itself asks here, if any.
+        the one that the automaton itself asks here, if any; ``hints`` are lines before the instruction.
         """
         instruction = self.instruction_several if several else self.instruction
         values = {
@@ -188,7 +201,7 @@ class Wording:
             "progress": self.progress(tree, 0 if shown is None else len(self._chosen(shown, self._steps(shown)))),
             "target": fill(self.question_target, {"question": question}) if question else self.goal(tree),
             "options": "\n".join(f"{number}: {text}" for number, text in enumerate(options, 1)),
-            "instruction": fill(instruction, {"count": len(options)}),
+            "instruction": "\n".join([*hints, fill(instruction, {"count": len(options)})]),
         }
         return fill(self.prompt if shown is None else self.follow_up, values)
 

@@ -40,11 +40,14 @@ def test_of_a_selection_sets_are_ruled_out() -> None:
     sets = [{"salt"}, {"oil"}, {"chili"}, {"salt", "oil"}, {"salt", "chili"}, {"oil", "chili"}]
     entry.excluded = frozenset(map(frozenset, sets))
     assert len(entry.offered) == 3
-    assert entry.has_subset(SOME, math.inf)
+    assert not entry.is_dead(SOME, math.inf)
+    only = entry.only(SOME, math.inf)
+    assert only is not None and only.reads == ("salt", "oil", "chili")
     entry.chosen = entry.find(frozenset({"chili", "salt", "oil"}), SOME, math.inf)
     assert (entry.said, entry.key) == ("1, 2, 3", frozenset({"salt", "oil", "chili"}))
     entry.excluded |= {entry.key}
-    assert not entry.has_subset(SOME, math.inf)
+    assert entry.is_dead(SOME, math.inf)
+    assert entry.only(SOME, math.inf) is None
 
 
 def test_whether_a_set_is_left_is_told_without_trying_all_of_them() -> None:
@@ -52,10 +55,13 @@ def test_whether_a_set_is_left_is_told_without_trying_all_of_them() -> None:
     costs = "\n".join(f"{name} cost=1" for name in names)
     table = ChoiceTable.of(CFG.from_string(f"%limit cost <= 1\nS -> some({', '.join(names)})\n{costs}"))
     entry = entry_of(table)
-    entry.excluded = frozenset(frozenset([name]) for name in names[1:])
-    assert entry.has_subset(table, math.inf)
+    entry.excluded = frozenset(frozenset([name]) for name in names[2:])
+    assert entry.only(table, math.inf) is None and not entry.is_dead(table, math.inf)
+    entry.excluded |= {frozenset(names[1:2])}
+    only = entry.only(table, math.inf)
+    assert only is not None and only.reads == ("t0",)
     entry.excluded |= {frozenset(names[:1])}
-    assert not entry.has_subset(table, math.inf)  # 10^12 sets of members are too many to try
+    assert entry.is_dead(table, math.inf)  # 10^12 sets of members are too many to try
 
 
 def test_nothing_chosen_rules_nothing_out() -> None:

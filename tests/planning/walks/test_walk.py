@@ -118,6 +118,8 @@ def test_a_selection_under_limits_checks_the_whole_subset() -> None:
     assert walk.plan.word == ("a", "c")
     one = Walk(CFG.from_string("S -> some(a, b)"), limits=Limits({"a": 0}))
     assert one.plan.word == ("b",)  # one member is left: no question
+    only = Walk(CFG.from_string("%require 1 a b\n%limit 0 c\nS -> some(a, b, c) | d"))
+    assert only.plan.word == ("a", "b")  # one set is left: no question
     required = Walk(CFG.from_string("S -> some(a, b)"), limits=Limits({}, {"a": 1}))
     with pytest.raises(InvalidAnswer, match="together"):
         required.answer(2)

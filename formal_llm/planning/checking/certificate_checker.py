@@ -1,0 +1,200 @@
+"""Checks that a plan follows its rules, or that no plan does, and needs nothing but Python: copy this file anywhere.
+
+    python certificate_checker.py RULES.json CERTIFICATE.json
+
+Prints what is proved and ends with 0, or why nothing is and ends with 1. It searches nothing: whoever wrote the
+certificate did that, and is not believed. Numbers are whole, or texts such as "7/2".
+
+RULES: {"format": "formal_llm.rules/1",
+    "grammar": {"start": S, "productions": [[head, [symbol, ...]], ...]},        a symbol that is no head is a step
+ or "automaton": {"start": q, "stack": [top, ...], "accepting": [q, ...],
+                  "transitions": [[q, step or null, popped or null, q, [pushed, first on top]], ...]},
+    "constraints": [{"name": text, "start": q, "accepting": [q, ...], "transitions": [[q, step or null, q], ...]}],
+    "limits": [{"name": text, "weights": {step: amount}, "at_most": amount} or the same with "at_least"]}
+A plan is a row of steps that the grammar derives or the automaton accepts (a run that ends in an accepting state,
+whatever is on the stack then), that each constraint accepts, and whose sum of weights keeps each limit.
+
+CERTIFICATE: {"format": "formal_llm.certificate/1", "rules": SHA-256 of the rules (keys sorted, no
+  blanks), "claim": "plan" or "no plan", ...}
+  plan: "word": the steps; "run": the numbers, from 0, of the productions of a leftmost derivation, or of transitions;
+    "constraints": for each constraint the numbers of its transitions; "sums": for each limit the sum.
+  no plan: see refute(), or "how": "search" where there is no short proof.
+"""
+
+import hashlib
+import itertools
+import json
+import sys
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+Data = dict[str, Any]  # a JSON object
+
+
+class Refused(Exception):
+    """What is claimed is not proved; the text says why."""
+
+
+def need(holds: object, why: str) -> None:
+    """Refuse where something does not hold."""
+    if not holds:
+        raise Refused(why)
+
+
+def number(value: object) -> Fraction:
+    """An exact number."""
+    need(type(value) in (int, str), f"{value!r} is no exact number")
+    return Fraction(str(value))
+
+
+def check(rules: Data, certificate: Data) -> str:
+    """What the certificate proves about the rules, as a sentence; Refused where it proves nothing."""
+    try:
+        formats = (rules["format"], certificate["format"])
+        need(formats == ("formal_llm.rules/1", "formal_llm.certificate/1"), f"unknown formats {formats}")
+        known = hashlib.sha256(json.dumps(rules, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+        need(certificate["rules"] == known, "the certificate is about other rules")
+        weights = [weight for limit in rules["limits"] for weight in limit["weights"].values()]
+        need(all(number(weight) >= 0 for weight in weights), "a weight is negative")
+        runs = [certificate.get("run", []), *certificate.get("constraints", [])]
+        need(all(type(at) is int and at >= 0 for numbers in runs for at in numbers), "a run is no row of numbers")
+        return {"plan": confirm, "no plan": refute}[certificate["claim"]](rules, certificate)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise Refused(f"not as it should be: {error!r}") from None
+
+
+def confirm(rules: Data, certificate: Data) -> str:
+    """Check that a word is a plan."""
+    word, numbers = certificate["word"], certificate["run"]
+    read = derive(rules["grammar"], numbers) if "grammar" in rules else run(rules["automaton"], numbers)
+    need(read == word, f"the run reads {read}, not the word")
+    for constraint, numbers in zip(rules["constraints"], certificate["constraints"], strict=True):
+        rows = [[source, step, None, target, []] for source, step, target in constraint["transitions"]]
+        read = run({**constraint, "transitions": rows, "stack": []}, numbers)
+        need(read == word, f"constraint {constraint['name']!r}: its run does not read the word")
+    for limit, told in zip(rules["limits"], certificate["sums"], strict=True):
+        total = sum((number(limit["weights"].get(step, 0)) for step in word), Fraction(0))
+        need(total == number(told), f"{limit['name']}: the sum is {total}, not {told}")
+        kept = number(limit.get("at_least", 0)) <= total <= number(limit.get("at_most", told))
+        need(kept, f"{limit['name']} is broken: the sum is {total}")
+    return f"proved: this plan follows the rules: {' '.join(word)}"
+
+
+def derive(grammar: Data, numbers: list[int]) -> list[str]:
+    """What a leftmost derivation derives."""
+    heads = {head for head, _ in grammar["productions"]}
+    stack, read = [grammar["start"]], []
+    for at in [*numbers, None]:
+        while stack and stack[-1] not in heads:
+            read.append(stack.pop())
+        if at is not None:
+            head, body = grammar["productions"][at]
+            need(stack and stack[-1] == head, f"production {at} does not expand the leftmost symbol")
+            stack[-1:] = reversed(body)
+    need(not stack, "the derivation is not finished")
+    return read
+
+
+def run(automaton: Data, numbers: list[int]) -> list[str]:
+    """What a run of an automaton reads, if it accepts."""
+    state, stack = automaton["start"], automaton["stack"][::-1]
+    read: list[str] = []
+    for at in numbers:
+        source, step, popped, target, pushed = automaton["transitions"][at]
+        need(source == state, f"transition {at} does not start in {state!r}")
+        need(popped is None or stack[-1:] == [popped], f"transition {at} cannot take {popped!r} from the stack")
+        stack[len(stack) - (popped is not None) :] = pushed[::-1]
+        read += [step] * (step is not None)
+        state = target
+    need(state in automaton["accepting"], f"the run ends in {state!r}, which does not accept")
+    return read
+
+
+def refute(rules: Data, certificate: Data) -> str:
+    """Check a proof that nothing follows the rules.
+
+    "multipliers" has a number from 0 on for each limit. They give each step a price: the sum over the limits of
+    multiplier times weight, taken negative for a limit that is a lower one. Whatever keeps the limits costs at most
+    the same sum over the bounds. "prices" shows that whatever follows the other rules costs more, or does not exist:
+
+    "states" has all states of the automaton and the constraints together that can be reached, [q, q of constraint 1,
+    ...], the start first. A row [i, X, j, p] of "prices" says: a run from state i that takes X, and what it puts there,
+    off the stack and is then in state j costs p or more (null: nothing is said). j is -1 for a run that accepts before
+    X is gone; X is null for the end of the stack. What has no row cannot be done. Steps that break a limit by
+    themselves do not count.
+    """
+    need("how" not in certificate, "that there is no plan was found by search: there is no proof to check")
+    base, limits = rules["automaton"] if "automaton" in rules else as_automaton(rules["grammar"]), rules["limits"]
+    factors = [max(Fraction(0), number(value)) for value in certificate["multipliers"]]
+    signed = [(m if "at_most" in one else -m, one) for m, one in zip(factors, limits, strict=True)]
+    bound = sum((m * number(one.get("at_most", one.get("at_least"))) for m, one in signed), Fraction(0))
+    price: dict[str | None, Fraction] = {}
+    for step in {transition[1] for transition in base["transitions"]}:
+        used = [number(one["weights"].get(step, 0)) for one in limits]
+        if all("at_most" not in one or amount <= number(one["at_most"]) for amount, one in zip(used, limits)):
+            price[step] = sum((m * amount for amount, (m, _) in zip(used, signed)), Fraction(0))
+    states = [tuple(state) for state in certificate["states"]]
+    place = {state: at for at, state in enumerate(states)}
+    need(states[0] == tuple(one["start"] for one in [base, *rules["constraints"]]), "the states begin elsewhere")
+    prices: dict[tuple[int, str | None], dict[int, Any]] = {}
+    for i, symbol, j, value in certificate["prices"]:
+        need(type(i) is int and type(j) is int, "the number of a state is no number")
+        prices.setdefault((i, symbol), {})[j] = float("-inf") if value is None else number(value)
+
+    def along(reached: dict[int, Any], stack: list[str | None]) -> dict[int, Any]:  # the least prices of taking it off
+        for symbol in stack:
+            after = {-1: reached[-1]} if -1 in reached else {}
+            for i, so_far in reached.items():
+                for j, more in prices.get((i, symbol), {}).items() if i >= 0 else ():
+                    after[j] = min(after.get(j, so_far + more), so_far + more)
+            reached = after
+        return reached
+
+    def covered(i: int, symbol: str | None, found: dict[int, Any]) -> None:
+        for j, value in found.items():
+            told = prices.get((i, symbol), {}).get(j)
+            need(told is not None and told <= value, f"state {i}, {symbol!r} to {j} can be had for {value}, not {told}")
+
+    every = [*{*base["stack"], *(name for t in base["transitions"] for name in (t[2], *t[4]))} - {None}, None]
+    for i, state in enumerate(states):
+        if all(q in one["accepting"] for q, one in zip(state, [base, *rules["constraints"]], strict=True)):
+            for symbol in [None] if "grammar" in rules else every:
+                covered(i, symbol, {-1: Fraction(0)})
+        for step, popped, target, pushed in moves(state, base, rules["constraints"]):
+            if step is None or step in price:
+                first = {place[target]: Fraction(0) if step is None else price[step]}
+                for symbol in [popped] if popped is not None else every:
+                    covered(i, symbol, along(first, [*pushed, symbol] if popped is None else pushed))
+    least = along({0: Fraction(0)}, [*base["stack"], None]).get(-1)
+    need(least is None or least > bound, f"a plan may cost {least}, and the limits allow {bound}")
+    return "proved: no plan follows the rules"
+
+
+def as_automaton(grammar: Data) -> Data:
+    """One state, the start symbol on the stack: expand a head, read any other symbol; a plan ends with the stack."""
+    heads = {head for head, _ in grammar["productions"]}
+    steps = {name for _, body in grammar["productions"] for name in body} - heads
+    rows = [[0, None, head, 0, body] for head, body in grammar["productions"]] + [[0, s, s, 0, []] for s in steps]
+    return {"start": 0, "stack": [grammar["start"]], "accepting": [0], "transitions": rows}
+
+
+def moves(state: tuple[Any, ...], base: Data, constraints: list[Data]) -> Iterator[tuple[Any, ...]]:
+    """What can be done in a state of all together: (step, popped, state after it, pushed)."""
+    parts = [(q, constraint["transitions"]) for q, constraint in zip(state[1:], constraints, strict=True)]
+    for at, (q, rows) in enumerate(parts, 1):
+        silent = [target for source, step, target in rows if source == q and step is None]
+        yield from ((None, None, (*state[:at], target, *state[at + 1 :]), []) for target in silent)
+    for source, step, popped, target, pushed in base["transitions"]:
+        if source == state[0]:
+            ways = [[after for before, read, after in rows if before == q and read == step] for q, rows in parts]
+            for after in [state[1:]] if step is None else itertools.product(*ways):
+                yield step, popped, (target, *after), pushed
+
+
+if __name__ == "__main__":
+    try:
+        print(check(*(json.loads(Path(name).read_text(encoding="utf-8")) for name in sys.argv[1:3])))
+    except (Refused, OSError, ValueError, TypeError, RecursionError) as problem:
+        sys.exit(f"refused: {problem}")

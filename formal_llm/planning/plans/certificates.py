@@ -1,0 +1,217 @@
+"""Certificates: plans with their proofs, for those who do not want to trust this library.
+
+Rules are compiled to plain data: the productions of a grammar or the transitions of an automaton, the transitions of
+each constraint, and each limit as weights and a bound. The certificate of a plan is its derivation or run, the run of
+each constraint and the sum of each limit. A file of 200 lines that imports nothing of ours checks one against the other
+(:mod:`formal_llm.planning.checking.certificate_checker`, where both forms are written down).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from fractions import Fraction
+from functools import lru_cache
+
+from formal_llm.automata import PDA, Limits, Source, Transition
+from formal_llm.automata.lookahead.limited import as_automaton
+from formal_llm.automata.models.automaton import Move, State
+from formal_llm.errors import AutomatonError
+from formal_llm.planning.json_data import JSON
+from formal_llm.planning.plans.runs import run_of
+
+_RULES, _CERTIFICATE = "formal_llm.rules/1", "formal_llm.certificate/1"
+
+
+def compiled(rules: Source, limits: Limits | None = None) -> dict[str, JSON]:
+    """Rules as JSON data that a certificate is about.
+
+    Args:
+        rules: a grammar, flowchart, behaviour, automaton, or a product.
+        limits: more limits.
+
+    Raises:
+        AutomatonError: it is an automaton of one's own, whose rules are code.
+    """
+    return deepcopy(_compiled(_pda(rules, limits)))
+
+
+def certificate(
+    rules: Source, word: Sequence[str], moves: Sequence[Move] | None = None, *, limits: Limits | None = None
+) -> dict[str, JSON]:
+    """The proof that a word is a plan of rules, as JSON data.
+
+    Args:
+        rules: as of :func:`compiled`.
+        word: the word.
+        moves: a run of the rules that reads it; found where left out.
+        limits: more limits.
+
+    Raises:
+        AutomatonError: the word is none of these rules, or as of :func:`compiled`.
+    """
+    pda, word = _pda(rules, limits), tuple(word)
+    broken = next((bound.line for bound in pda.bounds if not bound.holds(word)), None)
+    if broken is not None:
+        raise AutomatonError(f"this is no plan of these rules: {broken} is broken by {' '.join(word) or 'ε'}")
+    made = moves if moves is not None else run_of(pda.without_limits, word)
+    base, constraints = parts_of(pda)
+    return {
+        "format": _CERTIFICATE,
+        "rules": fingerprint_of_rules(pda),
+        "claim": "plan",
+        "word": list(word),
+        "run": _run(pda, base, made),
+        "constraints": [_finite_run(constraint, word) for constraint in constraints],
+        "sums": [_exact(sum(weights.get(step, Fraction(0)) for step in word)) for _, weights, _, _ in _limits(pda)],
+    }
+
+
+def certificate_of_none(rules: PDA, proof: Mapping[str, JSON] | None) -> dict[str, JSON]:
+    """The certificate that no word follows the rules: by a proof, or told to be by search."""
+    told = proof if proof is not None else {"how": "search"}
+    return {"format": _CERTIFICATE, "rules": fingerprint_of_rules(rules), "claim": "no plan", **told}
+
+
+# -- the parts of rules -----------------------------------------------------------------------------------------------
+
+
+def _pda(rules: Source, limits: Limits | None) -> PDA:
+    automaton = as_automaton(rules, limits)
+    if not isinstance(automaton, PDA):
+        raise AutomatonError(
+            f"there is no certificate for {type(rules).__name__}: the rules of an automaton of one's own are code, "
+            "which no checker reads; a PDA, grammar, flowchart or behaviour has one"
+        )
+    return automaton
+
+
+def parts_of(pda: PDA) -> tuple[PDA, tuple[PDA, ...]]:
+    """What an automaton is made of: the base and the constraints; itself where it cannot be taken apart."""
+    base, *constraints = pda.factors or (pda,)
+    if any(one.uses_stack or one.factors for one in constraints):
+        return pda, ()
+    return base, tuple(constraints)
+
+
+def numbered(pda: PDA) -> dict[State, JSON]:
+    """The states as JSON: texts where they are texts, else numbers."""
+    states = dict.fromkeys((*pda.states, *sorted(pda.accepting_states - pda.states.keys(), key=repr)))
+    if all(isinstance(state, str) for state in states):
+        return {state: str(state) for state in states}
+    return {state: number for number, state in enumerate(states)}
+
+
+def _limits(pda: PDA) -> list[tuple[str, dict[str, Fraction], str, Fraction]]:
+    """Each limit as (how it is written, weights, ``at_most`` or ``at_least``, bound), in its author's numbers."""
+    found: list[tuple[str, dict[str, Fraction], str, Fraction]] = []
+    for name in pda.terminals:
+        most, least = pda.limits.most(name), pda.limits.at_least.get(name)
+        if most is not None:
+            found.append((f"%limit {most} {name}", {name: Fraction(1)}, "at_most", Fraction(most)))
+        if least:
+            found.append((f"%require {least} {name}", {name: Fraction(1)}, "at_least", Fraction(least)))
+    for limit in pda.limits.sums:
+        carried = {name: symbol.numbers for name, symbol in pda.symbols.items() if name in pda.terminals}
+        weights = {n: Fraction(str(has[limit.quantity])) for n, has in carried.items() if limit.quantity in has}
+        for part in limit.parts():
+            kind, edge = ("at_least", part.at_least) if part.at_most is None else ("at_most", part.at_most)
+            found.append((part.lines()[0], weights, kind, Fraction(str(edge))))
+    return found
+
+
+@lru_cache(maxsize=64)
+def _compiled(pda: PDA) -> dict[str, JSON]:
+    base, constraints = parts_of(pda)
+    rules: dict[str, JSON] = {"format": _RULES}
+    if base.is_of_cfg and base.cfg is not None:
+        productions = [[production.head, list(production.body)] for production in base.cfg.expanded]
+        rules["grammar"] = {"start": base.cfg.start, "productions": productions}
+    else:
+        state = numbered(base)
+        rules["automaton"] = {
+            "start": state[base.start_state],
+            "stack": list(base.start_stack),
+            "accepting": [state[one] for one in state if one in base.accepting_states],
+            "transitions": [[state[t.state], t.read, t.pop, state[t.target], list(t.push)] for t in base.transitions],
+        }
+    rules["constraints"] = [_finite(constraint, place) for place, constraint in enumerate(constraints, 1)]
+    rules["limits"] = [
+        {"name": name, "weights": {step: _exact(weight) for step, weight in weights.items()}, kind: _exact(edge)}
+        for name, weights, kind, edge in _limits(pda)
+    ]
+    return rules
+
+
+def _finite(pda: PDA, place: int) -> dict[str, JSON]:
+    state = numbered(pda)
+    return {
+        "name": pda.name or f"constraint {place}",
+        "start": state[pda.start_state],
+        "accepting": [state[one] for one in state if one in pda.accepting_states],
+        "transitions": [[state[t.state], t.read, state[t.target]] for t in pda.transitions],
+    }
+
+
+@lru_cache(maxsize=64)
+def fingerprint_of_rules(pda: PDA) -> str:
+    """What compiled rules are known by: SHA-256 of their JSON text with sorted keys and no blanks."""
+    text = json.dumps(_compiled(pda), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _exact(amount: Fraction | int) -> JSON:
+    """A number as JSON, exactly."""
+    return int(amount) if Fraction(amount).denominator == 1 else str(Fraction(amount))
+
+
+# -- runs -------------------------------------------------------------------------------------------------------------
+
+
+def _run(pda: PDA, base: PDA, moves: Iterable[Move]) -> list[int]:
+    """The numbers of the productions, or of the transitions of the base, that a run of all together takes."""
+    steps = [move for move in moves if isinstance(move, Transition)]
+    if base.is_of_cfg and base.cfg is not None:
+        place = {(p.head, p.body): number for number, p in reversed(list(enumerate(base.cfg.expanded)))}
+        return [place[one.head, one.body] for one in (move.production for move in steps) if one is not None]
+    known = {transition.parts(): number for number, transition in enumerate(base.transitions)}
+    depth = 0 if base is pda or not pda.factors else len(pda.factors) - 1
+    run = []
+    for move in steps:
+        here, there = _unpaired(move.state, depth), _unpaired(move.target, depth)
+        number = known.get((here, move.read, move.pop, there, move.push))
+        if number is not None:  # else only a constraint has moved
+            run.append(number)
+    return run
+
+
+def _unpaired(state: State, depth: int) -> State:
+    """The base's state in a state of a product: a pair of what it was and the constraint's, once for each of these."""
+    for _ in range(depth):
+        state = state[0]  # type: ignore[index]  # states of products are pairs
+    return state
+
+
+def _finite_run(pda: PDA, word: Sequence[str]) -> list[int]:
+    """The numbers of the transitions by which a finite automaton reads a word; states are visited once each."""
+    rows: dict[State, list[tuple[int, Transition]]] = {}
+    for number, transition in enumerate(pda.transitions):
+        rows.setdefault(transition.state, []).append((number, transition))
+    come: dict[tuple[int, State], tuple[tuple[int, State], int] | None] = {(0, pda.start_state): None}
+    todo = list(come)
+    for here in todo:
+        at, state = here
+        if at == len(word) and state in pda.accepting_states:
+            run: list[int] = []
+            while (before := come[here]) is not None:
+                here, number = before  # the way back
+                run.append(number)
+            return run[::-1]
+        for number, move in rows.get(state, ()):
+            after = (at + (move.read is not None), move.target)
+            if (move.read is None or word[at : at + 1] == (move.read,)) and after not in come:
+                come[after] = here, number
+                todo.append(after)
+    raise AutomatonError(f"this is no plan of these rules: {pda.name or 'a constraint'} does not accept it")
