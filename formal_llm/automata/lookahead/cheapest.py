@@ -58,6 +58,7 @@ def least_cost(
     after: Callable[[S], Iterable[tuple[float, S, float]]],
     ends: Callable[[S], bool],
     max_states: int,
+    over: Callable[[], bool] = lambda: False,
 ) -> float:
     """What the cheapest way to an end costs; infinite for none, ``UNKNOWN`` when the budget is spent (A*).
 
@@ -66,6 +67,7 @@ def least_cost(
         after: the states after a state, each with the cost of getting there and an estimate of the rest.
         ends: whether a state is an end.
         max_states: how many states may be visited.
+        over: whether to give up.
     """
     cost, state, estimate = begin
     best = {state: cost}
@@ -79,7 +81,7 @@ def least_cost(
         cost = best[now]
         if ends(now):
             return cost
-        if len(done) >= max_states:
+        if len(done) >= max_states or over():
             return UNKNOWN
         done.add(now)
         for price, following, estimate in after(now):
@@ -102,9 +104,11 @@ def some_way(
     """A way to an end that costs at most ``most``; any one, where :func:`least_cost` looks for the cheapest.
 
     Args:
-        begin, after, max_states: as above.
+        begin: (the cost so far, a state, an estimate of the rest); no estimate overrates.
+        after: the states after a state, each with the cost of getting there and an estimate of the rest.
         known: of a state, bounds of what the rest costs: (no more than the least, no less than it); both are 0 at ends.
         most: the most that the way may cost.
+        max_states: how many states may be visited.
         over: whether to give up.
 
     Returns:

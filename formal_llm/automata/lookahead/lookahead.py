@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from typing import Any, Literal
 
-from formal_llm.automata.lookahead.branches import Branch, Branches, Leap
+from formal_llm.automata.lookahead.branches import Branch, Branches, Judged, Leap
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import LENGTH, FlowGrammar
@@ -25,8 +25,10 @@ from formal_llm.automata.lookahead.limited import (
 )
 from formal_llm.automata.lookahead.plain_search import PlainSearch
 from formal_llm.automata.lookahead.sampling import Sampler
-from formal_llm.automata.lookahead.search import BUDGET, SEARCH, CompletionSearch, Verdict
-from formal_llm.automata.lookahead.shortest import ShortestSearch
+from formal_llm.automata.lookahead.search import CompletionSearch
+from formal_llm.automata.lookahead.shortest import ShortestSearch, shortest_word
+from formal_llm.automata.lookahead.verdicts import BUDGET, SEARCH, TIME, Verdict
+from formal_llm.automata.lookahead.work import Work
 from formal_llm.automata.models.automaton import Configuration, State, Word
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA
@@ -97,6 +99,11 @@ class Lookahead:
         return partial(Lookahead, max_states=self.max_states, solver=self.solver), (self.source,)
 
     @property
+    def work(self) -> Work:
+        """What queries may still cost: ``with lookahead.work.within(0.05): ...`` bounds those inside."""
+        return self._plain.work if self._search is None else self._search.work
+
+    @property
     def limits(self) -> Limits:
         """All the limits."""
         return Limits() if self._counted is None else self._counted.limits
@@ -118,7 +125,7 @@ class Lookahead:
         """(moves of some completion, infinite for none, ``UNKNOWN``; what decided it)."""
         if self._search is None:
             found = self._plain.steps(configuration)
-            return found, BUDGET if found == UNKNOWN else SEARCH
+            return found, SEARCH if found != UNKNOWN else TIME if self.work.over else BUDGET
         (state, stack), remaining, needed = self._parts(configuration)
         return self._search.decide(self._search.demands.of(state, stack), remaining, needed)
 
@@ -135,16 +142,40 @@ class Lookahead:
             if found != UNKNOWN:
                 return Verdict("yes", how, int(found)) if found <= steps else Verdict("no", "step budget")
         found, how = self._decide(now)
-        if found == INFINITE:
-            return Verdict("no", how)
-        if found == UNKNOWN or (steps is not None and found > steps):
-            return Verdict("unknown", how if found == UNKNOWN else BUDGET)
-        return Verdict("yes", how, int(found))
+        if steps is not None and steps < found < INFINITE:
+            return Verdict("unknown", TIME if self.work.over else BUDGET)
+        return Verdict.of(found, how)
+
+    def second_look(self, configuration: Hashable, seconds: float | None) -> Verdict:
+        """Whether a configuration can be completed, with so much time for this question alone.
+
+        What was found before plays no part, and what is found is not remembered: so it is the same whenever it is
+        asked, and it may be asked beforehand. :meth:`learn` remembers it.
+        """
+        if self._search is None:
+            search = PlainSearch[Any, Any](self.automaton, self.max_states)
+            with search.work.within(seconds):
+                found = search.steps(configuration)
+            return Verdict.of(found, SEARCH if found != UNKNOWN else TIME)
+        (state, stack), remaining, needed = self._parts(configuration)
+        alone = self._search.anew()
+        ShortestSearch(alone)
+        with alone.work.within(seconds):
+            return Verdict.of(*alone.decide(alone.demands.of(state, stack), remaining, needed))
+
+    def learn(self, configuration: Hashable, verdict: Verdict) -> None:
+        """Remember that a configuration cannot be completed."""
+        if self._search is not None and verdict.value == "no":
+            (state, stack), remaining, needed = self._parts(configuration)
+            self._search.note(self._search.demands.of(state, stack), remaining, needed, (INFINITE, verdict.how))
+        elif verdict.value == "no":
+            self._plain.note(configuration, INFINITE)
 
     def _within(self, configuration: Hashable, steps: int) -> tuple[float, str]:
         """(moves of a completion of at most so many, infinite for none, ``UNKNOWN``; what decided it)."""
         if self._search is None:
-            return self._plain.cheapest(configuration, by_length=False), SEARCH
+            found = self._plain.steps(configuration)
+            return (found if found <= steps else INFINITE), SEARCH
         (state, stack), remaining, needed = self._parts(configuration)
         return self._shortest.within(state, stack, remaining, needed, steps)
 
@@ -188,23 +219,7 @@ class Lookahead:
             Undecided: the budget of states ran out before it was known.
         """
         now = self.automaton.start() if configuration is None else configuration
-        left = self._cheapest(now, by_length=True)
-        if left == INFINITE:
-            return None
-        word: list[str] = []
-        # Moves are part of the measure, so each step makes what is left strictly smaller.
-        while not (self.automaton.accepting(now) and left == 0):
-            for move in self.automaton.moves(now):
-                after = self.automaton.step(now, move)
-                rest = self._cheapest(after, by_length=True)
-                if rest != UNKNOWN and rest + 1 + (LENGTH if move.read is not None else 0) == left:
-                    if move.read is not None:
-                        word.append(move.read)
-                    now, left = after, rest
-                    break
-            else:
-                raise Undecided("the shortest word was not found within the budget of states; raise max_states")
-        return tuple(word)
+        return shortest_word(self.automaton, partial(self._cheapest, by_length=True), now)
 
     def detours(self, configuration: Hashable) -> dict[str, int]:
         """The terminals that a completion may still use, each with by how many terminals that lengthens it at least.
@@ -319,7 +334,7 @@ class Lookahead:
         assert self._search is not None
         return Branches(self._search, *top, found)
 
-    def able(self, branches: Branches, configuration: Hashable) -> tuple[int, float]:
+    def able(self, branches: Branches, configuration: Hashable) -> Judged:
         """Which branches a plan may be finished after; see :meth:`Branches.able`."""
         return branches.able(*self._parts(configuration))
 

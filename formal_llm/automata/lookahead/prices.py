@@ -1,7 +1,7 @@
 """Prices of what lower bounds still need: how many moves, or terminals, a unit of each costs at least.
 
-An example: a day needs 1,000 minutes, no step takes more than 10, and each step takes 3 moves. So a minute costs 3/10 of
-a move at least, and no day can be done in fewer than 300 moves. No search is needed to see that.
+An example: a day needs 1,000 minutes, no step takes more than 10, and each step takes 3 moves. So a minute costs 3/10
+of a move at least, and no day can be done in fewer than 300 moves. No search is needed to see that.
 
 In general there is a price for a unit of each lower bound, such that no derivation can go round in a circle and earn by
 it. Then each symbol has a *rest*: the least that any derivation of it costs when what it pays is bought back at these
@@ -68,11 +68,7 @@ class Estimate:
         """
         pending = list(pending)
         for bound, amount in due:
-            for index, count in pending:
-                amount -= self._most[index][bound] * count
-                if amount <= 0:
-                    break
-            else:
+            if sum([self._most[index][bound] * count for index, count in pending]) < amount:
                 return INFINITE
         least: float = 0
         for number, (unit, _, scale) in enumerate(self.prices):
@@ -146,7 +142,7 @@ class _Finder:
             unit[bound] = highest / scale
         scale = lcm(*(price.denominator for price in unit.values()))
         whole = {bound: int(price * scale) for bound, price in unit.items()}
-        costs = [cost * scale - sum(whole[b] * n for b, n in pays.items()) for _, cost, pays, _ in self.ways]
+        costs = [cost * scale - sum(whole.get(b, 0) * n for b, n in pays.items()) for _, cost, pays, _ in self.ways]
         rest = self._derive(costs, [0] * len(costs), Fraction(0))
         return Prices(whole, {i: cost for i, (cost, _) in rest.items()}, scale) if isinstance(rest, dict) else None
 

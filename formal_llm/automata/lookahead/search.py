@@ -18,47 +18,17 @@ where it is, and goes on from there when it is asked again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Literal
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar, FlowSymbol
 from formal_llm.automata.lookahead.integer_program import IntegerProgram, installed
 from formal_llm.automata.lookahead.resources import PackedWay
 from formal_llm.automata.lookahead.stacks import NOTHING, Demand, Demands, SearchState, Unresolved
+from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, PROGRAM, SEARCH, TIME
 from formal_llm.automata.lookahead.work import Work
 from formal_llm.automata.models.automaton import Stack, State
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether something can be completed.
-
-    Attributes:
-        value: ``"yes"``, ``"no"`` or ``"unknown"``.
-        how: what decided it: ``"filter"`` (no search was needed), ``"search"``, ``"integer program"``, or the
-            budget that ran out: ``"time"`` (it goes on when it is asked again), ``"state budget"``, ``"step budget"``.
-        steps: for yes, the moves of one completion (not the cheapest one in general).
-    """
-
-    value: Literal["yes", "no", "unknown"]
-    how: str
-    steps: int | None = None
-
-    @property
-    def possible(self) -> bool:
-        """Not ruled out: yes or unknown."""
-        return self.value != "no"
-
-    def __bool__(self) -> bool:
-        raise TypeError("a verdict has three values: ask for verdict.value or verdict.possible")
-
-    def __str__(self) -> str:
-        return f"{self.value} ({self.how})"
-
 
 _CACHE = 200_000
 
@@ -70,9 +40,6 @@ PATIENCE = 100
 _STANDING = 32
 #: The least seconds that are worth an integer program.
 _LEAST_EFFORT = 0.01
-
-#: What decided a question.
-FILTER, SEARCH, PROGRAM, BUDGET, TIME = "filter", "search", "integer program", "state budget", "time"
 
 #: A way of a symbol, the symbols it leaves pending as a multiset, and the moves of the free ones that are left out.
 _Compiled = tuple[PackedWay, int, float]
@@ -96,6 +63,7 @@ class CompletionSearch:
         grammar: the flow grammar.
         max_states: how many states one query may visit before it gives up.
         solver: whether an integer program may decide what the search does not decide soon.
+        demands: the demands of the grammar, where another search has them.
 
     Attributes:
         work: what queries may still cost.
@@ -103,12 +71,14 @@ class CompletionSearch:
             a state.
     """
 
-    def __init__(self, grammar: FlowGrammar, max_states: int, *, solver: bool = False) -> None:
+    def __init__(
+        self, grammar: FlowGrammar, max_states: int, *, solver: bool = False, demands: Demands | None = None
+    ) -> None:
         self.grammar = grammar
         self.counters = grammar.counters
         self.max_states = max_states
         self.solver = solver
-        self.demands = Demands(grammar)
+        self.demands = demands or Demands(grammar)
         self.multisets = self.demands.multisets
         self.work = Work()
         self.guide: Callable[[SearchState], float] | None = None
@@ -116,9 +86,13 @@ class CompletionSearch:
 
     def anew(self) -> CompletionSearch:
         """The same search, with nothing remembered: what it finds depends on what it is asked alone."""
-        twin = copy(self)
-        twin.work, twin.guide, twin._version = Work(), None, -1
-        return twin
+        return CompletionSearch(self.grammar, self.max_states, solver=self.solver, demands=self.demands)
+
+    def note(self, demand: Demand, remaining: int, needed: int, decided: tuple[float, str]) -> None:
+        """Remember what :meth:`decide` of a search like this one has said."""
+        key = self._key(demand, remaining, needed)
+        if key is not None:
+            self._finished[key] = decided
 
     @cached_property
     def program(self) -> IntegerProgram | None:
@@ -142,21 +116,29 @@ class CompletionSearch:
 
     def decide(self, demand: Demand, remaining: int, needed: int) -> tuple[float, str]:
         """(as :meth:`steps`, what decided it)."""
-        if demand.least_steps == INFINITE:
+        key = self._key(demand, remaining, needed)
+        if key is None:
             return INFINITE, FILTER
+        found, how = self.decide_rest(*key)
+        return (found if found == UNKNOWN else found + demand.free_steps), how
+
+    def _key(self, demand: Demand, remaining: int, needed: int) -> tuple[int, Unresolved, int, int] | None:
+        """What there is to finish; None where that is impossible."""
+        if demand.least_steps == INFINITE:
+            return None
         if needed and demand.paid:
             needed = self.counters.less(needed, demand.paid)
         remaining -= demand.promised
         if remaining & self.counters.guard != self.counters.guard:
-            return INFINITE, FILTER
-        found, how = self._decide(demand.pending, demand.unresolved, self.demands.resources.of(remaining), needed)
-        return (found if found == UNKNOWN else found + demand.free_steps), how
+            return None
+        return demand.pending, demand.unresolved, self.demands.resources.of(remaining), needed
 
     def finish(self, pending: int, unresolved: Unresolved, left: int, needed: int) -> float:
         """Moves that complete what is pending, when ``left`` is left of the resources; else as :meth:`steps`."""
-        return self._decide(pending, unresolved, left, needed)[0]
+        return self.decide_rest(pending, unresolved, left, needed)[0]
 
-    def _decide(self, pending: int, unresolved: Unresolved, left: int, needed: int) -> tuple[float, str]:
+    def decide_rest(self, pending: int, unresolved: Unresolved, left: int, needed: int) -> tuple[float, str]:
+        """(as :meth:`finish`, what decided it)."""
         if self._version != self.demands.version:
             self._forget()
         key = (pending, unresolved, left, needed)
@@ -188,6 +170,7 @@ class CompletionSearch:
 
         What is certain is noted, also that the budget of states is spent; not what only the end of the work left open.
         """
+        self.work.begin()
         if self.work.over:
             return UNKNOWN
         found = UNKNOWN
@@ -268,21 +251,21 @@ class CompletionSearch:
                     if len(visited) >= max_states:
                         here, arrival, after = frames[-1]
                         frames[-1] = here, arrival, chain(((cost, state),), after)
-                        return self._stand(root, standing, max_states)
+                        return self._stand(root, standing)
                     visited.add(state)
                     frames.append((state, cost, self._expand(state)))
                     break
             else:
                 frames.pop()
         if frames:
-            return self._stand(root, standing, max_states)
+            return self._stand(root, standing)
         if standing.unsure:
             memo[root] = UNKNOWN
             return UNKNOWN
         memo.update(dict.fromkeys(visited, INFINITE))
         return INFINITE
 
-    def _stand(self, root: SearchState, standing: _Standing, max_states: int) -> float:
+    def _stand(self, root: SearchState, standing: _Standing) -> float:
         """Let a search stand still, to go on later; where it has visited all states that it may, it is given up."""
         if len(standing.visited) >= self.max_states:
             self._memo[root] = UNKNOWN

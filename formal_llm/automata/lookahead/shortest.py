@@ -1,22 +1,24 @@
 """The cheapest completion of a configuration, in moves or in terminals: A* over the states of the completion search.
 
-What remains is estimated by the cheapest completions without limits, and by the prices of what lower bounds need; neither
-overrates. Whether there is a completion of so many moves is an easier question than which is the shortest, and is asked
-by itself.
+What remains is estimated by the cheapest completions without limits, and by the prices of what lower bounds need;
+neither overrates. Whether there is a completion of so many moves is an easier question than which is the shortest, and
+is asked by itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN, least_cost, some_way
 from formal_llm.automata.lookahead.flow import ACCEPTING, LENGTH, FlowSymbol
 from formal_llm.automata.lookahead.prices import Estimate, PricedWay
-from formal_llm.automata.lookahead.search import BUDGET, FILTER, SEARCH, TIME, CompletionSearch
+from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.stacks import SearchState, Unresolved
-from formal_llm.automata.models.automaton import Stack, State
+from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, SEARCH, TIME
+from formal_llm.automata.models.automaton import Automaton, Stack, State, Word
+from formal_llm.errors import Undecided
 
 _CACHE = 200_000
 #: The states that a search for any completion may visit beside the way.
@@ -59,6 +61,8 @@ class ShortestSearch:
             self._dues: dict[int, tuple[int, list[tuple[int, int]]]] = {}
             #: For states of :meth:`within` what is known of the moves that are left: (at least, at most).
             self._bounds: dict[SearchState, tuple[float, float]] = {}
+            #: What needs most of those with the same pending and left, and the moves of some completion of it.
+            self._dearest: dict[tuple[int, Unresolved, int], tuple[int, float]] = {}
 
     def find(
         self, state: State, stack: Stack, remaining: int, needed: int, *, by_length: bool, max_states: int | None = None
@@ -78,8 +82,10 @@ class ShortestSearch:
         begin = self._weigh(measure, [], (state, stack), self.demands.resources.of(remaining), needed)
         if begin is None:
             return INFINITE
-        budget = self.max_states if max_states is None else max_states
-        return least_cost(begin, partial(self._weighed_successors, measure), _complete, budget)
+        after = partial(self._weighed_successors, measure)
+        if max_states is not None:
+            return least_cost(begin, after, _complete, max_states)
+        return least_cost(begin, after, _complete, self.max_states, self._over)
 
     def within(self, state: State, stack: Stack, remaining: int, needed: int, steps: int) -> tuple[float, str]:
         """Whether a completion takes at most so many moves.
@@ -97,6 +103,7 @@ class ShortestSearch:
             return INFINITE, FILTER
         if cost + enough <= steps:
             return cost + enough, FILTER if _complete(root) else SEARCH
+        self.completion.work.begin()
         found = self._some_way(begin, steps, self.max_states)
         return found, SEARCH if found != UNKNOWN else TIME if self._over() else BUDGET
 
@@ -104,6 +111,7 @@ class ShortestSearch:
         """As :func:`some_way`; what was learnt of the states on the way is noted."""
         if len(self._bounds) > _CACHE:
             self._bounds.clear()
+            self._dearest.clear()
         after = partial(self._weighed_successors, _BY_STEPS)
         found, way = some_way(begin, after, self._known, most, max_states, self._over)
         if found == INFINITE:
@@ -112,6 +120,9 @@ class ShortestSearch:
         for passed, spent in way:
             low, high = self._known(passed)
             self._bounds[passed] = low, min(high, found - spent)
+            place = passed.pending, passed.unresolved, passed.left
+            if self.counters.units(passed.needed) > self.counters.units(self._dearest.get(place, (0, 0.0))[0]):
+                self._dearest[place] = passed.needed, found - spent
         return found
 
     def some(self, state: SearchState) -> float:
@@ -129,7 +140,15 @@ class ShortestSearch:
         return self.completion.work.over
 
     def _known(self, state: SearchState) -> tuple[float, float]:
-        return (0, 0) if _complete(state) else self._bounds.get(state, (0, INFINITE))
+        if _complete(state):
+            return 0, 0
+        found = self._bounds.get(state)
+        if found is None and state.needed:
+            # With less to pay, and all else equal, what completes the one completes the other.
+            more, moves = self._dearest.get((state.pending, state.unresolved, state.left), (0, INFINITE))
+            if more and not self.counters.less(state.needed, more):
+                return 0, moves
+        return found or (0, INFINITE)
 
     def _estimate(self, measure: _Measure) -> Estimate:
         """What lower bounds cost by a measure; sums come first, since counted uses are dear one by one."""
@@ -238,3 +257,28 @@ class ShortestSearch:
         for price, weighed in following:
             if weighed is not None:
                 yield price + weighed[0], weighed[1], weighed[2]
+
+
+def shortest_word(automaton: Automaton[Any, Any], cheapest: Callable[[Hashable], float], now: Hashable) -> Word | None:
+    """One of the shortest completions of a configuration; ``cheapest`` as :meth:`ShortestSearch.find`, by length.
+
+    Raises:
+        Undecided: the budget of states ran out before it was known.
+    """
+    left = cheapest(now)
+    if left == INFINITE:
+        return None
+    word: list[str] = []
+    # Moves are part of the measure, so each step makes what is left strictly smaller.
+    while not (automaton.accepting(now) and left == 0):
+        for move in automaton.moves(now):
+            after = automaton.step(now, move)
+            rest = cheapest(after)
+            if rest != UNKNOWN and rest + 1 + (LENGTH if move.read is not None else 0) == left:
+                if move.read is not None:
+                    word.append(move.read)
+                now, left = after, rest
+                break
+        else:
+            raise Undecided("the shortest word was not found within the budget of states; raise max_states")
+    return tuple(word)

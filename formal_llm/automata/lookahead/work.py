@@ -10,8 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from formal_llm.automata.lookahead.cheapest import INFINITE
+
 #: Tries in a second of search, on the core that the rate was measured on (``benchmarks/strain_cases/clock.py``).
 TRIES = 100_000
+#: The seconds of search that a question may take where nobody says.
+SEARCH_TIME = 0.05
 #: What the start of a plan may take, in times of a question.
 START = 20
 
@@ -21,18 +25,19 @@ class Work:
 
     Attributes:
         left: the tries that are left to all queries of a question; infinite outside of one.
-        floor: one query ends when no more than this is left.
+        part: the most of these that one query may use.
+        floor: the query that runs ends when no more than this is left.
     """
 
-    __slots__ = ("floor", "left")
+    __slots__ = ("floor", "left", "part")
 
     def __init__(self) -> None:
-        self.left = float("inf")
+        self.left = self.part = INFINITE
         self.floor = 0.0
 
     @property
     def over(self) -> bool:
-        """Whether the query that runs has used up its share."""
+        """Whether the query that runs has used up its part."""
         return self.left <= self.floor
 
     @property
@@ -40,16 +45,23 @@ class Work:
         """The seconds that the query that runs may still take."""
         return (self.left - self.floor) / TRIES
 
+    def begin(self) -> None:
+        """Begin a query."""
+        self.floor = max(0.0, self.left - self.part) if self.part < INFINITE else 0.0
+
     def share(self, queries: int) -> None:
-        """Let each of so many queries to come have the same part of what is left; call it before each of them."""
-        self.floor = self.left - self.left / queries if self.left < float("inf") else 0.0
+        """Let none of the queries to come use more than its part of what is left, when there are so many."""
+        self.part = max(0.0, self.left) / max(1, queries)
 
     @contextmanager
     def within(self, seconds: float | None) -> Iterator[None]:
-        """Let the queries inside take so many seconds together; None for no bound."""
-        self.left = float("inf") if seconds is None else seconds * TRIES
-        self.floor = 0.0
+        """Let the queries inside take so many seconds together, None for no bound; within another bound that one."""
+        if seconds is None or self.left < INFINITE:
+            yield
+            return
+        self.left = self.part = seconds * TRIES
         try:
             yield
         finally:
-            self.left, self.floor = float("inf"), 0.0
+            self.left = self.part = INFINITE
+            self.floor = 0.0

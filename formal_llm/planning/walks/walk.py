@@ -19,7 +19,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from typing import Unpack
 
-from formal_llm.automata import Automaton, Limits, Source, Word
+from formal_llm.automata import Automaton, Limits, Source, Verdict, Word
 from formal_llm.automata.models.automaton import Move
 from formal_llm.errors import BudgetExceeded, WalkError
 from formal_llm.llms.question import Answer, Question
@@ -35,6 +35,7 @@ from formal_llm.planning.walks.budget import Budget, Meter
 from formal_llm.planning.walks.checkpoint import Checkpoint
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.events import EventCallback, Finished
+from formal_llm.planning.walks.forks import Choice
 from formal_llm.planning.walks.journal import JournalEntry, log_probability, shares
 from formal_llm.planning.walks.settings import LookaheadMode, WalkSettings
 from formal_llm.planning.walks.trail import Stage, Trail
@@ -258,8 +259,36 @@ class Walk:
         if answer.usage.requests:
             self._trail.meter.tokens += answer.usage
         entry.asked = True
-        self._trail.take(entry, chosen)
+        verdict = self._second_look(entry, chosen) if entry.fork.open else None
+        if verdict is not None and verdict.value == "no":
+            self.table.rule_out(entry.configuration, chosen, verdict)
+            self._trail.reject(entry, chosen)
+        else:
+            self._trail.take(entry, chosen)
         self._settle()
+
+    def _second_look(self, entry: JournalEntry, choice: Choice) -> Verdict | None:
+        """What is to be said of a choice that was offered since it was not decided; None of one that was."""
+        if not entry.fork.several and choice.index not in entry.fork.open:
+            return None
+        key = frozenset(choice.reads) if entry.fork.several else choice.index
+        if key not in entry.looked_at:
+            entry.looked_at[key] = self.table.second_look(entry.configuration, choice)
+        return entry.looked_at[key]
+
+    def ponder(self) -> bool:
+        """Look once more at an option of :attr:`question` that was not decided; False where none is left.
+
+        For drivers, while an answer is waited for. It takes the search time of a question at the most, and it changes
+        nothing but how soon :meth:`answer` is done: what comes of it is found then in the same way.
+        """
+        entry = self._trail.state
+        if not isinstance(entry, JournalEntry) or entry.fork.several:
+            return False
+        left = [c for c in entry.offered if c.index in entry.fork.open and c.index not in entry.looked_at]
+        if left:
+            self._second_look(entry, left[0])
+        return len(left) > 1
 
     def back(self) -> None:
         """Take the last answer back: its question is asked again, with all its options.
