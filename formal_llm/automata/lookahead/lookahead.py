@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Hashable, Iterable
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from formal_llm.automata.lookahead.branches import Branch, Branches, Judged, Leap
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
@@ -24,7 +24,7 @@ from formal_llm.automata.lookahead.limited import (
     with_counters,
 )
 from formal_llm.automata.lookahead.plain_search import PlainSearch
-from formal_llm.automata.lookahead.sampling import Sampler
+from formal_llm.automata.lookahead.sampling import Of, Sampler, by_words
 from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.shortest import ShortestSearch, shortest_word
 from formal_llm.automata.lookahead.verdicts import BUDGET, SEARCH, TIME, Verdict
@@ -41,16 +41,6 @@ _COUNTED_STATES = 100_000
 _SAMPLERS = 4
 #: The states that a lower bound may cost.
 _LITTLE_WORK = 300
-
-
-#: What is counted, or equally likely: distinct words, or derivations (accepting runs).
-Of = Literal["words", "derivations"]
-
-
-def _words(of: Of) -> bool:
-    if of not in ("words", "derivations"):
-        raise ValueError(f"what is counted is 'words' or 'derivations', not {of!r}")
-    return of == "words"
 
 
 class Lookahead:
@@ -100,7 +90,7 @@ class Lookahead:
 
     @property
     def work(self) -> Work:
-        """What queries may still cost: ``with lookahead.work.within(0.05): ...`` bounds those inside."""
+        """What queries may cost: ``with lookahead.work.within(0.05): ...`` bounds those inside."""
         return self._plain.work if self._search is None else self._search.work
 
     @property
@@ -149,13 +139,12 @@ class Lookahead:
     def second_look(self, configuration: Hashable, seconds: float | None) -> Verdict:
         """Whether a configuration can be completed, with so much time for this question alone.
 
-        What was found before plays no part, and what is found is not remembered: so it is the same whenever it is
-        asked, and it may be asked beforehand. :meth:`learn` remembers it.
+        Nothing found before plays a part, and nothing is remembered (but by :meth:`learn`): it may be asked beforehand.
         """
         if self._search is None:
-            search = PlainSearch[Any, Any](self.automaton, self.max_states)
-            with search.work.within(seconds):
-                found = search.steps(configuration)
+            plain = PlainSearch[Any, Any](self.automaton, self.max_states)
+            with plain.work.within(seconds):
+                found = plain.steps(configuration)
             return Verdict.of(found, SEARCH if found != UNKNOWN else TIME)
         (state, stack), remaining, needed = self._parts(configuration)
         alone = self._search.anew()
@@ -164,18 +153,16 @@ class Lookahead:
             return Verdict.of(*alone.decide(alone.demands.of(state, stack), remaining, needed))
 
     def learn(self, configuration: Hashable, verdict: Verdict) -> None:
-        """Remember that a configuration cannot be completed."""
-        if self._search is not None and verdict.value == "no":
-            (state, stack), remaining, needed = self._parts(configuration)
-            self._search.note(self._search.demands.of(state, stack), remaining, needed, (INFINITE, verdict.how))
-        elif verdict.value == "no":
-            self._plain.note(configuration, INFINITE)
+        """Remember a verdict of "no"."""
+        if self._search is None:
+            return self._plain.note(configuration, INFINITE)
+        (state, stack), remaining, needed = self._parts(configuration)
+        self._search.note(self._search.demands.of(state, stack), remaining, needed, (INFINITE, verdict.how))
 
     def _within(self, configuration: Hashable, steps: int) -> tuple[float, str]:
         """(moves of a completion of at most so many, infinite for none, ``UNKNOWN``; what decided it)."""
         if self._search is None:
-            found = self._plain.steps(configuration)
-            return (found if found <= steps else INFINITE), SEARCH
+            return (found if (found := self._plain.steps(configuration)) <= steps else INFINITE), SEARCH
         (state, stack), remaining, needed = self._parts(configuration)
         return self._shortest.within(state, stack, remaining, needed, steps)
 
@@ -224,7 +211,7 @@ class Lookahead:
     def detours(self, configuration: Hashable) -> dict[str, int]:
         """The terminals that a completion may still use, each with by how many terminals that lengthens it at least.
 
-        An upper set with lower bounds: of the limits only those that are used up are looked at.
+        An upper set: of the limits only those that are used up are looked at.
         """
         if self._search is None:
             return dict.fromkeys(self._plain.terminals(configuration), 0)
@@ -248,7 +235,7 @@ class Lookahead:
             Undecided: the budget of states, or of words where they must be told apart one by one, is spent.
         """
         sampler, begin = self._sampler(configuration, max_length)
-        words = _words(of)
+        words = by_words(of)
         return 0 if self.completable(configuration).value == "no" else sampler.count(begin, words=words)
 
     def sample(
@@ -267,7 +254,7 @@ class Lookahead:
             Undecided: the budget of states, or of words where they must be told apart one by one, is spent.
         """
         sampler, begin = self._sampler(configuration, max_length)
-        words = _words(of)
+        words = by_words(of)
         return None if self.completable(configuration).value == "no" else sampler.sample(begin, rng, words=words)
 
     def _sampler(self, configuration: Hashable, max_length: int | None) -> tuple[Sampler, LimitedConfiguration]:
@@ -303,8 +290,7 @@ class Lookahead:
     def signature(self, configuration: Hashable) -> tuple[Hashable, float]:
         """(what decides the moves and their verdicts, moves that complete what does not decide them).
 
-        Configurations with equal signatures have the same moves with the same verdicts, whatever lies deep in their
-        stacks, so what was found for one holds for all.
+        Configurations with equal signatures have the same moves with the same verdicts.
         """
         if self._search is None:
             return configuration, 0.0
@@ -355,10 +341,7 @@ class Lookahead:
         return self._search.demands.of(*self._parts(configuration).inner).least_steps
 
     def least_length(self, configuration: Hashable) -> float:
-        """A lower bound of the terminals to the end: cheap, and exact as far as little work makes it so.
-
-        Limits are looked at only while a lower bound is open, since that is when they make plans longer.
-        """
+        """A lower bound of the terminals to the end, as near as little work makes it while lower bounds are open."""
         if self._search is None:
             return 0.0
         (state, stack), _, needed = self._parts(configuration)

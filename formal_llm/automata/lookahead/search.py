@@ -318,7 +318,7 @@ class CompletionSearch:
     def _expand(self, state: SearchState) -> Iterator[tuple[float, SearchState]]:
         work = self.work
         for cost, following in self._successors(state):
-            work.left -= 1
+            work.left -= 0.5  # it is done with sooner than a state of the search by prices
             normal = self._normal(*following)
             if normal is not None:
                 yield cost + normal[0], normal[1]

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from formal_llm.automata.lookahead.cheapest import INFINITE
 
 #: Tries in a second of search, on the core that the rate was measured on (``benchmarks/strain_cases/clock.py``).
-TRIES = 100_000
+TRIES = 80_000
 #: The seconds of search that a question may take where nobody says.
 SEARCH_TIME = 0.05
 #: What the start of a plan may take, in times of a question.

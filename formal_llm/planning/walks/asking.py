@@ -51,7 +51,7 @@ class Asker:
             shown = self.tree(before[: earlier[-1].moves]) if earlier else None
             several, question = entry.fork.several, _asked(entry.offered)
             with self._table.in_time():
-                told = hints(self._table, entry, left, wording) if several else ()
+                told = tuple(hints(self._table, entry, left, wording)) if several else ()
             return wording.ask(
                 self._task, self.tree(before), texts, several=several, shown=shown, question=question, hints=told
             )

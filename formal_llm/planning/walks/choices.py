@@ -11,18 +11,18 @@ signature, so plans that come by the same place, in the same or another walk, fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterator, Sequence
+from collections.abc import Container, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
 from formal_llm.automata.lookahead.branches import Branch
 from formal_llm.automata.lookahead.cheapest import INFINITE
-from formal_llm.automata.lookahead.limited import as_automaton, depth
+from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.lookahead.verdicts import SEARCH, TALLY, TIME, Verdict
 from formal_llm.automata.lookahead.work import SEARCH_TIME, START
-from formal_llm.automata.models.automaton import EMPTY, Automaton, Configuration, Stack, State
+from formal_llm.automata.models.automaton import EMPTY, Configuration, Stack, State
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
@@ -30,7 +30,7 @@ from formal_llm.automata.models.product import constrained
 from formal_llm.automata.models.rules import Source
 from formal_llm.errors import AutomatonError
 from formal_llm.planning.plans.vocabulary import Vocabulary
-from formal_llm.planning.walks.forks import Choice, Fork, Template, indices
+from formal_llm.planning.walks.forks import Choice, Fork, Template, candidates, indices
 from formal_llm.planning.walks.subsets import Subset, ways
 
 _CACHE = 200_000
@@ -195,7 +195,7 @@ class ChoiceTable:
             return self._selection(configuration, chosen, deeper, INFINITE)
         top = self.lookahead.top(configuration) if self.look else None
         if top is None:
-            found = list(self._candidates(self.automaton, configuration, self.lookahead.at_class))
+            found = list(candidates(self.automaton, configuration, self.lookahead.at_class))
             return self._filtered(found, len(found), deeper)
         template = self._templates.get(top)
         while template is None or template.branches.stale:
@@ -207,7 +207,7 @@ class ChoiceTable:
         pda = self.lookahead.pda
         assert pda is not None
         start = Configuration(top[0], EMPTY if top[1] is None else Stack(top[1], EMPTY))
-        found = list(self._candidates(pda, start, pda.at_class))
+        found = list(candidates(pda, start, pda.at_class))
         branches = [Branch(len(choice.moves), choice.reads, after) for choice, after in found]
         return Template(tuple(choice for choice, _ in found), self.lookahead.branches(top, branches))
 
@@ -237,33 +237,6 @@ class ChoiceTable:
     @staticmethod
     def _reach(moves: tuple[Any, ...], verdict: Verdict, deeper: float) -> float:
         return len(moves) + (-1 if verdict.steps is None else verdict.steps) - deeper
-
-    @staticmethod
-    def _candidates(
-        automaton: Automaton[Any, Any], configuration: Any, at_class: Callable[[Any], bool]
-    ) -> Iterator[tuple[Choice, Any]]:
-        """The choices of a configuration that are single options, with what they lead to."""
-        base = depth(configuration) - 1
-        number = 0
-        if automaton.accepting(configuration):
-            yield Choice(0, ()), configuration
-            number = 1
-        for move in automaton.moves(configuration):
-            after = automaton.step(configuration, move)
-            paths: list[tuple[tuple[Any, ...], Any]] = [((move,), after)]
-            if move.read is None and at_class(after) and depth(after) > base:
-                paths = [((move, member), automaton.step(after, member)) for member in automaton.moves(after)]
-            for moves, end in paths:
-                # A terminal that the option has put on the stack, and that must come now, belongs to the option.
-                if moves[-1].read is None and depth(end) > base and not automaton.accepting(end):
-                    following = automaton.moves(end)
-                    if len(following) == 1 and following[0].read is not None:
-                        moves, end = (*moves, following[0]), automaton.step(end, following[0])
-                    elif not following:
-                        number += 1
-                        continue
-                yield Choice(number, moves, tuple(m.read for m in moves if m.read is not None)), end
-                number += 1
 
     # -- selections ---------------------------------------------------------------------------------------------
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from formal_llm.automata.lookahead.branches import Branches, Judged, Leap
+from formal_llm.automata.lookahead.limited import depth
+from formal_llm.automata.models.automaton import Automaton
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,3 +86,30 @@ class Template:
 def indices(choices: Iterable[Choice]) -> frozenset[int]:
     """The indices of choices."""
     return frozenset(choice.index for choice in choices)
+
+
+def candidates(
+    automaton: Automaton[Any, Any], configuration: Any, at_class: Callable[[Any], bool]
+) -> Iterator[tuple[Choice, Any]]:
+    """The choices of a configuration that are single options, with what they lead to."""
+    base = depth(configuration) - 1
+    number = 0
+    if automaton.accepting(configuration):
+        yield Choice(0, ()), configuration
+        number = 1
+    for move in automaton.moves(configuration):
+        after = automaton.step(configuration, move)
+        paths: list[tuple[tuple[Any, ...], Any]] = [((move,), after)]
+        if move.read is None and at_class(after) and depth(after) > base:
+            paths = [((move, member), automaton.step(after, member)) for member in automaton.moves(after)]
+        for moves, end in paths:
+            # A terminal that the option has put on the stack, and that must come now, belongs to the option.
+            if moves[-1].read is None and depth(end) > base and not automaton.accepting(end):
+                following = automaton.moves(end)
+                if len(following) == 1 and following[0].read is not None:
+                    moves, end = (*moves, following[0]), automaton.step(end, following[0])
+                elif not following:
+                    number += 1
+                    continue
+            yield Choice(number, moves, tuple(m.read for m in moves if m.read is not None)), end
+            number += 1

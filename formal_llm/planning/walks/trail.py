@@ -12,7 +12,7 @@ from contextlib import suppress
 from enum import Enum
 from typing import Final
 
-from formal_llm.automata import Word
+from formal_llm.automata import Verdict, Word
 from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.models.automaton import Move
@@ -170,10 +170,34 @@ class Trail:
         self.journal, self.moves, self.silent = [], [], []
         self.configuration, self.state = self.table.automaton.start(), _ON_THE_WAY
 
-    def reject(self, entry: JournalEntry, choice: Choice) -> None:
-        """Choose what turns out to lead nowhere: the trail stands in the dead end behind it."""
+    def take_for_sure(self, entry: JournalEntry, choice: Choice) -> None:
+        """Choose; what was not decided in time is looked at once more, and may turn out to be a dead end."""
         self.take(entry, choice)
-        self.state = _DEAD
+        if self._open(entry, choice):
+            verdict = self._second_look(entry, choice)
+            if verdict.value == "no":
+                self.table.rule_out(entry.configuration, choice, verdict)
+                self.state = _DEAD
+
+    def ponder(self) -> bool:
+        """Look beforehand at an option that was not decided in time; False where none is left then."""
+        entry = self.state
+        if not isinstance(entry, JournalEntry) or not entry.fork.open or entry.fork.several:
+            return False
+        left = [one for one in entry.offered if self._open(entry, one) and one.index not in entry.looked_at]
+        if left:
+            self._second_look(entry, left[0])
+        return len(left) > 1
+
+    @staticmethod
+    def _open(entry: JournalEntry, choice: Choice) -> bool:
+        return bool(entry.fork.open) and (entry.fork.several or choice.index in entry.fork.open)
+
+    def _second_look(self, entry: JournalEntry, choice: Choice) -> Verdict:
+        key = frozenset(choice.reads) if entry.fork.several else choice.index
+        if key not in entry.looked_at:
+            entry.looked_at[key] = self.table.second_look(entry.configuration, choice)
+        return entry.looked_at[key]
 
     # -- going back ---------------------------------------------------------------------------------------------
 

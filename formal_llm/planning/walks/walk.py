@@ -4,13 +4,12 @@ A walk does no input or output. It has a :attr:`Walk.question`, it takes an answ
 :attr:`Walk.plan`; who answers is its driver's business. It remembers the configuration of every choice, which costs
 nothing since configurations share their parts, so it can go back to any of them:
 
-- on a dead end (where lookahead is off, or had to say "unknown") it restores the state and the stack of the last
-  choice, removes the branch that died, and asks again if two or more are left (Formal-LLM, section 3);
+- on a dead end (where lookahead is off, or said "unknown") it restores the state and stack of the last choice, removes
+  the branch that died, and asks again if two or more are left (Formal-LLM, section 3);
 - :meth:`Walk.back` takes the last answer back;
 - :meth:`Walk.rule_out` removes a branch for a reason from outside, such as a tool that failed.
 
-How it goes on and back is told in :mod:`formal_llm.planning.walks.trail`; its journal of choices is its checkpoint
-(:mod:`formal_llm.planning.walks.checkpoint`). :meth:`Walk.fork` parts a walk in two.
+How it goes is told in :mod:`formal_llm.planning.walks.trail`; its journal is its checkpoint. :meth:`Walk.fork` parts it.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from typing import Unpack
 
-from formal_llm.automata import Automaton, Limits, Source, Verdict, Word
+from formal_llm.automata import Automaton, Limits, Source, Word
 from formal_llm.automata.models.automaton import Move
 from formal_llm.errors import BudgetExceeded, WalkError
 from formal_llm.llms.question import Answer, Question
@@ -35,7 +34,6 @@ from formal_llm.planning.walks.budget import Budget, Meter
 from formal_llm.planning.walks.checkpoint import Checkpoint
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.events import EventCallback, Finished
-from formal_llm.planning.walks.forks import Choice
 from formal_llm.planning.walks.journal import JournalEntry, log_probability, shares
 from formal_llm.planning.walks.settings import LookaheadMode, WalkSettings
 from formal_llm.planning.walks.trail import Stage, Trail
@@ -161,6 +159,11 @@ class Walk:
         return self._trail.left(self.budget)
 
     @property
+    def undecided(self) -> bool:
+        """Whether :attr:`question` offers options of which it is not known that a plan can be finished after them."""
+        return isinstance(self._trail.state, JournalEntry) and bool(self._trail.state.fork.unknown)
+
+    @property
     def capped(self) -> bool:
         """Whether a branch was given up because it did not end within the step budget."""
         return self._trail.meter.capped
@@ -259,36 +262,15 @@ class Walk:
         if answer.usage.requests:
             self._trail.meter.tokens += answer.usage
         entry.asked = True
-        verdict = self._second_look(entry, chosen) if entry.fork.open else None
-        if verdict is not None and verdict.value == "no":
-            self.table.rule_out(entry.configuration, chosen, verdict)
-            self._trail.reject(entry, chosen)
-        else:
-            self._trail.take(entry, chosen)
+        self._trail.take_for_sure(entry, chosen)
         self._settle()
 
-    def _second_look(self, entry: JournalEntry, choice: Choice) -> Verdict | None:
-        """What is to be said of a choice that was offered since it was not decided; None of one that was."""
-        if not entry.fork.several and choice.index not in entry.fork.open:
-            return None
-        key = frozenset(choice.reads) if entry.fork.several else choice.index
-        if key not in entry.looked_at:
-            entry.looked_at[key] = self.table.second_look(entry.configuration, choice)
-        return entry.looked_at[key]
-
     def ponder(self) -> bool:
-        """Look once more at an option of :attr:`question` that was not decided; False where none is left.
+        """While an answer is waited for, do what :meth:`answer` would do for one :attr:`undecided` option; False at last.
 
-        For drivers, while an answer is waited for. It takes the search time of a question at the most, and it changes
-        nothing but how soon :meth:`answer` is done: what comes of it is found then in the same way.
+        It takes the search time of a question at the most, and changes nothing but how soon the answer is taken.
         """
-        entry = self._trail.state
-        if not isinstance(entry, JournalEntry) or entry.fork.several:
-            return False
-        left = [c for c in entry.offered if c.index in entry.fork.open and c.index not in entry.looked_at]
-        if left:
-            self._second_look(entry, left[0])
-        return len(left) > 1
+        return self._trail.ponder()
 
     def back(self) -> None:
         """Take the last answer back: its question is asked again, with all its options.
@@ -317,8 +299,7 @@ class Walk:
     def fork(self, *, on_event: EventCallback | None = None) -> Walk:
         """A second walk that stands where this one does; what is done to either does not touch the other.
 
-        It costs two short lists: configurations, journal entries and the choice table are shared. The callback of this
-        one is not: ``on_event`` is called with what happens on the new walk.
+        It costs short lists: all else is shared, but for the callback: ``on_event`` hears what happens on the new walk.
         """
         twin = object.__new__(type(self))
         twin.name, twin.task, twin.wording, twin.budget = self.name, self.task, self.wording, self.budget
@@ -358,8 +339,7 @@ class Walk:
         Args:
             snapshot: what :meth:`snapshot` returned, or that as JSON text.
             source: what the walk was made from.
-            **settings: the other arguments of the constructor. ``task`` is needed where it had a goal or limits; else
-                its description is in the snapshot.
+            **settings: the other arguments of the constructor; ``task`` is needed where it had a goal or limits.
 
         Raises:
             SnapshotError: it is damaged, or was taken from a walk over another automaton or with other lookahead.
