@@ -12,7 +12,6 @@ found by Newton's method as in Dinkelbach 1967. All numbers are whole, so nothin
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
@@ -82,26 +81,26 @@ class Estimate:
 
 
 def find_most(ways: Sequence[PricedWay], bound: int) -> dict[int, float]:
-    """The most that each symbol can pay to a lower bound; infinite where it can go round in a circle and pay."""
+    """The most that each symbol can pay to a lower bound; infinite where it can go round in a circle and pay.
+
+    Also infinite for all where too much would have to be looked at.
+    """
     most: dict[int, float] = {}
-    users: dict[int, list[int]] = {}
-    for number, (_, _, _, children) in enumerate(ways):
-        for child in set(children):
-            users.setdefault(child, []).append(number)
-    times: dict[int, int] = {}
     count = len({way[0] for way in ways})
-    todo = deque(range(len(ways)))
-    while todo:
-        number = todo.popleft()
-        head, _, pays, children = ways[number]
-        if all(child in most for child in children):
-            amount = pays.get(bound, 0) + sum([most[child] for child in children])
-            if amount > most.get(head, -1):
-                times[head] = times.get(head, 0) + 1
-                # No symbol of a finite one is raised more often than there are derivations without a circle to raise it
-                # by; a bound that is too soon is no harm, since infinite is always at least as much.
-                most[head] = INFINITE if times[head] > count + len(users) else amount
-                todo.extend(users.get(head, ()))
+    # Derivations without a circle are no deeper than there are symbols; what still rises then has one, and so have those
+    # above it.
+    for turn in range(2 * count + 1):
+        if turn * len(ways) > _WORK:
+            return dict.fromkeys((way[0] for way in ways), INFINITE)
+        changed = False
+        for head, _, pays, children in ways:
+            if all(child in most for child in children):
+                amount = pays.get(bound, 0) + sum([most[child] for child in children])
+                if amount > most.get(head, -1):
+                    most[head] = amount if turn < count else INFINITE
+                    changed = True
+        if not changed:
+            break
     return most
 
 

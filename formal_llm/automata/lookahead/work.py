@@ -16,6 +16,8 @@ from formal_llm.automata.lookahead.cheapest import INFINITE
 TRIES = 80_000
 #: The seconds of search that a question may take where nobody says.
 SEARCH_TIME = 0.05
+#: One query uses no more than such a part of what is left, when others come after it.
+_PARTS = 4
 #: What the start of a plan may take, in times of a question.
 START = 20
 
@@ -50,8 +52,11 @@ class Work:
         self.floor = max(0.0, self.left - self.part) if self.part < INFINITE else 0.0
 
     def share(self, queries: int) -> None:
-        """Let none of the queries to come use more than its part of what is left, when there are so many."""
-        self.part = max(0.0, self.left) / max(1, queries)
+        """Let a query to come not use up what is left, when there are so many.
+
+        The first ones may use more: what they find often decides those after them.
+        """
+        self.part = max(0.0, self.left) / max(1, min(queries, _PARTS))
 
     @contextmanager
     def within(self, seconds: float | None) -> Iterator[None]:

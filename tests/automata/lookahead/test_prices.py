@@ -29,7 +29,7 @@ class TestPrices:
         monkeypatch.setattr("formal_llm.automata.lookahead.prices._WORK", 3)
         assert find_prices(DAY, [7]) == []
         assert Estimate(DAY, [7]).least([(0, 1)], [(7, 1_000)]) == 0
-        assert find_most(DAY, 7) == {}
+        assert find_most(DAY, 7) == {0: INFINITE, 1: INFINITE}
 
     def test_the_most_that_can_be_paid(self):
         assert find_most(DAY, 7) == {0: INFINITE, 1: 10}
