@@ -155,9 +155,10 @@ class Lookahead:
     def learn(self, configuration: Hashable, verdict: Verdict) -> None:
         """Remember a verdict of "no"."""
         if self._search is None:
-            return self._plain.note(configuration, INFINITE)
-        (state, stack), remaining, needed = self._parts(configuration)
-        self._search.note(self._search.demands.of(state, stack), remaining, needed, (INFINITE, verdict.how))
+            self._plain.note(configuration, INFINITE)
+        else:
+            (state, stack), remaining, needed = self._parts(configuration)
+            self._search.note(self._search.demands.of(state, stack), remaining, needed, (INFINITE, verdict.how))
 
     def _within(self, configuration: Hashable, steps: int) -> tuple[float, str]:
         """(moves of a completion of at most so many, infinite for none, ``UNKNOWN``; what decided it)."""

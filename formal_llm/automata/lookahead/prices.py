@@ -87,8 +87,7 @@ def find_most(ways: Sequence[PricedWay], bound: int) -> dict[int, float]:
     """
     most: dict[int, float] = {}
     count = len({way[0] for way in ways})
-    # Derivations without a circle are no deeper than there are symbols; what still rises then has one, and so have those
-    # above it.
+    # Derivations without a circle are no deeper than there are symbols; what rises after that has one.
     for turn in range(2 * count + 1):
         if turn * len(ways) > _WORK:
             return dict.fromkeys((way[0] for way in ways), INFINITE)

@@ -9,6 +9,7 @@ from typing import Any
 
 from formal_llm.authored.files import parse_json
 from formal_llm.authored.tables import Items, Keys, OneOf, Shape, problems
+from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.errors import NoValidPlan, SnapshotError
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
@@ -155,23 +156,22 @@ class Checkpoint:
         if trail.stops:
             trail.again()
             trail.settle(budget, partial)
-        silent = dict(self.silent)
         for number, row in enumerate(self.rows, 1):
-            self._pass_by(trail, row, silent, budget, partial)
+            self._pass_by(trail, -1 if row.at is None else row.at, budget, partial)
             if not self._choose(number, row, trail, budget, partial):
                 break
+        else:
+            self._pass_by(trail, INFINITE, budget, partial)
         trail.stops = frozenset()
         if self.dead:
             trail.state = Stage.DEAD
         trail.meter.set(self.usage)
         trail.on_event = on_event
 
-    @staticmethod
-    def _pass_by(
-        trail: Trail, row: JournalRow, silent: Mapping[int, ChoiceKey], budget: Budget, partial: Callable[[], Plan]
-    ) -> None:
+    def _pass_by(self, trail: Trail, until: float, budget: Budget, partial: Callable[[], Plan]) -> None:
         """Where there is a choice now that was none then, since more had been decided: take what was taken then."""
-        while isinstance(entry := trail.state, JournalEntry) and row.at is not None and entry.moves < row.at:
+        silent = dict(self.silent)
+        while isinstance(entry := trail.state, JournalEntry) and entry.moves < until:
             key = silent.get(entry.moves)
             choice = None if key is None else entry.find(key, trail.table, trail.left(budget))
             if key is None or choice is None:

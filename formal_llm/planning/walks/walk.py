@@ -9,7 +9,7 @@ nothing since configurations share their parts, so it can go back to any of them
 - :meth:`Walk.back` takes the last answer back;
 - :meth:`Walk.rule_out` removes a branch for a reason from outside, such as a tool that failed.
 
-How it goes is told in :mod:`formal_llm.planning.walks.trail`; its journal is its checkpoint. :meth:`Walk.fork` parts it.
+How it goes is told in :mod:`formal_llm.planning.walks.trail`; its journal is its checkpoint. It can :meth:`fork`.
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ class Walk:
         self._settle()
 
     def ponder(self) -> bool:
-        """While an answer is waited for, do what :meth:`answer` would do for one :attr:`undecided` option; False at last.
+        """Do beforehand what :meth:`answer` would do for one :attr:`undecided` option; False where none is left.
 
         It takes the search time of a question at the most, and changes nothing but how soon the answer is taken.
         """
