@@ -94,6 +94,11 @@ class Lookahead:
         return self._plain.work if self._search is None else self._search.work
 
     @property
+    def lacks_solver(self) -> bool:
+        """Whether a solver was wanted that is not installed."""
+        return self._search is not None and self._search.missed
+
+    @property
     def limits(self) -> Limits:
         """All the limits."""
         return Limits() if self._counted is None else self._counted.limits

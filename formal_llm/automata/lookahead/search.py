@@ -69,6 +69,7 @@ class CompletionSearch:
         work: what queries may still cost.
         guide: where lower bounds are open, a search that tries first what pays best: as :meth:`steps`, from
             a state.
+        missed: whether an integer program was wanted that is not installed.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class CompletionSearch:
         self.solver = solver
         self.demands = demands or Demands(grammar)
         self.multisets = self.demands.multisets
-        self.work = Work()
+        self.work, self.missed = Work(), False
         self.guide: Callable[[SearchState], float] | None = None
         self._version = 0
 
@@ -190,6 +191,7 @@ class CompletionSearch:
     def _by_solver(self, state: SearchState) -> float:
         """The integer program, where there is one that has not been tried with as much effort before."""
         effort = min(1.0, self.work.seconds)
+        self.missed = self.missed or (self.solver and self.program is None)
         if self.program is None or effort < max(_LEAST_EFFORT, 2 * self._tried.get(state, 0.0)):
             return UNKNOWN
         self._tried[state] = effort

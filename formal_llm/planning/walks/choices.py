@@ -11,9 +11,11 @@ signature, so plans that come by the same place, in the same or another walk, fi
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Container, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from formal_llm.automata.lookahead.branches import Branch
@@ -34,6 +36,16 @@ from formal_llm.planning.walks.forks import Choice, Fork, Template, candidates, 
 from formal_llm.planning.walks.subsets import Subset, ways
 
 _CACHE = 200_000
+
+
+@cache
+def _tell_of_solver() -> None:
+    """Tell once what would have helped."""
+    warnings.warn(
+        "whether some options lead to a valid plan was not decided in the search time of a question; the solver "
+        'decides most of these: pip install "formal-llm[solver]"',
+        stacklevel=5,
+    )
 
 
 class ChoiceTable:
@@ -126,6 +138,8 @@ class ChoiceTable:
                 if len(self._forks) > _CACHE:
                     self._forks.clear()
                 found = self._forks[signature] = self._make(configuration, deeper)
+                if found[0].unknown and self.lookahead.lacks_solver:
+                    _tell_of_solver()
             fork, reach = found
             enough = reach + deeper <= steps
             if not self.look or (enough and (fork.several or not fork.unknown)):
