@@ -7,7 +7,7 @@ from formal_llm.automata.drawing.cfg import cfg_graph, cfg_picture
 from formal_llm.automata.drawing.flowchart import flowchart_picture
 from formal_llm.automata.drawing.pda import pda_graph, pda_picture
 from formal_llm.automata.lookahead.lookahead import Lookahead
-from formal_llm.automata.lookahead.search import Verdict
+from formal_llm.automata.lookahead.verdicts import Verdict
 from formal_llm.automata.models.automaton import EMPTY, Automaton, Configuration, Stack, Word
 from formal_llm.automata.models.behaviour import Behaviour, BehaviourState
 from formal_llm.automata.models.cfg import CFG

@@ -49,6 +49,9 @@ RequireOption = Annotated[
     list[str] | None, typer.Option(metavar="NAME=N", help="Use NAME at least N times. Repeatable.")
 ]
 MaxStatesOption = Annotated[int, typer.Option(min=1, help="How many states one query of the lookahead may visit.")]
+SearchTimeOption = Annotated[
+    float, typer.Option(min=0.0, help="Seconds of search for a question; what is not decided by then is offered.")
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from formal_llm.automata.lookahead.work import SEARCH_TIME
 from formal_llm.cli import options
 from formal_llm.cli.batch import Batch, plan_tasks, read_tasks
 from formal_llm.cli.certificates import certified
@@ -110,6 +111,7 @@ def plan(
     max_steps: Annotated[int, typer.Option(min=1, help="The most moves of the automaton in a plan.")] = 10_000,
     max_backtracks: Annotated[int | None, typer.Option(min=1, help="Stop after so many dead ends.")] = None,
     max_states: options.MaxStatesOption = 20_000,
+    search_time: options.SearchTimeOption = SEARCH_TIME,
     max_requests: Annotated[
         int | None, typer.Option(min=1, help="Stop after so many requests, all plans together.")
     ] = None,
@@ -180,6 +182,7 @@ def plan(
             prices=read_prices(prices),
             tries=tries,
             max_states=max_states,
+            search_time=search_time,
             on_event=Trace(err()) if trace else None,
         )
         together = Budget(requests=max_requests, tokens=max_tokens, cost=max_cost)

@@ -62,3 +62,13 @@ def wander(walk: Walk, rng: random.Random, most: int) -> None:
                 walk.back()
         elif rng.random() < 0.3:
             walk.rule_out()
+
+
+def subset_sum(items: int, seed: int = 0) -> CFG:
+    """Items of random weights, each at most once, and just the weight of half of them: hard beyond the filters."""
+    rng = random.Random(seed)
+    weights = [rng.randint(100, 999) for _ in range(items)]
+    target = sum(rng.sample(weights, items // 2))
+    names = [f"t{number}" for number in range(items)]
+    lines = ["%limit 1", f"%limit g <= {target}", f"%limit g >= {target}", "S -> T S | T", f"T -> {' | '.join(names)}"]
+    return CFG.from_string("\n".join([*lines, *(f"{n} g={w}" for n, w in zip(names, weights, strict=True))]))

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.stacks import Demand
+from formal_llm.automata.lookahead.verdicts import FILTER, SEARCH, TALLY, TIME
 from formal_llm.automata.models.automaton import Configuration, State
 
 
@@ -32,6 +33,25 @@ class Leap(NamedTuple):
     pushed: tuple[str, ...]
     reads: tuple[str, ...]
     need: int
+
+
+class Judged(NamedTuple):
+    """Branches, judged at a configuration; sets of branches are numbers with a bit for each.
+
+    Attributes:
+        able: those that a plan may be finished after.
+        reach: the moves that finish a plan after any of them that is decided (its own included), but for what is sure
+            to come below the top.
+        unknown: those of which it is not known.
+        open: those of these that were left because of the time: asked again, they may be decided.
+        tally: what decided how many, as :data:`TALLY` counts them.
+    """
+
+    able: int
+    reach: float
+    unknown: int = 0
+    open: int = 0
+    tally: int = 0
 
 
 class _Row(NamedTuple):
@@ -83,17 +103,12 @@ class Branches:
         """Whether more is known of the automaton by now, so that they must be made anew."""
         return self._version != self._search.demands.version
 
-    def able(self, configuration: Configuration, remaining: int, needed: int) -> tuple[int, float]:
-        """Which branches a plan may be finished after, when so much is left of the bounds.
-
-        Returns:
-            A number with a bit for each such branch, and the moves that finish a plan after any of them (its own
-            included), but for what is sure to come below the top.
-        """
+    def able(self, configuration: Configuration, remaining: int, needed: int) -> Judged:
+        """Which branches a plan may be finished after, when so much is left of the bounds."""
         search = self._search
         below = search.demands.below(self._state, configuration.stack)
         if below is None or below.least_steps == INFINITE:
-            return 0, 0.0
+            return Judged(0, 0.0, tally=len(self.leaps) * TALLY[FILTER])
         counters, guard = search.counters, search.counters.guard
         still_needed = needed
         pending, unresolved, reach, able = below.pending, below.unresolved, 0.0, 0
@@ -101,7 +116,11 @@ class Branches:
         if needed and below.paid:
             needed = counters.less(needed, below.paid)
         left = search.demands.resources.of(remaining)
-        for number, moves, reads, need, promised, take, added in self._rows:
+        search.work.share(len(self._rows))
+        tally, searched = 0, 0
+        doubtful: list[tuple[_Row, int]] = []
+        for row in self._rows:
+            number, moves, reads, need, promised, take, added = row
             if not moves:  # to stop here: what could be done instead does not count
                 able |= (not still_needed) << number
                 continue
@@ -112,9 +131,28 @@ class Branches:
                 due = counters.less(counters.pay_all(reads, due), added.paid)
             steps = 0.0
             if pending or added.pending or due or unresolved is not None:
-                steps = search.finish(pending + added.pending, unresolved, left - take, due)
+                steps, how = search.decide_rest(pending + added.pending, unresolved, left - take, due)
+                if steps == UNKNOWN:
+                    doubtful.append((row, due))
+                    continue
+                searched += 1
+                tally += TALLY.get(how, TALLY[SEARCH])
                 if steps == INFINITE:
                     continue
             able |= 1 << number
             reach = max(reach, moves + steps + added.free_steps)
-        return able, reach
+        unknown = standing = 0
+        for place, (row, due) in enumerate(doubtful):  # once more, with what the others have left of the time
+            search.work.share(len(doubtful) - place)
+            steps, how = search.decide_rest(pending + row.added.pending, unresolved, left - row.take, due)
+            tally += TALLY.get(how, TALLY[SEARCH])
+            if steps == INFINITE:
+                continue
+            able |= 1 << row.number
+            if steps == UNKNOWN:
+                unknown |= 1 << row.number
+                standing |= (how is TIME) << row.number
+            else:
+                reach = max(reach, row.moves + steps + row.added.free_steps)
+        tally += (len(self.leaps) - searched - len(doubtful)) * TALLY[FILTER]
+        return Judged(able, reach, unknown, standing, tally)

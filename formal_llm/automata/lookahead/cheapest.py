@@ -1,4 +1,7 @@
-"""The cheapest: of derivations, by Knuth's generalisation of Dijkstra's algorithm (1977); of ways, by A*."""
+"""The cheapest: of derivations, by Knuth's generalisation of Dijkstra's algorithm (1977); of ways, by A*.
+
+And a way that costs no more than is allowed, by the same search with the nearest to an end first.
+"""
 
 from __future__ import annotations
 
@@ -55,6 +58,7 @@ def least_cost(
     after: Callable[[S], Iterable[tuple[float, S, float]]],
     ends: Callable[[S], bool],
     max_states: int,
+    over: Callable[[], bool] = lambda: False,
 ) -> float:
     """What the cheapest way to an end costs; infinite for none, ``UNKNOWN`` when the budget is spent (A*).
 
@@ -63,26 +67,85 @@ def least_cost(
         after: the states after a state, each with the cost of getting there and an estimate of the rest.
         ends: whether a state is an end.
         max_states: how many states may be visited.
+        over: whether to give up.
     """
     cost, state, estimate = begin
     best = {state: cost}
-    queue = [(cost + estimate, 0, state)]
+    queue = [(cost + estimate, estimate, 0, state)]  # of equally good ones the nearest to an end, of these the last
     done: set[S] = set()
     tie = 0
     while queue:
-        _, _, now = heapq.heappop(queue)
+        *_, now = heapq.heappop(queue)
         if now in done:
             continue
         cost = best[now]
         if ends(now):
             return cost
-        if len(done) >= max_states:
+        if len(done) >= max_states or over():
             return UNKNOWN
         done.add(now)
         for price, following, estimate in after(now):
             total = cost + price
             if total < best.get(following, INFINITE):
                 best[following] = total
-                tie += 1
-                heapq.heappush(queue, (total + estimate, tie, following))
+                tie -= 1
+                heapq.heappush(queue, (total + estimate, estimate, tie, following))
     return INFINITE
+
+
+def some_way(
+    begin: tuple[float, S, float],
+    after: Callable[[S], Iterable[tuple[float, S, float]]],
+    known: Callable[[S], tuple[float, float]],
+    most: float,
+    max_states: int,
+    over: Callable[[], bool],
+) -> tuple[float, list[tuple[S, float]]]:
+    """A way to an end that costs at most ``most``; any one, where :func:`least_cost` looks for the cheapest.
+
+    Args:
+        begin: (the cost so far, a state, an estimate of the rest); no estimate overrates.
+        after: the states after a state, each with the cost of getting there and an estimate of the rest.
+        known: of a state, bounds of what the rest costs: (no more than the least, no less than it); both are 0 at ends.
+        most: the most that the way may cost.
+        max_states: how many states may be visited.
+        over: whether to give up.
+
+    Returns:
+        (what it costs, its states with what had been spent at each); infinite where there is none, ``UNKNOWN`` when
+        the budget is spent.
+    """
+    cost, state, estimate = begin
+    if cost + estimate > most:
+        return INFINITE, []
+    best: dict[S, float] = {state: cost}
+    came: dict[S, S] = {}
+    done: dict[S, float] = {}
+    queue = [(estimate, 0, state)]
+    tie = visited = 0
+    while queue:
+        _, _, now = heapq.heappop(queue)
+        cost = best[now]
+        if done.get(now) == cost:
+            continue
+        done[now] = cost
+        least, enough = known(now)
+        if cost + least > most:
+            continue
+        if enough < INFINITE and cost + enough <= most:
+            way = [(now, cost)]
+            while now in came:
+                now = came[now]
+                way.append((now, best[now]))
+            return cost + enough, way
+        if visited >= max_states or over():
+            return UNKNOWN, []
+        visited += 1
+        for price, following, estimate in after(now):
+            total = cost + price
+            if total + estimate <= most and total < best.get(following, INFINITE):
+                best[following] = total
+                came[following] = now
+                tie -= 1  # of equally near ones the last: straight ahead
+                heapq.heappush(queue, (estimate, tie, following))
+    return INFINITE, []

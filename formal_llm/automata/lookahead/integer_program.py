@@ -42,10 +42,13 @@ from typing import Any, NamedTuple
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.flow import ACCEPTING
 from formal_llm.automata.lookahead.stacks import NOTHING, Demands, SearchState
+from formal_llm.automata.lookahead.work import TRIES
 from formal_llm.automata.models.automaton import Stack, State
 
 #: The solver counts in 64 bits; sums that could come near that are left undecided.
 _MOST = 1 << 60
+#: The seconds that it takes to write down one variable, and what the solver does before it begins to count.
+_BUILT = 5e-5
 
 #: A symbol by its index, or a place in the open part of a stack: a state, and the stack to work off from there.
 _Node = int | tuple[State, Stack]
@@ -80,11 +83,15 @@ class IntegerProgram:
         demands: the demands that the states were made with.
         effort: the most deterministic time of CP-SAT for one state (about as many seconds), so that the same question
             gets the same answer on every machine.
+
+    Attributes:
+        tries: what the last question cost, in the unit of :class:`Work`.
     """
 
     def __init__(self, demands: Demands, *, effort: float = 1.0) -> None:
         self.demands = demands
         self.effort = effort
+        self.tries = 0.0
         self._version = -1
         self._ways: dict[tuple[int, bool], tuple[_Way, ...]] = {}
 
@@ -97,11 +104,12 @@ class IntegerProgram:
             return None
         return cp_model
 
-    def decide(self, state: SearchState) -> float | None:
+    def decide(self, state: SearchState, effort: float = INFINITE) -> float | None:
         """Whether a state of the search can be completed.
 
         Args:
             state: as :class:`CompletionSearch` makes them, its open stack included.
+            effort: the most deterministic time, where that is less than the program's own.
 
         Returns:
             The moves of some completion (not the cheapest one in general), infinite where there is none, and None for
@@ -120,7 +128,9 @@ class IntegerProgram:
         columns = _columns(pending, self._reachable(pending, bool(needed)), left, needed)
         if columns is None:
             return INFINITE
-        found = _Program(self._library, pending, columns, left, needed).solve(self.effort)
+        program = _Program(self._library, pending, columns, left, needed)
+        found, seconds = program.solve(min(effort, self.effort))
+        self.tries = TRIES * (seconds + _BUILT * len(columns))
         return found if found is None else found + moves
 
     # -- what there is to choose from ---------------------------------------------------------------------------
@@ -235,13 +245,13 @@ class _Program:
     left: tuple[int, ...]
     needed: Mapping[int, int]
 
-    def solve(self, effort: float) -> float | None:
-        """The moves of a completion, infinite for none, None for unknown."""
+    def solve(self, effort: float) -> tuple[float | None, float]:
+        """The moves of a completion, infinite for none, None for unknown; the deterministic time that took."""
         rows = self._rows()
         if any(not row and least > 0 for row, least, _ in rows):
-            return INFINITE  # something is pending, or due, that no way is left for
+            return INFINITE, 0.0  # something is pending, or due, that no way is left for
         if any(sum(abs(f) * self.columns[c].most for c, f in row.items()) > _MOST for row, _, _ in rows):
-            return None
+            return None, 0.0
         model = self.library.CpModel()
         counts = [model.new_int_var(0, column.most, "") for column in self.columns]
         weighted = self.library.LinearExpr.weighted_sum
@@ -258,11 +268,12 @@ class _Program:
         solver.parameters.cp_model_probing_level = 0
         solver.parameters.max_deterministic_time = effort
         status = solver.solve(model)
+        taken = float(solver.response_proto.deterministic_time)
         if status == self.library.INFEASIBLE:
-            return INFINITE
+            return INFINITE, taken
         if status not in (self.library.OPTIMAL, self.library.FEASIBLE):
-            return None
-        return self._moves([solver.value(count) for count in counts])
+            return None, taken
+        return self._moves([solver.value(count) for count in counts]), taken
 
     def _rows(self) -> list[tuple[dict[int, int], int, int]]:
         """The linear constraints: a factor for each column that is in them, and the least and most of the sum."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Hashable, Iterable
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
-from formal_llm.automata.lookahead.branches import Branch, Branches, Leap
+from formal_llm.automata.lookahead.branches import Branch, Branches, Judged, Leap
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import LENGTH, FlowGrammar
@@ -24,9 +24,11 @@ from formal_llm.automata.lookahead.limited import (
     with_counters,
 )
 from formal_llm.automata.lookahead.plain_search import PlainSearch
-from formal_llm.automata.lookahead.sampling import Sampler
-from formal_llm.automata.lookahead.search import BUDGET, SEARCH, CompletionSearch, Verdict
-from formal_llm.automata.lookahead.shortest import ShortestSearch
+from formal_llm.automata.lookahead.sampling import Of, Sampler, by_words
+from formal_llm.automata.lookahead.search import CompletionSearch
+from formal_llm.automata.lookahead.shortest import ShortestSearch, shortest_word
+from formal_llm.automata.lookahead.verdicts import BUDGET, SEARCH, TIME, Verdict
+from formal_llm.automata.lookahead.work import Work
 from formal_llm.automata.models.automaton import Configuration, State, Word
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA
@@ -39,16 +41,6 @@ _COUNTED_STATES = 100_000
 _SAMPLERS = 4
 #: The states that a lower bound may cost.
 _LITTLE_WORK = 300
-
-
-#: What is counted, or equally likely: distinct words, or derivations (accepting runs).
-Of = Literal["words", "derivations"]
-
-
-def _words(of: Of) -> bool:
-    if of not in ("words", "derivations"):
-        raise ValueError(f"what is counted is 'words' or 'derivations', not {of!r}")
-    return of == "words"
 
 
 class Lookahead:
@@ -97,6 +89,16 @@ class Lookahead:
         return partial(Lookahead, max_states=self.max_states, solver=self.solver), (self.source,)
 
     @property
+    def work(self) -> Work:
+        """What queries may cost: ``with lookahead.work.within(0.05): ...`` bounds those inside."""
+        return self._plain.work if self._search is None else self._search.work
+
+    @property
+    def lacks_solver(self) -> bool:
+        """Whether a solver was wanted that is not installed."""
+        return self._search is not None and self._search.missed
+
+    @property
     def limits(self) -> Limits:
         """All the limits."""
         return Limits() if self._counted is None else self._counted.limits
@@ -118,7 +120,7 @@ class Lookahead:
         """(moves of some completion, infinite for none, ``UNKNOWN``; what decided it)."""
         if self._search is None:
             found = self._plain.steps(configuration)
-            return found, BUDGET if found == UNKNOWN else SEARCH
+            return found, SEARCH if found != UNKNOWN else TIME if self.work.over else BUDGET
         (state, stack), remaining, needed = self._parts(configuration)
         return self._search.decide(self._search.demands.of(state, stack), remaining, needed)
 
@@ -130,16 +132,45 @@ class Lookahead:
             steps: the most moves that the run may take; any number where left out.
         """
         now = self.automaton.start() if configuration is None else configuration
-        found, how = self._decide(now)
-        if found == INFINITE:
-            return Verdict("no", how)
-        if found != UNKNOWN and (steps is None or found <= steps):
-            return Verdict("yes", how, int(found))
         if steps is not None:
-            found = self._cheapest(now, by_length=False)
+            found, how = self._within(now, steps)
             if found != UNKNOWN:
-                return Verdict("yes", SEARCH, int(found)) if found <= steps else Verdict("no", "step budget")
-        return Verdict("unknown", BUDGET)
+                return Verdict("yes", how, int(found)) if found <= steps else Verdict("no", "step budget")
+        found, how = self._decide(now)
+        if steps is not None and steps < found < INFINITE:
+            return Verdict("unknown", TIME if self.work.over else BUDGET)
+        return Verdict.of(found, how)
+
+    def second_look(self, configuration: Hashable, seconds: float | None) -> Verdict:
+        """Whether a configuration can be completed, with so much time for this question alone.
+
+        Nothing found before plays a part, and nothing is remembered (but by :meth:`learn`): it may be asked beforehand.
+        """
+        if self._search is None:
+            plain = PlainSearch[Any, Any](self.automaton, self.max_states)
+            with plain.work.within(seconds):
+                found = plain.steps(configuration)
+            return Verdict.of(found, SEARCH if found != UNKNOWN else TIME)
+        (state, stack), remaining, needed = self._parts(configuration)
+        alone = self._search.anew()
+        ShortestSearch(alone)
+        with alone.work.within(seconds):
+            return Verdict.of(*alone.decide(alone.demands.of(state, stack), remaining, needed))
+
+    def learn(self, configuration: Hashable, verdict: Verdict) -> None:
+        """Remember a verdict of "no"."""
+        if self._search is None:
+            self._plain.note(configuration, INFINITE)
+        else:
+            (state, stack), remaining, needed = self._parts(configuration)
+            self._search.note(self._search.demands.of(state, stack), remaining, needed, (INFINITE, verdict.how))
+
+    def _within(self, configuration: Hashable, steps: int) -> tuple[float, str]:
+        """(moves of a completion of at most so many, infinite for none, ``UNKNOWN``; what decided it)."""
+        if self._search is None:
+            return (found if (found := self._plain.steps(configuration)) <= steps else INFINITE), SEARCH
+        (state, stack), remaining, needed = self._parts(configuration)
+        return self._shortest.within(state, stack, remaining, needed, steps)
 
     def _cheapest(self, configuration: Hashable, *, by_length: bool, max_states: int | None = None) -> float:
         """The least moves of a completion, or its least length in the unit of :data:`flow.LENGTH`.
@@ -181,28 +212,12 @@ class Lookahead:
             Undecided: the budget of states ran out before it was known.
         """
         now = self.automaton.start() if configuration is None else configuration
-        left = self._cheapest(now, by_length=True)
-        if left == INFINITE:
-            return None
-        word: list[str] = []
-        # Moves are part of the measure, so each step makes what is left strictly smaller.
-        while not (self.automaton.accepting(now) and left == 0):
-            for move in self.automaton.moves(now):
-                after = self.automaton.step(now, move)
-                rest = self._cheapest(after, by_length=True)
-                if rest != UNKNOWN and rest + 1 + (LENGTH if move.read is not None else 0) == left:
-                    if move.read is not None:
-                        word.append(move.read)
-                    now, left = after, rest
-                    break
-            else:
-                raise Undecided("the shortest word was not found within the budget of states; raise max_states")
-        return tuple(word)
+        return shortest_word(self.automaton, partial(self._cheapest, by_length=True), now)
 
     def detours(self, configuration: Hashable) -> dict[str, int]:
         """The terminals that a completion may still use, each with by how many terminals that lengthens it at least.
 
-        An upper set with lower bounds: of the limits only those that are used up are looked at.
+        An upper set: of the limits only those that are used up are looked at.
         """
         if self._search is None:
             return dict.fromkeys(self._plain.terminals(configuration), 0)
@@ -226,7 +241,7 @@ class Lookahead:
             Undecided: the budget of states, or of words where they must be told apart one by one, is spent.
         """
         sampler, begin = self._sampler(configuration, max_length)
-        words = _words(of)
+        words = by_words(of)
         return 0 if self.completable(configuration).value == "no" else sampler.count(begin, words=words)
 
     def sample(
@@ -245,7 +260,7 @@ class Lookahead:
             Undecided: the budget of states, or of words where they must be told apart one by one, is spent.
         """
         sampler, begin = self._sampler(configuration, max_length)
-        words = _words(of)
+        words = by_words(of)
         return None if self.completable(configuration).value == "no" else sampler.sample(begin, rng, words=words)
 
     def _sampler(self, configuration: Hashable, max_length: int | None) -> tuple[Sampler, LimitedConfiguration]:
@@ -281,8 +296,7 @@ class Lookahead:
     def signature(self, configuration: Hashable) -> tuple[Hashable, float]:
         """(what decides the moves and their verdicts, moves that complete what does not decide them).
 
-        Configurations with equal signatures have the same moves with the same verdicts, whatever lies deep in their
-        stacks, so what was found for one holds for all.
+        Configurations with equal signatures have the same moves with the same verdicts.
         """
         if self._search is None:
             return configuration, 0.0
@@ -312,7 +326,7 @@ class Lookahead:
         assert self._search is not None
         return Branches(self._search, *top, found)
 
-    def able(self, branches: Branches, configuration: Hashable) -> tuple[int, float]:
+    def able(self, branches: Branches, configuration: Hashable) -> Judged:
         """Which branches a plan may be finished after; see :meth:`Branches.able`."""
         return branches.able(*self._parts(configuration))
 
@@ -333,10 +347,7 @@ class Lookahead:
         return self._search.demands.of(*self._parts(configuration).inner).least_steps
 
     def least_length(self, configuration: Hashable) -> float:
-        """A lower bound of the terminals to the end: cheap, and exact as far as little work makes it so.
-
-        Limits are looked at only while a lower bound is open, since that is when they make plans longer.
-        """
+        """A lower bound of the terminals to the end, as near as little work makes it while lower bounds are open."""
         if self._search is None:
             return 0.0
         (state, stack), _, needed = self._parts(configuration)

@@ -10,17 +10,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Generic
 
-from formal_llm.automata.lookahead.cheapest import least_cost
+from formal_llm.automata.lookahead.cheapest import UNKNOWN, least_cost
 from formal_llm.automata.lookahead.flow import LENGTH
+from formal_llm.automata.lookahead.work import Work
 from formal_llm.automata.models.automaton import Automaton, C, M
 
 
 class PlainSearch(Generic[C, M]):
-    """The search over the configurations of ``automaton``, at most ``max_states`` a query."""
+    """The search over the configurations of ``automaton``, at most ``max_states`` a query.
+
+    Attributes:
+        work: what queries may still cost.
+    """
 
     def __init__(self, automaton: Automaton[C, M], max_states: int) -> None:
         self.automaton = automaton
         self.max_states = max_states
+        self.work = Work()
         self._steps: dict[C, float] = {}
 
     def cheapest(self, configuration: C, *, by_length: bool) -> float:
@@ -28,17 +34,26 @@ class PlainSearch(Generic[C, M]):
 
         def after(now: C) -> Iterator[tuple[float, C, float]]:
             for move in self.automaton.moves(now):
+                self.work.left -= 1
                 price = 1 + (LENGTH if by_length and move.read is not None else 0)
                 yield price, self.automaton.step(now, move), 0
 
-        return least_cost((0, configuration, 0), after, self.automaton.accepting, self.max_states)
+        self.work.begin()
+        ends, over = self.automaton.accepting, lambda: self.work.over
+        return least_cost((0, configuration, 0), after, ends, self.max_states, over)
 
     def steps(self, configuration: C) -> float:
         """Like ``cheapest`` in moves, remembered."""
         found = self._steps.get(configuration)
         if found is None:
-            found = self._steps[configuration] = self.cheapest(configuration, by_length=False)
+            found = self.cheapest(configuration, by_length=False)
+            if found != UNKNOWN or not self.work.over:
+                self._steps[configuration] = found
         return found
+
+    def note(self, configuration: C, steps: float) -> None:
+        """Remember what :meth:`steps` of a search like this one has said."""
+        self._steps[configuration] = steps
 
     def terminals(self, configuration: C) -> frozenset[str]:
         """The terminals that moves within the budget can read."""

@@ -10,6 +10,7 @@ import random
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import Literal
 
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.counting import DerivationCounter
@@ -21,6 +22,16 @@ from formal_llm.automata.models.automaton import Stack, State, Word
 from formal_llm.automata.models.limits import Bound
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.transition import Transition
+
+#: What is counted, or equally likely: distinct words, or derivations (accepting runs).
+Of = Literal["words", "derivations"]
+
+
+def by_words(of: Of) -> bool:
+    """Whether words are counted; ``ValueError`` where it is neither."""
+    if of not in ("words", "derivations"):
+        raise ValueError(f"what is counted is 'words' or 'derivations', not {of!r}")
+    return of == "words"
 
 
 class Sampler:

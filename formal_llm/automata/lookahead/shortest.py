@@ -1,19 +1,28 @@
 """The cheapest completion of a configuration, in moves or in terminals: A* over the states of the completion search.
 
-What remains is estimated by the cheapest completions without limits, which never overrate.
+What remains is estimated by the cheapest completions without limits, and by the prices of what lower bounds need;
+neither overrates. Whether there is a completion of so many moves is an easier question than which is the shortest, and
+is asked by itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from formal_llm.automata.lookahead.cheapest import INFINITE, least_cost
+from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN, least_cost, some_way
 from formal_llm.automata.lookahead.flow import ACCEPTING, LENGTH, FlowSymbol
+from formal_llm.automata.lookahead.prices import Estimate, PricedWay
 from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.stacks import SearchState, Unresolved
-from formal_llm.automata.models.automaton import Stack, State
+from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, SEARCH, TIME
+from formal_llm.automata.models.automaton import Automaton, Stack, State, Word
+from formal_llm.errors import Undecided
+
+_CACHE = 200_000
+#: The states that a search for any completion may visit beside the way.
+_DETOURS = 50
 
 
 class _Measure(NamedTuple):
@@ -41,6 +50,19 @@ class ShortestSearch:
         self.counters = completion.counters
         self.grammar = completion.grammar
         self.max_states = completion.max_states
+        self._version = -1
+        completion.guide = self.some
+
+    def _refresh(self) -> None:
+        """Forget what was concluded from an older version of the grammar."""
+        if self._version != self.demands.version:
+            self._version = self.demands.version
+            self._estimates: dict[_Measure, Estimate] = {}
+            self._dues: dict[int, tuple[int, list[tuple[int, int]]]] = {}
+            #: For states of :meth:`within` what is known of the moves that are left: (at least, at most).
+            self._bounds: dict[SearchState, tuple[float, float]] = {}
+            #: What needs most of those with the same pending and left, and the moves of some completion of it.
+            self._dearest: dict[tuple[int, Unresolved, int], tuple[int, float]] = {}
 
     def find(
         self, state: State, stack: Stack, remaining: int, needed: int, *, by_length: bool, max_states: int | None = None
@@ -56,11 +78,102 @@ class ShortestSearch:
         if not self.counters.bounds and not demand.pending and demand.unresolved is None:
             return demand.least_length if by_length else demand.least_steps  # nothing to search: nothing is limited
         measure = _BY_LENGTH if by_length else _BY_STEPS
+        self._refresh()
         begin = self._weigh(measure, [], (state, stack), self.demands.resources.of(remaining), needed)
         if begin is None:
             return INFINITE
-        budget = self.max_states if max_states is None else max_states
-        return least_cost(begin, partial(self._weighed_successors, measure), _complete, budget)
+        after = partial(self._weighed_successors, measure)
+        if max_states is not None:
+            return least_cost(begin, after, _complete, max_states)
+        return least_cost(begin, after, _complete, self.max_states, self._over)
+
+    def within(self, state: State, stack: Stack, remaining: int, needed: int, steps: int) -> tuple[float, str]:
+        """Whether a completion takes at most so many moves.
+
+        Returns:
+            (the moves of one that does; infinite where none does, ``UNKNOWN`` when the budget is spent; what decided).
+        """
+        self._refresh()
+        begin = self._weigh(_BY_STEPS, [], (state, stack), self.demands.resources.of(remaining), needed)
+        if begin is None:
+            return INFINITE, FILTER
+        cost, root, estimate = begin
+        least, enough = self._known(root)
+        if cost + max(estimate, least) > steps:
+            return INFINITE, FILTER
+        if cost + enough <= steps:
+            return cost + enough, FILTER if _complete(root) else SEARCH
+        self.completion.work.begin()
+        found = self._some_way(begin, steps, self.max_states)
+        return found, SEARCH if found != UNKNOWN else TIME if self._over() else BUDGET
+
+    def _some_way(self, begin: tuple[float, SearchState, float], most: float, max_states: int) -> float:
+        """As :func:`some_way`; what was learnt of the states on the way is noted."""
+        if len(self._bounds) > _CACHE:
+            self._bounds.clear()
+            self._dearest.clear()
+        after = partial(self._weighed_successors, _BY_STEPS)
+        found, way = some_way(begin, after, self._known, most, max_states, self._over)
+        if found == INFINITE:
+            _, enough = self._known(begin[1])
+            self._bounds[begin[1]] = most - begin[0] + 1, enough
+        for passed, spent in way:
+            low, high = self._known(passed)
+            self._bounds[passed] = low, min(high, found - spent)
+            place = passed.pending, passed.unresolved, passed.left
+            if self.counters.units(passed.needed) > self.counters.units(self._dearest.get(place, (0, 0.0))[0]):
+                self._dearest[place] = passed.needed, found - spent
+        return found
+
+    def some(self, state: SearchState) -> float:
+        """The moves of some completion of a state with open lower bounds: what pays best is tried first.
+
+        Infinite when there is none, ``UNKNOWN`` where it is not found almost straight ahead.
+        """
+        self._refresh()
+        begin = self._weigh(_BY_STEPS, [], state.unresolved, state.left, state.needed, state.pending)
+        if begin is None:
+            return INFINITE
+        return self._some_way(begin, INFINITE, min(_DETOURS + 2 * int(begin[2]), self.max_states))
+
+    def _over(self) -> bool:
+        return self.completion.work.over
+
+    def _known(self, state: SearchState) -> tuple[float, float]:
+        if _complete(state):
+            return 0, 0
+        found = self._bounds.get(state)
+        if found is None and state.needed:
+            # With less to pay, and all else equal, what completes the one completes the other.
+            more, moves = self._dearest.get((state.pending, state.unresolved, state.left), (0, INFINITE))
+            if more and not self.counters.less(state.needed, more):
+                return 0, moves
+        return found or (0, INFINITE)
+
+    def _estimate(self, measure: _Measure) -> Estimate:
+        """What lower bounds cost by a measure; sums come first, since counted uses are dear one by one."""
+        found = self._estimates.get(measure)
+        if found is None:
+            dues = self.counters.dues
+            ways: list[PricedWay] = []
+            for index, group in self.demands.resources.ways.items():
+                for way in group:
+                    pays: dict[int, int] = {}
+                    for name in way.reads:
+                        for shift, _, weight in dues.get(name, ()):
+                            pays[shift] = pays.get(shift, 0) + weight
+                    ways.append((index, way.steps + measure.per_terminal * len(way.reads), pays, way.children))
+            due = sorted(self.counters.due(self.counters.needed), key=lambda due: due[0].terminal is not None)
+            found = self._estimates[measure] = Estimate(ways, [shift for _, shift, _ in due])
+        return found
+
+    def _due(self, needed: int) -> tuple[int, list[tuple[int, int]]]:
+        """(the terminals that have to be read before nothing is needed; the lower bounds and what each needs)."""
+        found = self._dues.get(needed)
+        if found is None:
+            due = [(shift, amount) for _, shift, amount in self.counters.due(needed)]
+            found = self._dues[needed] = self.counters.reads(needed), due
+        return found
 
     def _weigh(
         self,
@@ -116,7 +229,13 @@ class ShortestSearch:
         if total and not self.demands.resources.cover(left, least_sum, total):
             return None
         if needed:
-            estimate = max(estimate, measure.per_terminal * self.counters.reads(needed))
+            reads, due = self._due(needed)
+            estimate = max(estimate, measure.per_terminal * reads)
+            if unresolved is None:
+                kept = [(symbol.index, count) for symbol, count, _ in self.multisets.items(pending)]
+                estimate = max(estimate, self._estimate(measure).least(kept, due))
+                if estimate == INFINITE:
+                    return None
         return cost, SearchState(pending, unresolved, left, needed), estimate
 
     def _weighed_successors(self, measure: _Measure, state: SearchState) -> Iterator[tuple[float, SearchState, float]]:
@@ -134,6 +253,32 @@ class ShortestSearch:
                     children = [self.grammar.symbols[child] for child in way.children]
                     cost = way.steps + measure.per_terminal * len(way.reads)
                     following.append((cost, self._weigh(measure, children, None, left - way.need, due, pending - unit)))
+        self.completion.work.left -= len(following)
         for price, weighed in following:
             if weighed is not None:
                 yield price + weighed[0], weighed[1], weighed[2]
+
+
+def shortest_word(automaton: Automaton[Any, Any], cheapest: Callable[[Hashable], float], now: Hashable) -> Word | None:
+    """One of the shortest completions of a configuration; ``cheapest`` as :meth:`ShortestSearch.find`, by length.
+
+    Raises:
+        Undecided: the budget of states ran out before it was known.
+    """
+    left = cheapest(now)
+    if left == INFINITE:
+        return None
+    word: list[str] = []
+    # Moves are part of the measure, so each step makes what is left strictly smaller.
+    while not (automaton.accepting(now) and left == 0):
+        for move in automaton.moves(now):
+            after = automaton.step(now, move)
+            rest = cheapest(after)
+            if rest != UNKNOWN and rest + 1 + (LENGTH if move.read is not None else 0) == left:
+                if move.read is not None:
+                    word.append(move.read)
+                now, left = after, rest
+                break
+        else:
+            raise Undecided("the shortest word was not found within the budget of states; raise max_states")
+    return tuple(word)

@@ -18,7 +18,8 @@ from formal_llm.automata.models.product import constrained
 from formal_llm.errors import AutomatonError
 from formal_llm.planning.checking.verify import Verifier
 from formal_llm.planning.reading.reader import names_of
-from formal_llm.planning.walks.choices import Choice, ChoiceTable, Fork
+from formal_llm.planning.walks.choices import ChoiceTable
+from formal_llm.planning.walks.forks import Choice, Fork
 from formal_llm.planning.walks.walk import Walk
 
 #: Of a selection with more members the subsets are not looked at one by one.

@@ -87,6 +87,7 @@ class TaskRun:
     Attributes:
         question: what is to be answered now; None at the end.
         outcome: what became of it; None before the end.
+        walk: its walk; None where it did not even begin.
     """
 
     def __init__(
@@ -102,15 +103,15 @@ class TaskRun:
         self._index = index
         self._task = Task.of(task)
         self._shared = shared
-        self._walk: Walk | None = None
+        self.walk: Walk | None = None
         self._steps: Steps | None = None
         try:
             if snapshot is None:
-                self._walk, drawn = driver.start(self._task, name=str(index)), ""
+                self.walk, drawn = driver.start(self._task, name=str(index)), ""
             else:
-                self._walk = driver.resume(snapshot, self._task, name=str(index))
-                drawn = f":{self._walk.usage.questions}"  # draws that are not those which led here
-            self._steps = driver.steps(self._walk, random.Random(f"{driver.seed}:{index}{drawn}"))
+                self.walk = driver.resume(snapshot, self._task, name=str(index))
+                drawn = f":{self.walk.usage.questions}"  # draws that are not those which led here
+            self._steps = driver.steps(self.walk, random.Random(f"{driver.seed}:{index}{drawn}"))
             self._advance(next)
         except Exception as error:  # before the first question: there is no valid plan, for example
             self._end(error)
@@ -124,12 +125,12 @@ class TaskRun:
 
     def _advance(self, move: Callable[[Steps], Question]) -> None:
         assert self._steps is not None
-        assert self._walk is not None
+        assert self.walk is not None
         try:
             self.question = move(self._steps)
             if self._shared is not None:
                 try:
-                    self._shared.take(self._walk)
+                    self._shared.take(self.walk)
                 except BudgetExceeded as error:
                     self._steps.throw(error)  # so that what watches the walk hears of it
         except StopIteration:
@@ -138,7 +139,7 @@ class TaskRun:
             self._end(error)
 
     def _end(self, error: Exception | None) -> None:
-        walk = self._walk
+        walk = self.walk
         self.question = None
         plan = walk.plan if walk is not None and error is None else None
         usage = walk.usage if walk is not None else Usage()
@@ -237,7 +238,7 @@ async def arun(batch: BatchRun, concurrency: int | None = None) -> list[Outcome]
     async def worker() -> None:
         for begun in runs:  # shared: each worker takes the next one
             while (question := begun.question) is not None:
-                begun.give(await achosen(llm, question))
+                begun.give(await achosen(llm, question, begun.walk))
             batch.note(begun)
             await asyncio.sleep(0)  # so that a run whose answers are all at hand can be stopped
 
@@ -274,6 +275,9 @@ def _threads(batch: BatchRun, llm: LLM, many: int) -> None:
         for begun in islice(runs, many):
             ask(begun)
         while waiting:
+            walks = [begun.walk for begun in waiting.values() if begun.walk is not None and begun.walk.undecided]
+            while not any(future.done() for future in waiting) and any(walk.ponder() for walk in walks):
+                pass
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                 begun = waiting.pop(future)
                 begun.give(future.result())

@@ -74,13 +74,25 @@ def chosen(choose: Callable[[Question], Answer], question: Question) -> Answer |
         return error
 
 
-async def achosen(llm: LLM, question: Question) -> Answer | Exception:
-    """As :func:`chosen`, letting others go on in the meantime."""
+async def achosen(llm: LLM, question: Question, walk: Walk | None = None) -> Answer | Exception:
+    """As :func:`chosen`, letting others go on in the meantime.
+
+    An LLM that is awaited leaves time to look at what its walk had to offer undecided, a little at a time.
+    """
+    import asyncio  # half of what importing this library would take, and most never need it
+
     try:
         if isinstance(llm, AsyncLLM):
-            return await llm.achoose(question)
-        import asyncio  # half of what importing this library would take, and most never need it
-
+            if walk is None or not walk.undecided:
+                return await llm.achoose(question)
+            asked = asyncio.ensure_future(llm.achoose(question))
+            try:
+                await asyncio.sleep(0)  # so that the request is under way
+                while not asked.done() and walk.ponder():
+                    await asyncio.sleep(0)
+                return await asked
+            finally:
+                asked.cancel()
         return await asyncio.to_thread(llm.choose, question)
     except Exception as error:
         return error
@@ -94,9 +106,9 @@ def drive(steps: Steps, choose: Callable[[Question], Answer]) -> None:
             question = give(steps, chosen(choose, question))
 
 
-async def adrive(steps: Steps, llm: LLM) -> None:
+async def adrive(steps: Steps, llm: LLM, walk: Walk | None = None) -> None:
     """Have the questions of ``steps`` answered by an LLM, letting others go on in the meantime."""
     with suppress(StopIteration):
         question = next(steps)
         while True:
-            question = give(steps, await achosen(llm, question))
+            question = give(steps, await achosen(llm, question, walk))

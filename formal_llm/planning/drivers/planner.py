@@ -9,6 +9,7 @@ from functools import partial
 from typing import Literal, TypeVar, get_args
 
 from formal_llm.automata import PDA, Limits, Source
+from formal_llm.automata.lookahead.work import SEARCH_TIME
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.llm import Asking, LLMLike, attempts, resolve
 from formal_llm.llms.question import Question
@@ -42,6 +43,7 @@ class PlannerSettings(SharedSettings, total=False):
     tries: int
     max_states: int
     solver: bool
+    search_time: float | None
 
 
 class Planner:
@@ -59,8 +61,8 @@ class Planner:
             followed. ``"best-first"``: the plan is the one to which the answers together give the highest probability;
             this takes more questions, and an llm whose answers have probabilities. ``"sample"``: each choice is drawn
             from them.
-        seed: where the draws of ``"sample"`` begin. They go on from plan to plan; in :meth:`plan_all` they begin anew
-            for each task, so that they do not depend on who is answered first.
+        seed: where the draws of ``"sample"`` begin. They go on from plan to plan; in :meth:`plan_all` each task has its
+            own, whoever is answered first.
         length_penalty: of ``"best-first"``: 0 for the most probable plan; above 0, longer plans are favoured (see
             :func:`formal_llm.planning.drivers.search.best_first`).
         wording: how questions are put; :meth:`Wording.default` where left out.
@@ -70,6 +72,7 @@ class Planner:
         tries: how often one question is asked until the answer is legal.
         max_states: the budget of one lookahead query (see :class:`Lookahead`).
         solver: whether an integer program may decide what the lookahead's search does not (see :class:`Lookahead`).
+        search_time: the seconds of search that a question may take; None for no bound (see :class:`ChoiceTable`).
         on_event: called with what happens (see :mod:`formal_llm.planning.walks.events`). ``"best-first"`` tells of
             questions, answers and the finished plan, not of what happens on each of its branches.
 
@@ -98,6 +101,7 @@ class Planner:
         tries: int = 3,
         max_states: int = 20_000,
         solver: bool = True,
+        search_time: float | None = SEARCH_TIME,
         on_event: EventCallback | None = None,
     ) -> None:
         if lookahead not in ("on", "off"):
@@ -128,6 +132,7 @@ class Planner:
         self.tries = tries
         self.max_states = max_states
         self.solver = solver
+        self.search_time = search_time
         self.on_event = on_event
         self._tables: dict[tuple[str | None, Limits], ChoiceTable] = {}
 
@@ -141,7 +146,7 @@ class Planner:
         if key not in self._tables:
             self._tables[key] = ChoiceTable.of(
                 self.source, goal=task.goal, limits=self.limits & task.limits, constraints=self.constraints,
-                lookahead=self.lookahead, max_states=self.max_states, solver=self.solver,
+                lookahead=self.lookahead, max_states=self.max_states, solver=self.solver, search_time=self.search_time,
             )  # fmt: skip
         return self._tables[key]
 
@@ -193,7 +198,7 @@ class Planner:
 
     async def adrive(self, walk: Walk) -> Plan:
         """As :meth:`drive`, letting others go on while the LLM is waited for."""
-        await adrive(self.steps(walk), self.llm)
+        await adrive(self.steps(walk), self.llm, walk)
         return walk.plan
 
     def steps(self, walk: Walk, rng: random.Random | None = None) -> Steps:

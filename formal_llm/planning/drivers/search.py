@@ -288,7 +288,7 @@ class _BestFirst:
         return Usage(
             asked, own.forced, self._used.backtracks + self._dead, asked - (own.questions - own.wasted),
             tokens.requests, tokens.input_tokens, tokens.output_tokens, own.seconds,
-            tokens.cached_tokens, tokens.cache_write_tokens, self._walk.cost(tokens),
+            tokens.cached_tokens, tokens.cache_write_tokens, self._walk.cost(tokens), own.verdicts,
         )  # fmt: skip
 
     def _plan(self, walk: Walk) -> Plan:

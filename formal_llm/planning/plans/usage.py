@@ -2,9 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from formal_llm.llms.usage import TokenUsage
+
+#: Bits of each count in a packed table.
+_BITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """How many options, offered or left out, were decided by what.
+
+    Attributes:
+        filter: without a search.
+        search: by the search.
+        linear: by a linear argument.
+        program: by an integer program (the extra ``solver``).
+        unknown: not decided in the time or the states that a question may take, and offered.
+    """
+
+    filter: int = 0
+    search: int = 0
+    linear: int = 0
+    program: int = 0
+    unknown: int = 0
+
+    def __add__(self, other: Verdicts) -> Verdicts:
+        """Both together."""
+        return Verdicts(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
+
+    @classmethod
+    def unpack(cls, packed: int) -> Verdicts:
+        """The table of a sum of :data:`~formal_llm.automata.lookahead.verdicts.TALLY`."""
+        return cls(*(packed >> _BITS * place & (1 << _BITS) - 1 for place in range(len(fields(cls)))))
+
+    def pack(self) -> int:
+        """The table as :meth:`unpack` takes it."""
+        return sum(getattr(self, field.name) << _BITS * place for place, field in enumerate(fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +56,7 @@ class Usage:
                 :class:`TokenUsage`).
         seconds: wall-clock time from the start of the walk to its end.
         cost: what the tokens cost, in the currency of the prices; None where no prices are given.
+        verdicts: what decided which options were offered, all in all; a mapping of its counts is taken as well.
     """
 
     questions: int = 0
@@ -33,6 +70,11 @@ class Usage:
     cached_tokens: int = 0
     cache_write_tokens: int = 0
     cost: float | None = None
+    verdicts: Verdicts = Verdicts()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.verdicts, Mapping):  # as it is read from JSON
+            object.__setattr__(self, "verdicts", Verdicts(**self.verdicts))
 
     def __add__(self, other: Usage) -> Usage:
         """Both together; the cost is that of those that have one."""

@@ -16,7 +16,8 @@ from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import Move
 from formal_llm.llms.question import Message, Option, Outlook, Prospect, Question, Term
 from formal_llm.planning.plans.tree import Node, build_tree
-from formal_llm.planning.walks.choices import Choice, ChoiceTable, Fork
+from formal_llm.planning.walks.choices import ChoiceTable
+from formal_llm.planning.walks.forks import Choice, Fork
 from formal_llm.planning.walks.hints import hints
 from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry
 from formal_llm.planning.walks.wording import Wording
@@ -49,7 +50,8 @@ class Asker:
             texts = [option.text for option in options]
             shown = self.tree(before[: earlier[-1].moves]) if earlier else None
             several, question = entry.fork.several, _asked(entry.offered)
-            told = hints(self._table, entry, left, wording) if several else ()
+            with self._table.in_time():
+                told = tuple(hints(self._table, entry, left, wording)) if several else ()
             return wording.ask(
                 self._task, self.tree(before), texts, several=several, shown=shown, question=question, hints=told
             )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from formal_llm.llms.usage import Prices, TokenUsage
-from formal_llm.planning.plans.usage import Usage
+from formal_llm.planning.plans.usage import Usage, Verdicts
 
 #: The most questions that a planner asks for one plan where nobody gives it a budget.
 QUESTIONS = 200
@@ -74,13 +74,14 @@ class Meter:
     Attributes:
         questions, forced, backtracks: as in :class:`Usage`.
         tokens: what the answers cost.
+        verdicts: what decided what was offered, packed (see :meth:`Verdicts.unpack`).
         capped: whether a branch was given up because it did not end within the step budget.
     """
 
-    __slots__ = ("_begun", "_prices", "_seconds", "backtracks", "capped", "forced", "questions", "tokens")
+    __slots__ = ("_begun", "_prices", "_seconds", "backtracks", "capped", "forced", "questions", "tokens", "verdicts")
 
     def __init__(self, prices: Prices | None = None) -> None:
-        self.questions = self.forced = self.backtracks = 0
+        self.questions = self.forced = self.backtracks = self.verdicts = 0
         self.tokens = TokenUsage()
         self.capped = False
         self._prices = prices
@@ -106,7 +107,7 @@ class Meter:
         return Usage(
             self.questions, self.forced, self.backtracks, self.questions - kept,
             tokens.requests, tokens.input_tokens, tokens.output_tokens, seconds,
-            tokens.cached_tokens, tokens.cache_write_tokens, self.cost(tokens),
+            tokens.cached_tokens, tokens.cache_write_tokens, self.cost(tokens), Verdicts.unpack(self.verdicts),
         )  # fmt: skip
 
     def cost(self, tokens: TokenUsage) -> float | None:
@@ -116,7 +117,7 @@ class Meter:
     def set(self, usage: Usage) -> None:
         """Count as if this had been used so far."""
         self.questions, self.forced, self.backtracks = usage.questions, usage.forced, usage.backtracks
-        self.tokens = usage.token_usage
+        self.tokens, self.verdicts = usage.token_usage, usage.verdicts.pack()
         self._begun = perf_counter() - usage.seconds
         if self._seconds is not None:
             self._seconds = usage.seconds

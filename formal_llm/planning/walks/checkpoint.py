@@ -9,10 +9,11 @@ from typing import Any
 
 from formal_llm.authored.files import parse_json
 from formal_llm.authored.tables import Items, Keys, OneOf, Shape, problems
+from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.errors import NoValidPlan, SnapshotError
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
-from formal_llm.planning.plans.usage import Usage
+from formal_llm.planning.plans.usage import Usage, Verdicts
 from formal_llm.planning.plans.vocabulary import fingerprint_of
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry
@@ -30,30 +31,33 @@ class JournalRow:
         excluded: what is ruled out.
         asked: whether it was asked.
         probability: of what was chosen, where the answer told; left out of the JSON data where it did not.
+        at: how many moves had been made before; None where that is clear, and in snapshots of older versions.
     """
 
     chosen: ChoiceKey | None
     excluded: tuple[ChoiceKey, ...]
     asked: bool
     probability: float | None = None
+    at: int | None = None
 
     @classmethod
-    def of(cls, entry: JournalEntry) -> JournalRow:
-        """The row of a journal's entry."""
+    def of(cls, entry: JournalEntry, at: int | None = None) -> JournalRow:
+        """The row of a journal's entry, which stands after so many moves."""
         chosen = None if entry.chosen is None else entry.key
-        return cls(chosen, tuple(entry.excluded), entry.asked, entry.probability)
+        return cls(chosen, tuple(entry.excluded), entry.asked, entry.probability, at)
 
     @classmethod
     def from_data(cls, row: Mapping[str, Any]) -> JournalRow:
         """The row in JSON data that has the shape of one."""
         chosen = None if row["chosen"] is None else _branch(row["chosen"])
-        return cls(chosen, tuple(map(_branch, row["excluded"])), row["asked"], row.get("probability"))
+        return cls(chosen, tuple(map(_branch, row["excluded"])), row["asked"], row.get("probability"), row.get("at"))
 
     def to_data(self) -> dict[str, JSON]:
         """The row as JSON data."""
         excluded = sorted(map(_plain, self.excluded), key=repr)
-        told = {} if self.probability is None else {"probability": self.probability}
-        return {"chosen": _plain(self.chosen), "excluded": excluded, "asked": self.asked, **told}
+        told = {"probability": self.probability, "at": self.at}
+        known = {name: value for name, value in told.items() if value is not None}
+        return {"chosen": _plain(self.chosen), "excluded": excluded, "asked": self.asked, **known}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,9 @@ class Checkpoint:
         rows: the journal.
         dead: whether the walk stands in a dead end that it has not left yet.
         usage: what the walk took.
+        silent: choices that were taken since a search had ruled out the others (see :class:`Trail`). These, and after
+            how many moves each choice stands, are noted where a search decided anything: that may come out otherwise
+            where less time, or more, was left for it.
     """
 
     fingerprint: str
@@ -75,13 +82,17 @@ class Checkpoint:
     rows: tuple[JournalRow, ...]
     dead: bool
     usage: Usage
+    silent: tuple[tuple[int, ChoiceKey], ...] = ()
 
     @classmethod
     def of(cls, trail: Trail, task: str, usage: Usage) -> Checkpoint:
         """The checkpoint of a walk, from its trail, the description of its task and what it took."""
         table, asked = trail.table, [trail.state] if isinstance(trail.state, JournalEntry) else []
-        rows = tuple(JournalRow.of(entry) for entry in (*trail.journal, *asked))
-        return cls(fingerprint_of(table.automaton), table.look, task, rows, trail.state is Stage.DEAD, usage)
+        entries = (*trail.journal, *asked)
+        sure = not trail.silent and all(entry.fork.sure for entry in entries)
+        rows = tuple(JournalRow.of(entry, None if sure else entry.moves) for entry in entries)
+        dead, silent = trail.state is Stage.DEAD, tuple(trail.silent)
+        return cls(fingerprint_of(table.automaton), table.look, task, rows, dead, usage, silent)
 
     def to_data(self) -> dict[str, JSON]:
         """The checkpoint as JSON data."""
@@ -93,6 +104,7 @@ class Checkpoint:
             "journal": [row.to_data() for row in self.rows],
             "dead": self.dead,
             "usage": asdict(self.usage),
+            **({"silent": [[moves, _plain(key)] for moves, key in self.silent]} if self.silent else {}),
         }
 
     @classmethod
@@ -115,6 +127,7 @@ class Checkpoint:
             tuple(map(JournalRow.from_data, _checked(read["journal"]))),
             read["dead"],
             Usage(**read["usage"]),
+            tuple((row[0], _branch(row[1])) for row in _pairs(read.get("silent", ()))),
         )
 
     def check(self, fingerprint: str, look: bool) -> None:
@@ -139,43 +152,82 @@ class Checkpoint:
                 what is ruled out leaves one answer or none.
         """
         on_event, trail.on_event = trail.on_event, None
+        trail.stops = frozenset(row.at for row in self.rows if row.at is not None)
+        if trail.stops:
+            trail.again()
+            trail.settle(budget, partial)
         for number, row in enumerate(self.rows, 1):
-            entry = trail.state
-            if not isinstance(entry, JournalEntry):
-                raise _unfit(number, "it has a choice where the automaton has none")
-            left = trail.left(budget)
-            entry.excluded = frozenset(row.excluded)
-            strange = next((key for key in row.excluded if not _could_be(key, entry)), None)
-            if strange is not None:
-                raise _unfit(number, f"it rules out {_plain(strange)}, which is no choice there")
-            if row.chosen is None:
-                if entry.is_dead(trail.table, left) or entry.only(trail.table, left) is not None:
-                    raise _unfit(number, "what it rules out leaves no two answers to the question there")
-                continue
-            chosen = entry.find(row.chosen, trail.table, left)
-            if chosen is None or row.chosen in entry.excluded:
-                raise _unfit(number, "it takes a choice that is not offered")
-            entry.asked, entry.probability = row.asked, row.probability
-            if trail.asker.wording.conversation:
-                entry.question = trail.asker.ask(entry, trail.moves, trail.journal, left)
-            trail.take(entry, chosen)
-            try:
-                trail.settle(budget, partial)
-            except NoValidPlan:  # a walk that had come to this would not have kept the choice
-                raise _unfit(number, "from there on every branch is ruled out") from None
+            self._pass_by(trail, -1 if row.at is None else row.at, budget, partial)
+            if not self._choose(number, row, trail, budget, partial):
+                break
+        else:
+            self._pass_by(trail, INFINITE, budget, partial)
+        trail.stops = frozenset()
         if self.dead:
             trail.state = Stage.DEAD
         trail.meter.set(self.usage)
         trail.on_event = on_event
 
+    def _pass_by(self, trail: Trail, until: float, budget: Budget, partial: Callable[[], Plan]) -> None:
+        """Where there is a choice now that was none then, since more had been decided: take what was taken then."""
+        silent = dict(self.silent)
+        while isinstance(entry := trail.state, JournalEntry) and entry.moves < until:
+            key = silent.get(entry.moves)
+            choice = None if key is None else entry.find(key, trail.table, trail.left(budget))
+            if key is None or choice is None:
+                return
+            trail.pass_by(choice, key)
+            trail.settle(budget, partial)
+
+    def _choose(self, number: int, row: JournalRow, trail: Trail, budget: Budget, partial: Callable[[], Plan]) -> bool:
+        """Make the choice of a row; False where it is known by now that it leads nowhere, and the walk stands there."""
+        entry = trail.state
+        if not isinstance(entry, JournalEntry) or (row.at is not None and row.at != entry.moves):
+            raise _unfit(number, "it has a choice where the automaton has none")
+        left = trail.left(budget)
+        entry.excluded = frozenset(row.excluded)
+        strange = next((key for key in row.excluded if not _could_be(key, entry)), None)
+        if strange is not None:
+            raise _unfit(number, f"it rules out {_plain(strange)}, which is no choice there")
+        chosen = None if row.chosen is None else entry.find(row.chosen, trail.table, left)
+        gone = row.chosen is not None and chosen is None and not entry.fork.sure and _could_be(row.chosen, entry)
+        if row.chosen is None or gone:
+            if row.chosen is not None:
+                entry.excluded |= {row.chosen}
+            dead, only = entry.is_dead(trail.table, left), entry.only(trail.table, left)
+            if (dead or only is not None) and entry.fork.sure:
+                raise _unfit(number, "what it rules out leaves no two answers to the question there")
+            trail.stops = frozenset()
+            if only is not None:
+                trail.take(entry, only)
+            elif dead:
+                trail.state = Stage.DEAD
+            trail.settle(budget, partial)
+            return False
+        if chosen is None or row.chosen in entry.excluded:
+            raise _unfit(number, "it takes a choice that is not offered")
+        entry.asked, entry.probability = row.asked, row.probability
+        if trail.asker.wording.conversation:
+            entry.question = trail.asker.ask(entry, trail.moves, trail.journal, left)
+        trail.take(entry, chosen)
+        try:
+            trail.settle(budget, partial)
+        except NoValidPlan:  # a walk that had come to this would not have kept the choice
+            raise _unfit(number, "from there on every branch is ruled out") from None
+        return True
+
 
 _CHOICE = (int, Items(str))
-_AMOUNTS: dict[str, Shape] = {"int": int, "float": float, "float | None": OneOf((float, NoneType))}
+_VERDICTS = Keys({field.name: int for field in fields(Verdicts)})
+_AMOUNTS: dict[str, Shape] = {
+    "int": int, "float": float, "float | None": OneOf((float, NoneType)), "Verdicts": _VERDICTS,
+}  # fmt: skip
 _ROW: dict[str, Shape] = {
     "chosen": OneOf((*_CHOICE, NoneType)),
     "excluded": Items(OneOf(_CHOICE)),
     "asked": bool,
     "probability": OneOf((float, NoneType)),
+    "at": OneOf((int, NoneType)),
 }
 _KEYS: dict[str, Shape] = {
     "format": OneOf(texts=(_FORMAT,)),
@@ -187,13 +239,14 @@ _KEYS: dict[str, Shape] = {
     "usage": Keys({field.name: _AMOUNTS[str(field.type)] for field in fields(Usage)}),
 }
 #: What a snapshot looks like.
-_SHAPE = Keys(_KEYS, needed=tuple(_KEYS))
+_SHAPE = Keys({**_KEYS, "silent": Items(Items(OneOf(_CHOICE)))}, needed=tuple(_KEYS))
 #: No walk uses more of anything; also what a clock can be set to.
 _MOST = 2**53
 
 
-def _check_usage(usage: Mapping[str, float | None], answered: int) -> None:
-    for name, amount in usage.items():
+def _check_usage(usage: Mapping[str, Any], answered: int) -> None:
+    amounts = {name: amount for name, amount in usage.items() if name != "verdicts"} | usage.get("verdicts", {})
+    for name, amount in amounts.items():
         if amount is not None and not 0 <= amount <= _MOST:  # also false for nan
             raise _damaged(f"usage, {name} is no amount: {str(amount)[:60]}")
     if (usage.get("questions") or 0) < answered:
@@ -208,6 +261,13 @@ def _checked(rows: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
             raise _damaged(f"journal {number}, probability is from 0 to 1, not {str(probability)[:60]}")
         if row["chosen"] is None and (number < len(rows) or row["asked"]):
             raise _damaged(f"journal {number}, chosen is null, but only the last question can be open")
+        yield row
+
+
+def _pairs(rows: Sequence[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    for number, row in enumerate(rows, 1):
+        if len(row) != 2 or not isinstance(row[0], int):
+            raise _damaged(f"silent {number} is a number of moves and a choice")
         yield row
 
 

@@ -11,16 +11,20 @@ signature, so plans that come by the same place, in the same or another walk, fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+import warnings
+from collections.abc import Container, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
-from formal_llm.automata.lookahead.branches import Branch, Branches, Leap
+from formal_llm.automata.lookahead.branches import Branch
 from formal_llm.automata.lookahead.cheapest import INFINITE
-from formal_llm.automata.lookahead.limited import as_automaton, depth
+from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.lookahead.lookahead import Lookahead
-from formal_llm.automata.lookahead.search import Verdict
-from formal_llm.automata.models.automaton import EMPTY, Automaton, Configuration, Stack, State
+from formal_llm.automata.lookahead.verdicts import SEARCH, TALLY, TIME, Verdict
+from formal_llm.automata.lookahead.work import SEARCH_TIME, START
+from formal_llm.automata.models.automaton import EMPTY, Configuration, Stack, State
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
@@ -28,64 +32,20 @@ from formal_llm.automata.models.product import constrained
 from formal_llm.automata.models.rules import Source
 from formal_llm.errors import AutomatonError
 from formal_llm.planning.plans.vocabulary import Vocabulary
+from formal_llm.planning.walks.forks import Choice, Fork, Template, candidates, indices
 from formal_llm.planning.walks.subsets import Subset, ways
 
 _CACHE = 200_000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Choice:
-    """One option: the moves that taking it means; none for stopping here.
-
-    Attributes:
-        index: its place among all choices of the configuration, also those that were left out; from 0.
-        moves: the moves.
-        reads: the terminals that the moves read; of a member of a selection, the member.
-        leap: the moves in one, where that is possible.
-    """
-
-    index: int
-    moves: tuple[Any, ...]
-    reads: tuple[str, ...] = ()
-    leap: Leap | None = None
-
-
-@dataclass(slots=True, eq=False)
-class Fork:
-    """The choices of a configuration.
-
-    Attributes:
-        choices: those from which a plan can be finished, as far as the lookahead knows.
-        total: how many there are without lookahead.
-        several: whether any non-empty subset may be chosen (a selection).
-        only: of a selection, the one set that can be chosen; None where there are more, or where that is not known.
-        shown: what options were made of the choices; kept by the walk.
-    """
-
-    choices: tuple[Choice, ...]
-    total: int
-    several: bool = False
-    only: frozenset[str] | None = None
-    shown: Any = field(default=None, repr=False)
-
-
-class _Template:
-    """The choices at a (state, stack top), whatever lies below."""
-
-    __slots__ = ("branches", "choices", "forks")
-
-    def __init__(self, choices: tuple[Choice, ...], branches: Branches) -> None:
-        self.choices = tuple(replace(c, leap=leap) for c, leap in zip(choices, branches.leaps, strict=True))
-        self.branches = branches
-        self.forks: dict[int, Fork] = {}
-
-    def fork(self, able: int) -> Fork:
-        """The fork of the choices whose bits are set; always the same object for the same ones."""
-        fork = self.forks.get(able)
-        if fork is None:
-            choices = tuple(choice for number, choice in enumerate(self.choices) if able >> number & 1)
-            fork = self.forks[able] = Fork(choices, len(self.choices))
-        return fork
+@cache
+def _tell_of_solver() -> None:
+    """Tell once what would have helped."""
+    warnings.warn(
+        "whether some options lead to a valid plan was not decided in the search time of a question; the solver "
+        'decides most of these: pip install "formal-llm[solver]"',
+        stacklevel=5,
+    )
 
 
 class ChoiceTable:
@@ -94,15 +54,20 @@ class ChoiceTable:
     Args:
         lookahead: knows the automaton and what can be completed.
         look: False to offer every move that the automaton allows now, dead ends included.
+        search_time: the seconds of search that a question may take; None for no bound. What is not decided by then is
+            offered as well, and is looked at again when it is chosen.
     """
 
-    def __init__(self, lookahead: Lookahead, *, look: bool = True) -> None:
+    def __init__(self, lookahead: Lookahead, *, look: bool = True, search_time: float | None = SEARCH_TIME) -> None:
+        if search_time is not None and not search_time >= 0:
+            raise ValueError(f"search_time counts seconds from 0, not {search_time}")
         self.lookahead = lookahead
+        self.search_time = search_time
         self.automaton = lookahead.automaton
         self.vocabulary = Vocabulary(lookahead.source)
         self.look = look
         self._rules: str | None = None
-        self._templates: dict[tuple[State, str | None], _Template] = {}
+        self._templates: dict[tuple[State, str | None], Template] = {}
         #: (the choices, moves that finish a plan after any of them but for what lies deeper), by signature.
         self._forks: dict[Hashable, tuple[Fork, float]] = {}
 
@@ -117,6 +82,7 @@ class ChoiceTable:
         lookahead: str = "on",
         max_states: int = 20_000,
         solver: bool = True,
+        search_time: float | None = SEARCH_TIME,
     ) -> ChoiceTable:
         """The choices of a grammar or automaton.
 
@@ -128,6 +94,7 @@ class ChoiceTable:
             lookahead: ``"on"`` or ``"off"``.
             max_states: the budget of one lookahead query.
             solver: whether an integer program may decide what the lookahead's search does not.
+            search_time: the seconds of search that a question may take.
 
         Raises:
             AutomatonError: a goal or constraints for an automaton that cannot have them.
@@ -143,7 +110,8 @@ class ChoiceTable:
             if not isinstance(automaton, PDA):
                 raise AutomatonError("constraints need a grammar or a PDA to be combined with")
             source, limits = constrained(automaton, constraints), None
-        return cls(Lookahead(source, limits, max_states=max_states, solver=solver), look=lookahead == "on")
+        ahead = Lookahead(source, limits, max_states=max_states, solver=solver)
+        return cls(ahead, look=lookahead == "on", search_time=search_time)
 
     def rules(self) -> str:
         """The rules as text: the grammar or the automaton in its notation with all limits, then each constraint."""
@@ -163,21 +131,62 @@ class ChoiceTable:
         """The choices of ``configuration`` when ``steps`` more moves may be made."""
         signature, deeper = self.lookahead.signature(configuration)
         found = self._forks.get(signature)
-        if found is None:
-            if len(self._forks) > _CACHE:
-                self._forks.clear()
-            found = self._forks[signature] = self._make(configuration, deeper)
-        fork, reach = found
-        if reach + deeper <= steps or not self.look:
-            return fork
-        # Near the end of the step budget the number of moves decides: asked anew, not remembered.
+        if found is not None and not found[0].unknown and found[1] + deeper <= steps:
+            return found[0]
+        with self.in_time():
+            if found is None or found[0].open:
+                if len(self._forks) > _CACHE:
+                    self._forks.clear()
+                found = self._forks[signature] = self._make(configuration, deeper)
+                if found[0].unknown and self.lookahead.lacks_solver:
+                    _tell_of_solver()
+            fork, reach = found
+            enough = reach + deeper <= steps
+            if not self.look or (enough and (fork.several or not fork.unknown)):
+                return fork
+            return self._near(configuration, fork, steps, enough)
+
+    def in_time(self, times: int = 1) -> AbstractContextManager[None]:
+        """Bound what a question takes, or so many questions."""
+        return self.lookahead.work.within(None if self.search_time is None else times * self.search_time)
+
+    def _near(self, configuration: Hashable, fork: Fork, steps: float, enough: bool) -> Fork:
+        """What is left of a fork with so many moves: asked anew, not remembered.
+
+        Where they are ``enough`` for the choices that are decided, the others are only looked at by what is known.
+        """
         if fork.several:
             return self._selection(configuration, self.lookahead.selection(configuration) or (), 0.0, steps)[0]
-        near = tuple(choice for choice in fork.choices if self._within(configuration, choice, steps))
-        return Fork(near, fork.total, fork.several)
+        asked = fork.unknown if enough else indices(fork.choices)
+        self.lookahead.work.share(len(asked))
+        if enough and self.search_time is not None:
+            self.lookahead.work.part = 0.0
+        ruled_out = {
+            choice.index
+            for choice in fork.choices
+            if choice.index in asked
+            and not self._finishes(self.after(configuration, choice), steps - len(choice.moves))
+        }
+        if not ruled_out:
+            return fork
+        near = tuple(choice for choice in fork.choices if choice.index not in ruled_out)
+        return Fork(near, fork.total, unknown=fork.unknown - ruled_out, open=fork.open - ruled_out, tally=fork.tally)
 
-    def _within(self, configuration: Any, choice: Choice, steps: float) -> bool:
-        return self._finishes(self.after(configuration, choice), steps - len(choice.moves))
+    def begin(self, configuration: Hashable) -> Verdict:
+        """Whether a plan can be made at all, from where it starts; this may take 20 times as long as a question."""
+        with self.in_time(START):
+            return self.lookahead.completable(configuration)
+
+    def second_look(self, configuration: Hashable, choice: Choice) -> Verdict:
+        """Whether a plan can be finished after a choice, with the time of a question for this alone.
+
+        It does not depend on what was decided before, so it may be asked beforehand, while an answer is waited for.
+        """
+        return self.lookahead.second_look(self.after(configuration, choice), self.search_time)
+
+    def rule_out(self, configuration: Hashable, choice: Choice, verdict: Verdict) -> None:
+        """Remember a second look after which a choice is not offered any more."""
+        self.lookahead.learn(self.after(configuration, choice), verdict)
 
     def _finishes(self, configuration: Any, steps: float) -> bool:
         """Whether a plan may be finished within ``steps`` moves; without lookahead anything may."""
@@ -200,63 +209,48 @@ class ChoiceTable:
             return self._selection(configuration, chosen, deeper, INFINITE)
         top = self.lookahead.top(configuration) if self.look else None
         if top is None:
-            found = list(self._candidates(self.automaton, configuration, self.lookahead.at_class))
+            found = list(candidates(self.automaton, configuration, self.lookahead.at_class))
             return self._filtered(found, len(found), deeper)
         template = self._templates.get(top)
         while template is None or template.branches.stale:
             template = self._templates[top] = self._make_template(top)
-        able, reach = self.lookahead.able(template.branches, configuration)
-        return template.fork(able), reach
+        judged = self.lookahead.able(template.branches, configuration)
+        return template.fork(judged), judged.reach
 
-    def _make_template(self, top: tuple[State, str | None]) -> _Template:
+    def _make_template(self, top: tuple[State, str | None]) -> Template:
         pda = self.lookahead.pda
         assert pda is not None
         start = Configuration(top[0], EMPTY if top[1] is None else Stack(top[1], EMPTY))
-        found = list(self._candidates(pda, start, pda.at_class))
+        found = list(candidates(pda, start, pda.at_class))
         branches = [Branch(len(choice.moves), choice.reads, after) for choice, after in found]
-        return _Template(tuple(choice for choice, _ in found), self.lookahead.branches(top, branches))
+        return Template(tuple(choice for choice, _ in found), self.lookahead.branches(top, branches))
 
     def _filtered(self, found: list[tuple[Choice, Any]], total: int, deeper: float) -> tuple[Fork, float]:
         if not self.look:
             return Fork(tuple(choice for choice, _ in found), total), 0.0
-        kept, reach = [], 0.0
-        for choice, after in found:
-            verdict = self.lookahead.completable(after)
-            if verdict.possible:
-                kept.append(choice)
-                reach = max(reach, self._reach(choice.moves, verdict, deeper))
-        return Fork(tuple(kept), total), reach
+        self.lookahead.work.share(len(found))
+        verdicts = [self.lookahead.completable(after) for _, after in found]
+        doubtful = [number for number, verdict in enumerate(verdicts) if verdict.value == "unknown"]
+        for place, number in enumerate(doubtful):  # once more, with what the others have left of the time
+            self.lookahead.work.share(len(doubtful) - place)
+            verdicts[number] = self.lookahead.completable(found[number][1])
+        judged = [(choice, verdict) for (choice, _), verdict in zip(found, verdicts, strict=True)]
+        return self._judged(judged, total, deeper)
+
+    def _judged(self, judged: list[tuple[Choice, Verdict]], total: int, deeper: float) -> tuple[Fork, float]:
+        """The fork of choices with their verdicts, and the moves that finish a plan after those that are decided."""
+        reach = max((self._reach(c.moves, verdict, deeper) for c, verdict in judged if verdict.possible), default=0.0)
+        return Fork(
+            tuple(choice for choice, verdict in judged if verdict.possible),
+            total,
+            unknown=indices(choice for choice, verdict in judged if verdict.value == "unknown"),
+            open=indices(choice for choice, verdict in judged if (verdict.value, verdict.how) == ("unknown", TIME)),
+            tally=sum(TALLY.get(verdict.how, TALLY[SEARCH]) for _, verdict in judged),
+        ), max(reach, 0.0)
 
     @staticmethod
     def _reach(moves: tuple[Any, ...], verdict: Verdict, deeper: float) -> float:
         return len(moves) + (-1 if verdict.steps is None else verdict.steps) - deeper
-
-    @staticmethod
-    def _candidates(
-        automaton: Automaton[Any, Any], configuration: Any, at_class: Callable[[Any], bool]
-    ) -> Iterator[tuple[Choice, Any]]:
-        """The choices of a configuration that are single options, with what they lead to."""
-        base = depth(configuration) - 1
-        number = 0
-        if automaton.accepting(configuration):
-            yield Choice(0, ()), configuration
-            number = 1
-        for move in automaton.moves(configuration):
-            after = automaton.step(configuration, move)
-            paths: list[tuple[tuple[Any, ...], Any]] = [((move,), after)]
-            if move.read is None and at_class(after) and depth(after) > base:
-                paths = [((move, member), automaton.step(after, member)) for member in automaton.moves(after)]
-            for moves, end in paths:
-                # A terminal that the option has put on the stack, and that must come now, belongs to the option.
-                if moves[-1].read is None and depth(end) > base and not automaton.accepting(end):
-                    following = automaton.moves(end)
-                    if len(following) == 1 and following[0].read is not None:
-                        moves, end = (*moves, following[0]), automaton.step(end, following[0])
-                    elif not following:
-                        number += 1
-                        continue
-                yield Choice(number, moves, tuple(m.read for m in moves if m.read is not None)), end
-                number += 1
 
     # -- selections ---------------------------------------------------------------------------------------------
 
@@ -264,28 +258,42 @@ class ChoiceTable:
         self, configuration: Any, members: tuple[str, ...], deeper: float, steps: float
     ) -> tuple[Fork, float]:
         """The fork of a selection, and the moves that finish a plan after what is known to be possible there."""
+        self.lookahead.work.share(len(members))
         found = list(self._members(configuration, members, steps))
         few, all_of_them = self.few_subsets(configuration, steps, 1) if len(found) > 1 else ([], False)
         only = few[0].names if few and all_of_them else None
         fork = Fork(tuple(choice for choice, _ in found), len(members), several=True, only=only)
         reach = 0.0
         if self.look and steps == INFINITE:
+            judged = [(choice, self._verdict(after)) for choice, after in found]
+            told, reach = self._judged(judged, len(members), deeper)
+            fork = replace(fork, unknown=told.unknown, open=told.open, tally=told.tally)
             # Two sets that can be finished in so many moves: where there are as many, more than one can be chosen.
-            for moves, after in [*((one.moves, after) for one, after in found), *((w.moves, w.after) for w in few)]:
-                reach = max(reach, self._reach(moves, self.lookahead.completable(after), deeper))
+            for way in few:
+                reach = max(reach, self._reach(way.moves, self.lookahead.completable(way.after), deeper))
         return fork, reach
 
     def _members(self, configuration: Any, members: tuple[str, ...], steps: float) -> Iterator[tuple[Choice, Any]]:
-        """The members of a selection that some possible subset holds, with a configuration after such a subset."""
+        """The members of a selection that some possible subset holds, with a configuration after such a subset.
+
+        With None for those of which that is not known.
+        """
         for index, name in enumerate(members):
             found = self._select(configuration, frozenset((name,)), frozenset(members), steps)
             if found is not None:
                 yield Choice(index, found[0], (name,)), found[1]
+            elif self.lookahead.work.left <= 0:
+                yield Choice(index, (), (name,)), None
+
+    def _verdict(self, after: Any) -> Verdict:
+        """That of what a member leads to; where no way was found in time, that nothing is known of it."""
+        return Verdict("unknown", TIME) if after is None else self.lookahead.completable(after)
 
     def subset(self, configuration: Hashable, names: frozenset[str], steps: float) -> Choice | None:
         """The choice of just these members of the selection on top of the stack, with ``steps`` more moves; or None."""
         members = self.lookahead.selection(configuration) or ()
-        found = self._select(configuration, names, names, steps)
+        with self.in_time():
+            found = self._select(configuration, names, names, steps)
         return None if found is None else Choice(-1, found[0], tuple(name for name in members if name in names))
 
     def subsets(self, configuration: Hashable, steps: float) -> Iterator[frozenset[str]]:
@@ -308,26 +316,36 @@ class ChoiceTable:
         """
         members = self.lookahead.selection(configuration) or ()
         found: list[Subset] = []
-        for way in self._ways(configuration, frozenset(), frozenset(members), steps):
-            if way is None:
-                if found:
-                    return found, False
-            elif way.names not in excluded:
-                found.append(way)
-                if len(found) > most:
-                    return found, False
+        with self.in_time():
+            for way in self._ways(configuration, frozenset(), frozenset(members), steps):
+                if way is None:
+                    if found or self.lookahead.work.left <= 0:
+                        return found, False
+                elif way.names not in excluded:
+                    found.append(way)
+                    if len(found) > most:
+                        return found, False
         return found, True
 
     def some_subset(self, configuration: Hashable, must: frozenset[str], may: frozenset[str], steps: float) -> bool:
         """Whether a choice is allowed of all of ``must`` and some of ``may``; arguments as of :meth:`subset`."""
-        return self._select(configuration, must, may, steps) is not None
+        with self.in_time():
+            return self._select(configuration, must, may, steps) is not None or self.lookahead.work.left <= 0
 
     def _select(
         self, configuration: Any, must: frozenset[str], may: frozenset[str], steps: float
     ) -> tuple[tuple[Any, ...], Any] | None:
-        """Moves through a selection that take all of ``must`` and nothing but ``may``, and what they lead to."""
-        found = next(filter(None, self._ways(configuration, must, may, steps)), None)
-        return None if found is None else (found.moves, found.after)
+        """Moves through a selection that take all of ``must`` and nothing but ``may``, and what they lead to.
+
+        None where there are none, or where the time for the question is spent before it is known: it is never spent
+        where just one set is asked for.
+        """
+        for way in self._ways(configuration, must, may, steps):
+            if way is not None:
+                return way.moves, way.after
+            if self.lookahead.work.left <= 0 and must != may:
+                break
+        return None
 
     def _ways(
         self, configuration: Any, must: frozenset[str], may: frozenset[str], steps: float

@@ -10,9 +10,11 @@ import math
 from collections.abc import Hashable, Iterable
 from copy import copy
 
+from formal_llm.automata import Verdict
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.question import Answer, Question
-from formal_llm.planning.walks.choices import Choice, ChoiceTable, Fork
+from formal_llm.planning.walks.choices import ChoiceTable
+from formal_llm.planning.walks.forks import Choice, Fork
 
 #: What is ruled out at a choice: the index of an option, or of a selection a set of its members.
 ChoiceKey = int | frozenset[str]
@@ -32,9 +34,21 @@ class JournalEntry:
         asked: whether it was asked, or left without a question after the others had been ruled out.
         probability: of what was chosen among what was offered; None where the answer did not tell.
         question: the question, once it has been looked at.
+        looked_at: verdicts of choices that were offered undecided.
     """
 
-    __slots__ = ("asked", "chosen", "configuration", "excluded", "fork", "members", "moves", "probability", "question")
+    __slots__ = (
+        "asked",
+        "chosen",
+        "configuration",
+        "excluded",
+        "fork",
+        "looked_at",
+        "members",
+        "moves",
+        "probability",
+        "question",
+    )
 
     def __init__(self, configuration: Hashable, fork: Fork, moves: int) -> None:
         self.configuration = configuration
@@ -46,6 +60,7 @@ class JournalEntry:
         self.asked = False
         self.probability: float | None = None
         self.question: Question | None = None
+        self.looked_at: dict[ChoiceKey, Verdict] = {}
 
     @property
     def key(self) -> ChoiceKey:
@@ -96,7 +111,7 @@ class JournalEntry:
         """Whether nothing is left to choose; arguments as above."""
         if not self.fork.several:
             return not self.offered
-        return not table.few_subsets(self.configuration, left, 0, self.excluded)[0]
+        return table.few_subsets(self.configuration, left, 0, self.excluded) == ([], True)
 
 
 def shares(answer: Answer, count: int) -> tuple[float, ...] | None:

@@ -13,6 +13,8 @@ from formal_llm.automata.lookahead.lookahead import Lookahead
 
 #: After so many ways without one more set, whoever asks may stop.
 _TRIES = 1_000
+#: What looking at one way costs, in the tries of :class:`Work`.
+_WORTH = 5
 
 
 class Subset(NamedTuple):
@@ -42,7 +44,8 @@ def ways(
         steps: how many moves may be made.
 
     Yields:
-        The sets; in between None where none was found in many tries, so that whoever asks can stop.
+        The sets; in between None where none was found in many tries, or the time for the question is spent, so that
+        whoever asks can stop.
     """
     automaton = lookahead.automaton
     members = lookahead.selection(configuration) or ()
@@ -59,6 +62,9 @@ def ways(
             continue
         moves, now, taken, place = way
         tries += 1
+        lookahead.work.left -= _WORTH
+        if lookahead.work.left <= 0:
+            yield None
         if tries == _TRIES + 8 * len(members):
             tries = 0
             yield None

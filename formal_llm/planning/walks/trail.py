@@ -12,7 +12,7 @@ from contextlib import suppress
 from enum import Enum
 from typing import Final
 
-from formal_llm.automata import Word
+from formal_llm.automata import Verdict, Word
 from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.models.automaton import Move
@@ -20,8 +20,9 @@ from formal_llm.errors import BudgetExceeded, NoValidPlan, Undecided, WalkError
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.walks.asking import Asker
 from formal_llm.planning.walks.budget import Budget, Meter
-from formal_llm.planning.walks.choices import Choice, ChoiceTable, Fork
+from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.events import Backtracked, EventCallback, Forced
+from formal_llm.planning.walks.forks import Choice, Fork
 from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry
 
 
@@ -51,12 +52,15 @@ class Trail:
         moves: all moves made.
         configuration: where they lead.
         state: the choice to make now; or a :class:`Stage`.
+        silent: choices that were taken since a search ruled out the others: after how many moves, and what. Elsewhere
+            such a search may not be decided in its time.
+        stops: so many moves after which the trail stands still, however little there is to choose.
 
     Raises:
         NoValidPlan: nothing follows all the rules.
     """
 
-    __slots__ = ("asker", "configuration", "journal", "meter", "moves", "on_event", "state", "table")
+    __slots__ = ("asker", "configuration", "journal", "meter", "moves", "on_event", "silent", "state", "stops", "table")
 
     def __init__(self, table: ChoiceTable, asker: Asker, meter: Meter, on_event: EventCallback | None) -> None:
         self.table = table
@@ -67,7 +71,9 @@ class Trail:
         self.moves: list[Move] = []
         self.configuration: Hashable = table.automaton.start()
         self.state: JournalEntry | Stage = _ON_THE_WAY
-        if not table.lookahead.completable(self.configuration).possible:
+        self.silent: list[tuple[int, ChoiceKey]] = []
+        self.stops: frozenset[int] = frozenset()
+        if not table.begin(self.configuration).possible:
             raise self._no_plan()
 
     def copy(self, on_event: EventCallback | None) -> Trail:
@@ -76,6 +82,7 @@ class Trail:
         twin.table, twin.asker, twin.on_event = self.table, self.asker, on_event
         twin.meter = self.meter.copy()
         twin.journal, twin.moves = self.journal.copy(), self.moves.copy()
+        twin.silent, twin.stops = self.silent.copy(), self.stops
         twin.configuration = self.configuration
         twin.state = self.state.copy() if isinstance(self.state, JournalEntry) else self.state
         return twin
@@ -120,11 +127,12 @@ class Trail:
                 continue
             left = self.left(budget)
             fork = table.at(self.configuration, left)
+            self.meter.verdicts += fork.tally
             count = len(fork.choices)
             if left < 0 or (not table.look and table.lookahead.least_steps(self.configuration) > left):
                 self.meter.capped = True
                 self.state = _DEAD
-            elif count > 1 and fork.only is None:
+            elif (count > 1 and fork.only is None) or (count and len(self.moves) in self.stops):
                 self.state = JournalEntry(self.configuration, fork, len(self.moves))
             elif count:
                 self._force(fork, left)
@@ -144,11 +152,52 @@ class Trail:
             choice = only
         if fork.total > 1:
             self.meter.forced += 1
+            if not fork.sure:
+                self.silent.append((len(self.moves), frozenset(choice.reads) if fork.several else choice.index))
             if self.on_event is not None:
                 others = 2**fork.total - 2 if fork.several else fork.total - 1
                 text = self.asker.text(fork, choice)
                 self.on_event(Forced(text, others, self.asker.walk, id=self.asker.id))
         self._go(choice)
+
+    def pass_by(self, choice: Choice, key: ChoiceKey) -> None:
+        """Take what once was the only choice, without a question."""
+        self.silent.append((len(self.moves), key))
+        self._go(choice)
+
+    def again(self) -> None:
+        """Stand at the beginning, before anything was taken."""
+        self.journal, self.moves, self.silent = [], [], []
+        self.configuration, self.state = self.table.automaton.start(), _ON_THE_WAY
+
+    def take_for_sure(self, entry: JournalEntry, choice: Choice) -> None:
+        """Choose; what was not decided in time is looked at once more, and may turn out to be a dead end."""
+        self.take(entry, choice)
+        if self._open(entry, choice):
+            verdict = self._second_look(entry, choice)
+            if verdict.value == "no":
+                self.table.rule_out(entry.configuration, choice, verdict)
+                self.state = _DEAD
+
+    def ponder(self) -> bool:
+        """Look beforehand at an option that was not decided in time; False where none is left then."""
+        entry = self.state
+        if not isinstance(entry, JournalEntry) or not entry.fork.open or entry.fork.several:
+            return False
+        left = [one for one in entry.offered if self._open(entry, one) and one.index not in entry.looked_at]
+        if left:
+            self._second_look(entry, left[0])
+        return len(left) > 1
+
+    @staticmethod
+    def _open(entry: JournalEntry, choice: Choice) -> bool:
+        return bool(entry.fork.open) and (entry.fork.several or choice.index in entry.fork.open)
+
+    def _second_look(self, entry: JournalEntry, choice: Choice) -> Verdict:
+        key = frozenset(choice.reads) if entry.fork.several else choice.index
+        if key not in entry.looked_at:
+            entry.looked_at[key] = self.table.second_look(entry.configuration, choice)
+        return entry.looked_at[key]
 
     # -- going back ---------------------------------------------------------------------------------------------
 
@@ -174,6 +223,7 @@ class Trail:
         self.meter.go_on()
         self.configuration = entry.configuration
         del self.moves[entry.moves :]
+        self.silent = [(moves, key) for moves, key in self.silent if moves < entry.moves]
         if self.on_event is not None and entry.chosen is not None and entry.key in excluded:
             text = self.asker.chosen_text(entry)
             self.on_event(Backtracked(text, self.word, self.asker.walk, id=self.asker.id))

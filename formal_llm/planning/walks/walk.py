@@ -4,13 +4,12 @@ A walk does no input or output. It has a :attr:`Walk.question`, it takes an answ
 :attr:`Walk.plan`; who answers is its driver's business. It remembers the configuration of every choice, which costs
 nothing since configurations share their parts, so it can go back to any of them:
 
-- on a dead end (where lookahead is off, or had to say "unknown") it restores the state and the stack of the last
-  choice, removes the branch that died, and asks again if two or more are left (Formal-LLM, section 3);
+- on a dead end (where lookahead is off, or said "unknown") it restores the state and stack of the last choice, removes
+  the branch that died, and asks again if two or more are left (Formal-LLM, section 3);
 - :meth:`Walk.back` takes the last answer back;
 - :meth:`Walk.rule_out` removes a branch for a reason from outside, such as a tool that failed.
 
-How it goes on and back is told in :mod:`formal_llm.planning.walks.trail`; its journal of choices is its checkpoint
-(:mod:`formal_llm.planning.walks.checkpoint`). :meth:`Walk.fork` parts a walk in two.
+How it goes is told in :mod:`formal_llm.planning.walks.trail`; its journal is its checkpoint. It can :meth:`fork`.
 """
 
 from __future__ import annotations
@@ -160,6 +159,11 @@ class Walk:
         return self._trail.left(self.budget)
 
     @property
+    def undecided(self) -> bool:
+        """Whether :attr:`question` offers options of which it is not known that a plan can be finished after them."""
+        return isinstance(self._trail.state, JournalEntry) and bool(self._trail.state.fork.unknown)
+
+    @property
     def capped(self) -> bool:
         """Whether a branch was given up because it did not end within the step budget."""
         return self._trail.meter.capped
@@ -258,8 +262,15 @@ class Walk:
         if answer.usage.requests:
             self._trail.meter.tokens += answer.usage
         entry.asked = True
-        self._trail.take(entry, chosen)
+        self._trail.take_for_sure(entry, chosen)
         self._settle()
+
+    def ponder(self) -> bool:
+        """Do beforehand what :meth:`answer` would do for one :attr:`undecided` option; False where none is left.
+
+        It takes the search time of a question at the most, and changes nothing but how soon the answer is taken.
+        """
+        return self._trail.ponder()
 
     def back(self) -> None:
         """Take the last answer back: its question is asked again, with all its options.
@@ -288,8 +299,7 @@ class Walk:
     def fork(self, *, on_event: EventCallback | None = None) -> Walk:
         """A second walk that stands where this one does; what is done to either does not touch the other.
 
-        It costs two short lists: configurations, journal entries and the choice table are shared. The callback of this
-        one is not: ``on_event`` is called with what happens on the new walk.
+        It costs short lists: all else is shared, but for the callback: ``on_event`` hears what happens on the new walk.
         """
         twin = object.__new__(type(self))
         twin.name, twin.task, twin.wording, twin.budget = self.name, self.task, self.wording, self.budget
@@ -329,8 +339,7 @@ class Walk:
         Args:
             snapshot: what :meth:`snapshot` returned, or that as JSON text.
             source: what the walk was made from.
-            **settings: the other arguments of the constructor. ``task`` is needed where it had a goal or limits; else
-                its description is in the snapshot.
+            **settings: the other arguments of the constructor; ``task`` is needed where it had a goal or limits.
 
         Raises:
             SnapshotError: it is damaged, or was taken from a walk over another automaton or with other lookahead.

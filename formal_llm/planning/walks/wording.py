@@ -21,7 +21,8 @@ from formal_llm.llms.question import Message
 from formal_llm.planning.plans.steps import Order, Step, read_steps
 from formal_llm.planning.plans.tree import Node, is_nested, only_terminal, production_of, text_of
 from formal_llm.planning.plans.vocabulary import order_of
-from formal_llm.planning.walks.choices import Choice, ChoiceTable
+from formal_llm.planning.walks.choices import ChoiceTable
+from formal_llm.planning.walks.forks import Choice
 
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 #: How a question ends that needs no colon after it.

@@ -29,7 +29,7 @@ def test_they_are_those_after_which_a_plan_may_be_finished(source, picks):
     branches = lookahead.branches(top, found)
     while branches.stale:
         branches = lookahead.branches(top, found)
-    able, reach = lookahead.able(branches, now)
+    able, reach, *_ = lookahead.able(branches, now)
     stops = [bool(lookahead.automaton.accepting(now))] if len(found) > len(moves) else []
     allowed = set(lookahead.automaton.moves(now))
     after = [lookahead.automaton.step(now, move) if move in allowed else None for move in moves]

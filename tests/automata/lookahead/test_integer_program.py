@@ -208,7 +208,7 @@ class TestWithSolver:
             assert (by_program(lookahead, start) < INF) == (value == "yes")
 
     def test_without_effort_the_search_goes_on(self, monkeypatch):
-        monkeypatch.setattr(IntegerProgram, "decide", lambda self, state: None)
+        monkeypatch.setattr(IntegerProgram, "decide", lambda self, state, effort: None)
         monkeypatch.setattr("formal_llm.automata.lookahead.search.PATIENCE", 1)
         assert str(verdict(SHIFTS)) == "yes (search)"
         assert str(verdict(SHIFTS, max_states=2)) == "unknown (state budget)"

@@ -7,7 +7,8 @@ from formal_llm import CFG, Limits, Lookahead, Verdict
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import FlowGrammar
-from formal_llm.automata.lookahead.search import BUDGET, FILTER, SEARCH, CompletionSearch
+from formal_llm.automata.lookahead.search import CompletionSearch
+from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, SEARCH
 from tests.automata.lookahead.judging import parts, reference, sources
 from tests.oracles import INF
 from tests.strategies import choices, examples, tool_grammars, walk

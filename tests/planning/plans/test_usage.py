@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
+from dataclasses import asdict
 
 from formal_llm import Usage
+from formal_llm.automata.lookahead.verdicts import TALLY
 from formal_llm.llms import TokenUsage
+from formal_llm.planning.plans.usage import Verdicts
 
 
 def test_usages_add_up_field_by_field() -> None:
@@ -26,3 +30,13 @@ def test_usage_is_a_value() -> None:
     for same in (pickle.loads(pickle.dumps(usage)), copy.deepcopy(usage)):
         assert same == usage
         assert hash(same) == hash(usage)
+
+
+def test_verdicts_are_counted_and_read_back() -> None:
+    one = Usage(questions=1, verdicts=Verdicts(filter=5, search=2, unknown=1))
+    assert (one + one).verdicts == Verdicts(filter=10, search=4, unknown=2)
+    assert Usage(**json.loads(json.dumps(asdict(one)))) == one
+    assert Usage(questions=1).verdicts == Verdicts()  # as older versions wrote it
+    assert Verdicts.unpack(one.verdicts.pack()) == one.verdicts
+    packed = 5 * TALLY["filter"] + 2 * TALLY["search"] + 3 * TALLY["linear argument"] + 4 * TALLY["integer program"]
+    assert Verdicts.unpack(packed + TALLY["time"]) == Verdicts(5, 2, 3, 4, 1)

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from formal_llm import CFG, Answer, Budget, Limits, Plan, Question, RandomLLM, Walk, WeightedLLM, Wording
+from formal_llm import CFG, Answer, Budget, Limits, Lookahead, Plan, Question, RandomLLM, Walk, WeightedLLM, Wording
 from formal_llm.errors import BudgetExceeded, NoValidPlan, SnapshotError, WalkError
+from formal_llm.planning import ChoiceTable
 from tests import oracles, strategies
-from tests.planning.wandering import CHAIN, TOOLS, drive, wander
+from tests.planning.wandering import CHAIN, TOOLS, drive, keeps, subset_sum, wander
 
 
 @settings(max_examples=40)
@@ -242,3 +243,23 @@ def test_a_changed_snapshot_is_refused_or_leads_to_a_valid_plan(cfg: CFG, seed: 
         assert oracles.keeps(plan.word, cfg.limits, cfg.terminals, cfg.symbols) and cfg.accepts(plan.word)
         assert min(plan.usage.questions, plan.usage.wasted, plan.usage.seconds) >= 0
         assert plan.usage == Plan.from_json(plan.to_json()).usage
+
+
+@pytest.mark.parametrize(("then", "now"), [(0.0, None), (None, 0.0), (0.0003, 0.002), (0.002, 0.0003)])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_snapshot_is_good_whatever_has_been_decided_since(then: float | None, now: float | None, seed: int) -> None:
+    cfg, rng = subset_sum(7, seed), random.Random(seed)
+    walk = Walk(ChoiceTable.of(cfg, search_time=then, solver=False))
+    for _ in range(3):
+        if (question := walk.question) is not None:
+            walk.answer(rng.randint(1, len(question.options)))
+    snapshot = json.loads(json.dumps(walk.snapshot()))
+    copy = Walk.restore(snapshot, ChoiceTable.of(cfg, search_time=now, solver=False))
+    assert copy.usage.questions == walk.usage.questions
+    # What is known by now to lead nowhere is left; all else is as it was.
+    assert copy.word == walk.word[: len(copy.word)]
+    if copy.word != walk.word:
+        exact = Lookahead(cfg)
+        assert not exact.completable(walk.configuration).possible
+    assert keeps(cfg, drive(copy, rng).plan.word)
+    assert keeps(cfg, drive(walk, rng).plan.word)

@@ -6,15 +6,18 @@ import math
 import random
 from itertools import chain, combinations
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Budget, Limits, Lookahead, Planner, RandomLLM, Task, constraint
+from formal_llm import CFG, PDA, Budget, Limits, Lookahead, Planner, RandomLLM, Task, Walk, constraint
 from formal_llm.automata.lookahead.plain_search import PlainSearch
 from formal_llm.automata.models.limits import SumLimit
 from formal_llm.errors import BudgetExceeded, NoValidPlan, Undecided
 from formal_llm.planning import ChoiceTable
+from formal_llm.planning.plans.usage import Verdicts
 from tests import strategies
+from tests.planning.wandering import TOOLS, drive, keeps, subset_sum
 
 
 def reads(table: ChoiceTable, configuration: object) -> list[tuple[str, ...]]:
@@ -214,3 +217,56 @@ def test_what_leads_to_no_set_is_looked_at_once() -> None:
     table._finishes = counted  # type: ignore[method-assign]
     assert not table.some_subset(now, frozenset(names[-1:]), frozenset(names), math.inf)
     assert asked < 24 * 9 * 3
+
+
+class TestInTime:
+    def table(self, seconds: float | None) -> ChoiceTable:
+        return ChoiceTable.of(subset_sum(9), search_time=seconds, solver=False)
+
+    def test_what_is_not_decided_in_time_is_offered(self) -> None:
+        start = Walk(self.table(None)).configuration
+        exact, hasty = (table.at(start, 99) for table in (self.table(None), self.table(0.0)))
+        assert not exact.unknown
+        assert {choice.index for choice in exact.choices} < {choice.index for choice in hasty.choices}
+        assert hasty.open == hasty.unknown == {choice.index for choice in hasty.choices}
+        assert Verdicts.unpack(hasty.tally).unknown == len(hasty.unknown)
+        assert Verdicts.unpack(exact.tally).search > 0
+
+    def test_asked_again_the_search_goes_on_until_all_is_decided(self) -> None:
+        exact, hasty = self.table(None), self.table(0.001)
+        start = Walk(self.table(None)).configuration
+        wanted = {choice.index for choice in exact.at(start, 99).choices}
+        unknown = [len(hasty.at(start, 99).unknown) for _ in range(300)]
+        assert unknown[0] > 0 == unknown[-1]
+        assert {choice.index for choice in hasty.at(start, 99).choices} == wanted
+
+    def test_a_second_look_depends_on_nothing_else(self) -> None:
+        table, other = self.table(0.0), self.table(0.0)
+        table.search_time = other.search_time = 0.01
+        start = Walk(self.table(None)).configuration
+        choices = table.at(start, 99).choices
+        looks = [table.second_look(start, choice) for choice in choices]
+        table.at(start, 99)
+        assert looks == [table.second_look(start, choice) for choice in choices]
+        assert looks[::-1] == [other.second_look(start, choice) for choice in choices[::-1]]
+        assert {verdict.value for verdict in looks} >= {"no"}
+
+    def test_a_table_looks_no_time_at_all_or_some(self) -> None:
+        with pytest.raises(ValueError, match="search_time"):
+            ChoiceTable.of(TOOLS, search_time=-1.0)
+
+
+@given(strategies.limited_grammars(), st.sampled_from([0.0, 0.0002, 0.002]), st.integers(0, 1 << 30))
+@strategies.examples(60)
+def test_with_little_time_plans_are_valid_all_the_same(cfg: CFG, seconds: float, seed: int) -> None:
+    possible = Lookahead(cfg).completable().possible
+    try:
+        table = ChoiceTable.of(cfg, search_time=seconds)
+        walk = drive(Walk(table, budget=Budget(steps=60, backtracks=200)), random.Random(seed))
+    except NoValidPlan:
+        assert not possible
+    except BudgetExceeded:
+        assume(False)
+    else:
+        assert keeps(cfg, walk.plan.word)
+        assert PDA.from_cfg(cfg).accepts(walk.plan.word)

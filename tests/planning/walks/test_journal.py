@@ -8,7 +8,8 @@ import pytest
 
 from formal_llm import CFG, Answer, Walk
 from formal_llm.errors import InvalidAnswer
-from formal_llm.planning.walks.choices import ChoiceTable, Fork
+from formal_llm.planning.walks.choices import ChoiceTable
+from formal_llm.planning.walks.forks import Fork
 from formal_llm.planning.walks.journal import JournalEntry, log_probability, shares
 
 FLAT = ChoiceTable.of(CFG.from_string("S -> a | b | c"))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
-from formal_llm import CFG, Limits, Walk
+from formal_llm import CFG, Limits, Usage, Walk
 from formal_llm.errors import NoValidPlan, WalkError
 from formal_llm.planning.walks.asking import Asker
 from formal_llm.planning.walks.budget import Budget, Meter
@@ -16,7 +17,7 @@ from formal_llm.planning.walks.journal import JournalEntry
 from formal_llm.planning.walks.trail import Stage, Trail
 from formal_llm.planning.walks.wording import Wording
 from tests import oracles
-from tests.planning.wandering import TOOLS, drive, keeps, texts
+from tests.planning.wandering import TOOLS, drive, keeps, subset_sum, texts
 
 
 def test_back_asks_the_last_question_again() -> None:
@@ -120,3 +121,44 @@ def test_a_trail_stands_at_a_choice_or_at_a_stage() -> None:
     assert (twin.state.chosen, twin.moves) == (None, twin.moves[: twin.state.moves])
     trail.cut(0)
     assert trail.state is Stage.DEAD
+
+
+def test_an_option_that_was_not_decided_is_looked_at_once_more_when_it_is_chosen() -> None:
+    exact = ChoiceTable.of(subset_sum(9), search_time=None, solver=False)
+    hasty = ChoiceTable.of(subset_sum(9), search_time=0.0, solver=False)
+    walk = Walk(hasty)
+    alive = {choice.index for choice in exact.at(walk.configuration, 99).choices}
+    question = walk.question
+    assert question is not None
+    assert walk.undecided
+    dead = next(n for n, c in enumerate(hasty.at(walk.configuration, 99).choices, 1) if c.index not in alive)
+    before, hasty.search_time = walk.word, 1.0
+    walk.answer(dead)  # no deeper question is asked: it is asked again, without that option
+    assert walk.word == before
+    assert (walk.usage.questions, walk.usage.wasted, walk.usage.backtracks) == (1, 1, 1)
+    again = walk.question
+    assert again is not None
+    assert len(again.options) == len(question.options) - 1
+    assert drive(walk, random.Random(1)).plan.complete
+
+
+def test_pondering_changes_nothing_that_is_asked() -> None:
+    def asked(ponder: bool) -> tuple[list[object], Usage]:
+        table = ChoiceTable.of(subset_sum(9, 3), search_time=0.0005, solver=False)
+        walk, rng, seen = Walk(table), random.Random(4), []
+        while (question := walk.question) is not None:
+            seen.append([option.text for option in question.options])
+            while ponder and walk.ponder():
+                pass
+            walk.answer(rng.randint(1, len(question.options)))
+        return [*seen, walk.word], replace(walk.usage, seconds=0)
+
+    assert asked(True) == asked(False)
+    assert asked(True)[1].verdicts.unknown > 0
+
+
+def test_there_is_nothing_to_ponder_where_all_is_decided() -> None:
+    walk = Walk(TOOLS)
+    assert not walk.undecided
+    assert not walk.ponder()
+    assert walk.usage.verdicts.filter > 0 == walk.usage.verdicts.unknown

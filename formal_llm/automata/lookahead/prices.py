@@ -1,0 +1,220 @@
+"""Prices of what lower bounds still need: how many moves, or terminals, a unit of each costs at least.
+
+An example: a day needs 1,000 minutes, no step takes more than 10, and each step takes 3 moves. So a minute costs 3/10
+of a move at least, and no day can be done in fewer than 300 moves. No search is needed to see that.
+
+In general there is a price for a unit of each lower bound, such that no derivation can go round in a circle and earn by
+it. Then each symbol has a *rest*: the least that any derivation of it costs when what it pays is bought back at these
+prices. The rests of all that is pending, and the price of all that is needed, are together no more than any completion
+costs. (Lagrangian relaxation; the highest price is the least ratio of cost to payment over all circles, Lawler 1967,
+found by Newton's method as in Dinkelbach 1967. All numbers are whole, so nothing is rounded.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from math import lcm
+from typing import NamedTuple
+
+from formal_llm.automata.lookahead.cheapest import INFINITE
+
+#: One way to work off a symbol: the symbol, what it costs, what it pays to each lower bound, the symbols it leaves.
+PricedWay = tuple[int, int, Mapping[int, int], Sequence[int]]
+
+#: Looking at so many ways, prices are given up; and so many times a price is lowered.
+_WORK, _LOWERED = 200_000, 20
+#: So many sets of prices are made at most; each makes every estimate a little dearer.
+_MOST = 4
+
+
+class Prices(NamedTuple):
+    """Prices for the lower bounds, and what the symbols cost at these.
+
+    Attributes:
+        unit: what a unit of each lower bound costs, times ``scale``.
+        rest: what each symbol costs at least beyond what it pays, times ``scale``; negative where it pays more.
+        scale: what all are multiplied by, so that they are whole numbers.
+    """
+
+    unit: Mapping[int, int]
+    rest: Mapping[int, int]
+    scale: int
+
+
+class Estimate:
+    """What completing costs at least, by several sets of prices.
+
+    Args:
+        ways: the ways of all symbols; each symbol can be derived.
+        bounds: the lower bounds, by importance.
+    """
+
+    def __init__(self, ways: Sequence[PricedWay], bounds: Sequence[int]) -> None:
+        self.prices = find_prices(ways, bounds)
+        most = {bound: find_most(ways, bound) for bound in bounds}
+        symbols = dict.fromkeys(way[0] for way in ways)
+        #: For each symbol its rest in each set of prices; the most that it pays to each lower bound.
+        self._rests = {index: [one.rest[index] for one in self.prices] for index in symbols}
+        self._most = {index: {bound: most[bound].get(index, 0) for bound in bounds} for index in symbols}
+
+    def least(self, pending: Iterable[tuple[int, int]], due: Sequence[tuple[int, int]]) -> float:
+        """The least that completing costs; infinite where what is pending cannot pay what is due.
+
+        Args:
+            pending: (symbol, how often).
+            due: (lower bound, what it still needs).
+        """
+        pending = list(pending)
+        for bound, amount in due:
+            if sum([self._most[index][bound] * count for index, count in pending]) < amount:
+                return INFINITE
+        least: float = 0
+        for number, (unit, _, scale) in enumerate(self.prices):
+            total = 0
+            for index, count in pending:
+                total += self._rests[index][number] * count
+            for bound, amount in due:
+                total += unit[bound] * amount
+            least = max(least, -(-total // scale))
+        return least
+
+
+def find_most(ways: Sequence[PricedWay], bound: int) -> dict[int, float]:
+    """The most that each symbol can pay to a lower bound; infinite where it can go round in a circle and pay.
+
+    Also infinite for all where too much would have to be looked at.
+    """
+    most: dict[int, float] = {}
+    count = len({way[0] for way in ways})
+    # Derivations without a circle are no deeper than there are symbols; what rises after that has one.
+    for turn in range(2 * count + 1):
+        if turn * len(ways) > _WORK:
+            return dict.fromkeys((way[0] for way in ways), INFINITE)
+        changed = False
+        for head, _, pays, children in ways:
+            if all(child in most for child in children):
+                amount = pays.get(bound, 0) + sum([most[child] for child in children])
+                if amount > most.get(head, -1):
+                    most[head] = amount if turn < count else INFINITE
+                    changed = True
+        if not changed:
+            break
+    return most
+
+
+def find_prices(ways: Sequence[PricedWay], bounds: Sequence[int]) -> list[Prices]:
+    """Some sets of prices: in each the bounds get theirs one after the other, as high as those before leave it.
+
+    Args:
+        ways: the ways of all symbols; each symbol can be derived.
+        bounds: the lower bounds, by importance: each is the first one in some set, as far as there are sets.
+    """
+    finder = _Finder(ways)
+    found: list[Prices] = []
+    for first in range(min(len(bounds), _MOST)):
+        prices = finder.find([*bounds[first:], *bounds[:first]])
+        if prices is not None and prices not in found:
+            found.append(prices)
+    return found
+
+
+class _Finder:
+    def __init__(self, ways: Sequence[PricedWay]) -> None:
+        self.ways = ways
+        self.count = len({way[0] for way in ways})
+        self.work = _WORK
+
+    def find(self, bounds: Sequence[int]) -> Prices | None:
+        """Prices for the bounds in this order; None where too much would have to be looked at."""
+        unit: dict[int, Fraction] = {}
+        for bound in bounds:
+            scale = lcm(*(price.denominator for price in unit.values()))
+            base = [
+                int(cost * scale - sum(unit[b] * scale * amount for b, amount in pays.items() if b in unit))
+                for _, cost, pays, _ in self.ways
+            ]
+            highest = self._highest(base, [pays.get(bound, 0) for _, _, pays, _ in self.ways])
+            if highest is None:
+                return None
+            unit[bound] = highest / scale
+        scale = lcm(*(price.denominator for price in unit.values()))
+        whole = {bound: int(price * scale) for bound, price in unit.items()}
+        costs = [cost * scale - sum(whole.get(b, 0) * n for b, n in pays.items()) for _, cost, pays, _ in self.ways]
+        rest = self._derive(costs, [0] * len(costs), Fraction(0))
+        return Prices(whole, {i: cost for i, (cost, _) in rest.items()}, scale) if isinstance(rest, dict) else None
+
+    def _highest(self, base: Sequence[int], pays: Sequence[int]) -> Fraction | None:
+        """The highest price at which no circle earns, for what ``pays`` when ways cost ``base``; None as above."""
+        # Where nothing goes round in a circle no price is too high; beyond this one more would tell nothing.
+        price = max((Fraction(sum(map(abs, base)), amount) for amount in pays if amount), default=Fraction(0))
+        for _ in range(_LOWERED):
+            found = self._derive(base, pays, price)
+            if not isinstance(found, Fraction):
+                return None if found is None else price
+            price = found if 0 < found < price else Fraction(0)
+        return Fraction(0)
+
+    def _derive(
+        self, base: Sequence[int], pays: Sequence[int], price: Fraction
+    ) -> dict[int, tuple[int, int]] | Fraction | None:
+        """The cheapest derivations as (cost, payment); or a price at which a circle that earns does not any more."""
+        up, down = price.numerator, price.denominator
+        best: dict[int, tuple[int, int]] = {}
+        worth: dict[int, int] = {}
+        by: dict[int, int] = {}
+        for _ in range(self.count + 1):
+            self.work -= len(self.ways)
+            if self.work < 0:
+                return None
+            changed = -1
+            for number, (head, _, _, children) in enumerate(self.ways):
+                if any(child not in worth for child in children):
+                    continue
+                value = base[number] * down - up * pays[number] + sum([worth[child] for child in children])
+                if head not in worth or value < worth[head]:
+                    cost = base[number] + sum([best[child][0] for child in children])
+                    best[head] = cost, pays[number] + sum([best[child][1] for child in children])
+                    worth[head], by[head], changed = value, number, head
+            if changed < 0:
+                return best
+        return self._circle(changed, base, pays, best, by)
+
+    def _circle(
+        self,
+        head: int,
+        base: Sequence[int],
+        pays: Sequence[int],
+        best: Mapping[int, tuple[int, int]],
+        by: Mapping[int, int],
+    ) -> Fraction:
+        """The ratio of cost to payment of a circle among the cheapest derivations below ``head``; 0 for none found."""
+        path: list[tuple[int, int]] = []  # (symbol, its next child to look at)
+        place: dict[int, int] = {}
+        done: set[int] = set()
+        todo: list[tuple[int, int]] = [(head, 0)]
+        while todo:
+            now, at = todo.pop()
+            if at == 0:
+                place[now] = len(path)
+                path.append((now, -1))
+            children = self.ways[by[now]][3]
+            if at == len(children):
+                path.pop()
+                del place[now]
+                done.add(now)
+                continue
+            path[-1] = now, at
+            child = children[at]
+            if child in place:
+                cost = amount = 0
+                for symbol, taken in path[place[child] :]:
+                    number = by[symbol]
+                    others = [c for k, c in enumerate(self.ways[number][3]) if k != taken]
+                    cost += base[number] + sum(best[other][0] for other in others)
+                    amount += pays[number] + sum(best[other][1] for other in others)
+                return Fraction(cost, amount) if amount else Fraction(0)
+            todo.append((now, at + 1))
+            if child not in done:
+                todo.append((child, 0))
+        return Fraction(0)

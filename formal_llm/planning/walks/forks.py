@@ -1,0 +1,115 @@
+"""Forks: what can be chosen at a place, and what is known of each choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from formal_llm.automata.lookahead.branches import Branches, Judged, Leap
+from formal_llm.automata.lookahead.limited import depth
+from formal_llm.automata.models.automaton import Automaton
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """One option: the moves that taking it means; none for stopping here.
+
+    Attributes:
+        index: its place among all choices of the configuration, also those that were left out; from 0.
+        moves: the moves.
+        reads: the terminals that the moves read; of a member of a selection, the member.
+        leap: the moves in one, where that is possible.
+    """
+
+    index: int
+    moves: tuple[Any, ...]
+    reads: tuple[str, ...] = ()
+    leap: Leap | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Fork:
+    """The choices of a configuration.
+
+    Attributes:
+        choices: those from which a plan can be finished, as far as the lookahead knows.
+        total: how many there are without lookahead.
+        several: whether any non-empty subset may be chosen (a selection).
+        only: of a selection, the one set that can be chosen; None where there are more, or where that is not known.
+        unknown: the indices of the choices of which it is not known whether a plan can be finished after them.
+        open: those of these that were left because the time for the question was spent.
+        tally: what decided how many of all choices (see :data:`~formal_llm.automata.lookahead.search.TALLY`).
+        shown: what options were made of the choices; kept by the walk.
+    """
+
+    choices: tuple[Choice, ...]
+    total: int
+    several: bool = False
+    only: frozenset[str] | None = None
+    unknown: frozenset[int] = frozenset()
+    open: frozenset[int] = frozenset()
+    tally: int = 0
+    shown: Any = field(default=None, repr=False)
+
+    @property
+    def sure(self) -> bool:
+        """Whether filters alone have told what is offered, so that it is the same wherever it is asked."""
+        return not self.tally >> 32
+
+
+class Template:
+    """The choices at a (state, stack top), whatever lies below."""
+
+    __slots__ = ("branches", "choices", "forks")
+
+    def __init__(self, choices: tuple[Choice, ...], branches: Branches) -> None:
+        self.choices = tuple(replace(c, leap=leap) for c, leap in zip(choices, branches.leaps, strict=True))
+        self.branches = branches
+        self.forks: dict[tuple[int, int, int, int], Fork] = {}
+
+    def fork(self, judged: Judged) -> Fork:
+        """The fork of the choices that a plan may be finished after; always the same object for the same ones."""
+        able, _, unknown, standing, tally = judged
+        fork = self.forks.get((able, unknown, standing, tally))
+        if fork is None:
+            choices, doubtful, left = (
+                tuple(choice for number, choice in enumerate(self.choices) if bits >> number & 1)
+                for bits in (able, unknown, standing)
+            )
+            fork = self.forks[able, unknown, standing, tally] = Fork(
+                choices, len(self.choices), unknown=indices(doubtful), open=indices(left), tally=tally
+            )
+        return fork
+
+
+def indices(choices: Iterable[Choice]) -> frozenset[int]:
+    """The indices of choices."""
+    return frozenset(choice.index for choice in choices)
+
+
+def candidates(
+    automaton: Automaton[Any, Any], configuration: Any, at_class: Callable[[Any], bool]
+) -> Iterator[tuple[Choice, Any]]:
+    """The choices of a configuration that are single options, with what they lead to."""
+    base = depth(configuration) - 1
+    number = 0
+    if automaton.accepting(configuration):
+        yield Choice(0, ()), configuration
+        number = 1
+    for move in automaton.moves(configuration):
+        after = automaton.step(configuration, move)
+        paths: list[tuple[tuple[Any, ...], Any]] = [((move,), after)]
+        if move.read is None and at_class(after) and depth(after) > base:
+            paths = [((move, member), automaton.step(after, member)) for member in automaton.moves(after)]
+        for moves, end in paths:
+            # A terminal that the option has put on the stack, and that must come now, belongs to the option.
+            if moves[-1].read is None and depth(end) > base and not automaton.accepting(end):
+                following = automaton.moves(end)
+                if len(following) == 1 and following[0].read is not None:
+                    moves, end = (*moves, following[0]), automaton.step(end, following[0])
+                elif not following:
+                    number += 1
+                    continue
+            yield Choice(number, moves, tuple(m.read for m in moves if m.read is not None)), end
+            number += 1

@@ -1,0 +1,41 @@
+"""The bound on work: shared by the queries of a question, and none outside."""
+
+from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.lookahead.work import TRIES, Work
+
+
+def test_without_a_bound_nothing_ends_it():
+    work = Work()
+    work.share(3)
+    work.begin()
+    work.left -= 10**9
+    assert not work.over
+    assert work.left == INFINITE
+
+
+def test_a_query_has_its_part_and_what_it_leaves_is_for_the_others():
+    work = Work()
+    with work.within(1.0):
+        work.share(4)
+        work.begin()
+        assert work.seconds == 0.25
+        work.left -= TRIES / 4
+        assert work.over
+        work.begin()
+        assert not work.over
+        work.left -= TRIES / 100
+        work.share(1)
+        work.begin()
+        assert round(work.seconds, 2) == 0.74
+    assert work.left == INFINITE
+
+
+def test_a_bound_inside_another_is_that_other():
+    work = Work()
+    with work.within(0.5):
+        with work.within(2.0):
+            assert work.left == 0.5 * TRIES
+        work.left -= 1
+        assert work.left == 0.5 * TRIES - 1
+    with work.within(None):
+        assert work.left == INFINITE
