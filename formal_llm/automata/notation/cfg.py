@@ -8,14 +8,18 @@ equal grammar.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from formal_llm.automata.languages.cfg_warnings import cfg_warnings, empty_reason
 from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
 from formal_llm.automata.models.limits import Limits, SumLimit
+from formal_llm.automata.models.quantities import read_amount, shown
 from formal_llm.automata.models.symbols import ORDERS, Order, Production, Symbol, members, quote, selection, unquote
+from formal_llm.automata.models.timetable import Timetable
 from formal_llm.automata.notation.cfg_syntax import parse
 from formal_llm.automata.notation.source import Place, SourceText
+from formal_llm.automata.notation.limit_lines import WrongWord, is_sum, read_sum, read_times, with_times
 from formal_llm.errors import GrammarError, unknown
 
 if TYPE_CHECKING:
@@ -62,6 +66,7 @@ class _Reader:
         self.at_least: dict[str, int] = {}
         self.default: int | None = None
         self.sums: list[SumLimit] = []
+        self.times = Timetable()
         self.named: list[tuple[str, Token]] = []
         self.chosen: list[tuple[str, Token]] = []
         self.quantities: list[Token] = []
@@ -130,7 +135,7 @@ class _Reader:
         old = self.symbols.get(str(name), Symbol())
         amounts = dict(old.numbers)
         for pair in numbers:
-            quantity, value = cast("list[Token]", pair.children)
+            quantity, _, value = cast("list[Token]", pair.children)
             if str(quantity) in amounts:
                 self.fail(f"{name} has two numbers for {quantity}", quantity)
             amounts[str(quantity)] = self._amount(value)
@@ -146,6 +151,8 @@ class _Reader:
         self.symbols[str(name)] = new
 
     def _limit(self, *names: Token) -> None:
+        if is_sum([str(name) for name in names]):
+            return self._sum_limit(*names)
         count, terminals = self._counted(names, allow_star=True)
         if not terminals:
             if self.default is not None and self.default != count:
@@ -180,22 +187,32 @@ class _Reader:
             self.fail(f"a number of {len(token)} digits", token, suggestion="write * for no limit")
         return int(token)
 
-    def _sum_limit(self, quantity: Token, compare: Token, value: Token) -> None:
-        amount = self._amount(value)
-        self.quantities.append(quantity)
-        low = amount if compare == ">=" else None
-        self.sums.append(SumLimit(str(quantity), amount if low is None else None, low))
-
-    def _amount(self, token: Token) -> int | float:
-        if token.isascii() and token.isdigit():
-            return self._whole(token)
+    def _sum_limit(self, *words: Token) -> None:
         try:
-            amount = float(token)
-        except ValueError:
-            self.fail(f"{str(token)!r} is not a number", token)
-        if not 0 <= amount < float("inf"):
-            self.fail(f"{token} is not a number from 0", token)
-        return int(amount) if amount.is_integer() else amount
+            limit, named = read_sum([word.strip() for word in words])
+        except WrongWord as error:
+            self._wrong(error, words)
+        self.sums.append(limit)
+        self.quantities.append(words[named])
+
+    def _wrong(self, error: WrongWord, words: Sequence[Token]) -> NoReturn:
+        self.fail(str(error), words[min(error.at, len(words) - 1)], suggestion=error.suggestion)
+
+    def _amount(self, token: Token) -> int | Decimal:
+        try:
+            return read_amount(str(token))
+        except ValueError as error:
+            self.fail(str(error), token)
+
+    def _times(self, directive: Token, *words: Token) -> None:
+        try:
+            line = read_times(str(directive), [word.strip() for word in words])
+            self.times = with_times(self.times, line)
+        except WrongWord as error:
+            self._wrong(error, words)
+        self.named += [("limit", word) for word in words if word.strip() in line.names]
+        if line.clock is not None:
+            self.quantities.append(words[0])
 
     # -- the whole ----------------------------------------------------------------------------------------------
 
@@ -223,7 +240,7 @@ class _Reader:
         for quantity in self.quantities:
             if str(quantity) not in carried:
                 self.fail(unknown("quantity", quantity, carried), quantity, suggestion="no terminal carries it")
-        limits = Limits(self.at_most, self.at_least, self.default, tuple(self.sums))
+        limits = Limits(self.at_most, self.at_least, self.default, tuple(self.sums), self.times)
         try:
             return CFG(self.productions, str(self.start or ""), self.symbols, limits, self.order)
         except GrammarError as error:
@@ -252,7 +269,7 @@ def write_grammar(cfg: CFG) -> str:
     described = []
     for name, symbol in cfg.symbols.items():
         if name in cfg.terminals:
-            numbers = "".join(f" {quantity}={value}" for quantity, value in symbol.numbers.items())
+            numbers = "".join(f" {quantity}={shown(value)}" for quantity, value in symbol.numbers.items())
             described.append(f"{name}{_described(cfg, name)}{numbers}")
     return "\n".join([*lines, *([""] if described else []), *described]) + "\n"
 

@@ -11,6 +11,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, cast
 
 from formal_llm.automata.notation.source import Place, SourceText
+from formal_llm.automata.notation.limit_lines import EXAMPLES
 from formal_llm.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 #: The arrow of a rule, in each way of writing it.
 ARROW = re.compile(r"->|→|::=")
+DIRECTIVES = ("%start", "%order", "%limit", "%require", *EXAMPLES)
 #: What a person calls the tokens of ``cfg.lark``.
 _TOKEN_NAMES = {
     "SYMBOL": "a symbol",
@@ -25,7 +27,7 @@ _TOKEN_NAMES = {
     "STRING": 'a "text"',
     "EMPTY": "ε",
     "_VBAR": "'|'",
-    "EQUAL": "'='",
+    "EQUALS": "'='",
     "COMMA": "','",
     "LPAR": "'('",
     "RPAR": "')'",
@@ -33,10 +35,11 @@ _TOKEN_NAMES = {
     "COMPARE": "'<=' or '>='",
     "_NL": "the end of the line",
     "$END": "the end of the file",
-    "__ANON_0": "%start",
-    "__ANON_1": "%order",
-    "__ANON_2": "%limit",
-    "__ANON_3": "%require",
+    "_START": "%start",
+    "_ORDER": "%order",
+    "_LIMIT": "%limit",
+    "_REQUIRE": "%require",
+    "TIMES": "%clock, %window, %deadline, %gap",
 }
 
 
@@ -115,6 +118,6 @@ def _advice(source: SourceText, place: Place) -> str | None:
         return f"write '->' instead of {wrong_arrow[0]!r}"
     word = line[place.column - 1 :].split()[0] if line[place.column - 1 :].split() else ""
     if word.startswith("%"):
-        near = did_you_mean(word, ["%start", "%order", "%limit", "%require", "%empty"])
-        return f"did you mean {near}?" if near else "directives are %start, %order, %limit and %require"
+        near = did_you_mean(word, [*DIRECTIVES, "%empty"])
+        return f"did you mean {near}?" if near else f"directives are {', '.join(DIRECTIVES)}"
     return None

@@ -15,13 +15,16 @@ from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.quantities import read_amount
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol
+from formal_llm.automata.models.timetable import Timetable
 from formal_llm.automata.models.transition import Transition, dead_ends, find_problem, near
+from formal_llm.automata.notation.limit_lines import WrongWord, is_sum, read_sum, read_times, with_times
 from formal_llm.automata.notation.pda_lines import ANY, DIRECTIVES, PdaLine, PdaToken, statements, unquoted
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError, did_you_mean, unknown
 
-_NUMBER = re.compile(r"([^\s=]+)=(\d+(?:\.\d+)?)")
+_NUMBER = re.compile(r"([^\s=]+)=(\S+)")
 _ASKING = ("ask", "decide")
 
 
@@ -53,6 +56,7 @@ class _Reader:
         self.at_most: dict[str, int | None] = {}
         self.at_least: dict[str, int] = {}
         self.sums: list[SumLimit] = []
+        self.times = Timetable()
         self.asked: dict[str, tuple[PdaToken, str, bool]] = {}
 
     def fail(
@@ -160,7 +164,10 @@ class _Reader:
                 self.fail(f"unexpected {token.text!r}", token, expected=("a number such as minutes=20",))
             if pair[1] in numbers:
                 self.fail(f"{name.text} has two numbers for {pair[1]}", token)
-            numbers[pair[1]] = float(pair[2]) if "." in pair[2] else int(pair[2])
+            try:
+                numbers[pair[1]] = read_amount(pair[2])
+            except ValueError as error:
+                self.fail(str(error), token)
         if texts and old and old.label:
             self.fail(f"{name.text} has two labels: {old.label!r} and {texts[0]!r}", name)
         label, description = (*texts, "", "")[:2] if texts or old is None else (old.label, old.description)
@@ -216,14 +223,13 @@ class _Reader:
 
     def _limit(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
         words = [token for token in tokens if token.kind != "comma"]
-        if len(words) == 3 and words[1].kind == "compare":
-            quantity, compare, value = words
-            if not re.fullmatch(r"\d+(\.\d+)?", value.text):
-                self.fail(f"{value.text!r} is not a number from 0", value)
-            amount = float(value.text) if "." in value.text else int(value.text)
-            most, least = (amount, None) if compare.text == "<=" else (None, amount)
-            self.quantities.append(quantity)
-            self.sums.append(SumLimit(quantity.text, most, least))
+        if directive.text == "%limit" and is_sum([token.text for token in words]):
+            try:
+                limit, named = read_sum([token.text for token in words])
+            except WrongWord as error:
+                self._wrong(error, directive, words)
+            self.quantities.append(words[named])
+            self.sums.append(limit)
             return
         count, names = (words[0], words[1:]) if words else (directive, [])
         star = count.kind == "any" and directive.text == "%limit"
@@ -241,6 +247,23 @@ class _Reader:
                 self.at_least[name] = int(count.text)
 
     _require = _limit
+
+    def _times(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
+        words = [token for token in tokens if token.kind != "comma"]
+        try:
+            line = read_times(directive.text, [token.text for token in words])
+            self.times = with_times(self.times, line)
+        except WrongWord as error:
+            self._wrong(error, directive, words)
+        self.limited += [token for token in words if token.text in line.names]
+        if line.clock is not None:
+            self.quantities.append(words[0])
+
+    _clock = _window = _deadline = _gap = _times
+
+    def _wrong(self, error: WrongWord, directive: PdaToken, words: Sequence[PdaToken]) -> NoReturn:
+        at = words[min(error.at, len(words) - 1)] if words else directive
+        self.fail(str(error), at, suggestion=error.suggestion)
 
     # -- the whole ----------------------------------------------------------------------------------------------
 
@@ -290,7 +313,7 @@ class _Reader:
     def _limits(self) -> Limits:
         at_most, default = dict(self.at_most), self.at_most.get("")
         at_most.pop("", None)
-        return Limits(at_most, self.at_least, default, tuple(self.sums))
+        return Limits(at_most, self.at_least, default, tuple(self.sums), self.times)
 
     def _check_names(self, pda: PDA) -> None:
         for token in self.labelled:

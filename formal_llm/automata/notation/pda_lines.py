@@ -13,12 +13,14 @@ from itertools import product
 from typing import NamedTuple, NoReturn
 
 from formal_llm.automata.models.symbols import quote
+from formal_llm.automata.notation.limit_lines import EXAMPLES
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import did_you_mean
 
 #: In a transition that is read: any symbol of the stack.
 ANY = "\0any"  # no text holds a zero byte
-DIRECTIVES = ("%start", "%order", "%accept", "%stack", "%name", "%ask", "%decide", "%limit", "%require")
+DIRECTIVES = ("%start", "%order", "%accept", "%stack", "%name", "%ask", "%decide", "%limit", "%require",
+              *EXAMPLES)  # fmt: skip
 EMPTY_NAMES = ("ε", "%empty")
 #: How many lines one line may become.
 MOST = 100_000
@@ -126,7 +128,9 @@ def _unreadable(source: SourceText, text: str, place: Place) -> NoReturn:
     if sign in "{}":
         source.fail(f"the brace {sign!r} stands alone", place, suggestion="a name with a number in it is: q{t+1}")
     suggestion = f"write '->' instead of {arrow[0]!r}" if arrow else None
-    if sign in "()":
+    if sign in "<>" and text.lstrip().startswith("%limit"):
+        suggestion = f"write {sign}=, which allows that amount too"
+    elif sign in "()":
         suggestion = "write the transition without brackets: state, read, pop -> state, push ..."
     elif sign == "*":
         suggestion = "* stands alone, for any symbol of the stack; a name with such a sign is written in quotes: '*'"
