@@ -38,12 +38,9 @@ def empty_reason(cfg: CFG) -> Diagnostic | None:
         return None
     lines = clash(cfg)
     names = [line.split()[2] for line in lines if len(line.split()) == 3]
-    return Diagnostic(
-        "empty",
-        names[0] if names else cfg.start,
-        f"the language is empty under these limits, which clash: {'; '.join(lines)}",
-        "loosen one of them",
-    )
+    one = len(lines) == 1
+    told = f"no word keeps {lines[0]}" if one else f"the language is empty under these limits, which clash: {'; '.join(lines)}"
+    return Diagnostic("empty", names[0] if names else cfg.start, told, "loosen it" if one else "loosen one of them")
 
 
 def cfg_warnings(cfg: CFG) -> tuple[Diagnostic, ...]:

@@ -62,6 +62,17 @@ def timed(pda: PDA, table: Timetable) -> PDA:
     return constrained(clocked, rules)
 
 
+def base_of(pda: PDA) -> PDA:
+    """What a product was made of first, without its limits; under a clock the base with its clock, whose texts tell times."""
+    base, *rules = pda.factors or (pda,)
+    base = base.without_limits
+    clock = next((rule for rule in rules if rule.name.startswith("%clock ")), None)
+    if clock is None or base.cfg is not None or base.order == "backward":
+        return base
+    made = product(base, clock)
+    return _telling(made, {t.read: t.target[0] - t.state[0] for t in clock.transitions if t.read})  # type: ignore[index]
+
+
 def _telling(clocked: PDA, taking: Mapping[str, int]) -> PDA:
     """The product with a clock, with the times of each step in front of its text."""
     told = []

@@ -123,7 +123,7 @@ BROKEN = [
     (GOOD + "pp, b, ε -> f, ε", (3, 1), "cannot be reached"),
     ("%stack Z1\n" + HEAD + "p, a, Z -> f, ε", (3, 7), "never pushed.*did you mean 'Z1'"),
     ("%stack A B\n" + HEAD + "p, a, B -> f, ε", (2, 9), "no run accepts: what is popped never lies there"),
-    ("%require 2 a\n" + GOOD, (2, 9), "no run accepts: these limits clash"),
+    ("%require 2 a\n" + GOOD, (2, 9), "no run accepts: no plan keeps %require 2 a"),
     (GOOD + 'aa "Ah"', (3, 1), "unknown terminal: aa"),
     (GOOD + 'a "x"\na "y"', (4, 1), "two labels"),
     (GOOD + 'a "x" cost', (3, 7), "unexpected 'cost'"),
