@@ -19,7 +19,7 @@ from formal_llm.automata.models.symbols import ORDERS, Order, Production, Symbol
 from formal_llm.automata.models.timetable import Timetable
 from formal_llm.automata.notation.cfg_syntax import parse
 from formal_llm.automata.notation.source import Place, SourceText
-from formal_llm.automata.notation.limit_lines import WrongWord, is_sum, read_sum, read_times, with_times
+from formal_llm.automata.notation.limit_lines import EXAMPLES, WrongWord, is_sum, no_count, read_sum, read_times, with_times
 from formal_llm.errors import GrammarError, unknown
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class _Reader:
         self.default: int | None = None
         self.sums: list[SumLimit] = []
         self.times = Timetable()
+        self.scheduled: list[Token] = []
         self.named: list[tuple[str, Token]] = []
         self.chosen: list[tuple[str, Token]] = []
         self.quantities: list[Token] = []
@@ -180,7 +181,10 @@ class _Reader:
             if (word == "*" and allow_star) or (word.isascii() and word.isdigit()):
                 self.named += [("limit", name) for name in rest]
                 return (None if word == "*" else self._whole(names[at])), rest
-        return self.fail("the limit has no number", names[0], suggestion=f"write: %limit 1 {' '.join(names)}")
+        numbers = [name for name in names if name[-1:].isdigit() and name.lstrip("+-")[:1].isdigit()]
+        at = numbers[0] if numbers else names[0]
+        problem, suggestion = no_count("%limit" if allow_star else "%require", str(at), names)
+        return self.fail(problem, at, suggestion=suggestion)
 
     def _whole(self, token: Token) -> int:
         if len(token) > _DIGITS:
@@ -210,6 +214,7 @@ class _Reader:
             self.times = with_times(self.times, line)
         except WrongWord as error:
             self._wrong(error, words)
+        self.scheduled.append(directive)
         self.named += [("limit", word) for word in words if word.strip() in line.names]
         if line.clock is not None:
             self.quantities.append(words[0])
@@ -240,7 +245,16 @@ class _Reader:
         for quantity in self.quantities:
             if str(quantity) not in carried:
                 self.fail(unknown("quantity", quantity, carried), quantity, suggestion="no terminal carries it")
+        if self.scheduled and self.times.clock is None:
+            self.fail(f"{self.scheduled[0]} needs a clock", self.scheduled[0], suggestion=f"write: {EXAMPLES['%clock']}")
+        if self.scheduled and self.order is None:
+            self.fail("a clock needs to know which way plans run", self.scheduled[0],
+                      suggestion="write %order forward, or %order backward")  # fmt: skip
         limits = Limits(self.at_most, self.at_least, self.default, tuple(self.sums), self.times)
+        problem = limits.problem(terminals, self.symbols)
+        if problem is not None:
+            at = [name for name in self.quantities if problem.startswith(f"{name} ")] or self.quantities
+            self.fail(problem, at[0])
         try:
             return CFG(self.productions, str(self.start or ""), self.symbols, limits, self.order)
         except GrammarError as error:

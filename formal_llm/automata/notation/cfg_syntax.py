@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: The arrow of a rule, in each way of writing it.
 ARROW = re.compile(r"->|→|::=")
+_DECIMAL_COMMA = re.compile(r"=\s*(\d+,\d+)")
+#: What a line may begin with, besides a symbol.
 DIRECTIVES = ("%start", "%order", "%limit", "%require", *EXAMPLES)
 #: What a person calls the tokens of ``cfg.lark``.
 _TOKEN_NAMES = {
@@ -82,6 +84,15 @@ def parse(source: SourceText) -> Tree[Token]:
             place = Place(error.line, len(_uncommented(source.text.split("\n")[error.line - 1])) + 1)
         what = "the line ends too early" if at_end else f"unexpected {error.token.rstrip()!r}"
         line = _uncommented(source.text.split("\n")[place.line - 1])
+        comma = _DECIMAL_COMMA.search(line)
+        if comma and error.token.type == "COMMA":
+            source.fail(f"{comma[1]!r} has a comma for a decimal point", Place(place.line, comma.start(1) + 1),
+                        suggestion=f"write {comma[1].replace(',', '.')}")  # fmt: skip
+        heads = re.match(r"\s*([^\s%|\"(]+)\s+([^\s|\"(]+)[^|\"(]*?(?:->|→|::=)", line)
+        if heads and place.column <= heads.end() and not ARROW.match(heads[2]):
+            source.fail(f"two symbols before the arrow: {heads[1]} and {heads[2]}",
+                        Place(place.line, heads.start(2) + 1),
+                        suggestion=f"one nonterminal stands there; write: {heads[1]} -> ...")  # fmt: skip
         second = re.match(r"\s*[^\s%|\"]+\s*", line)
         if second and not ARROW.search(line) and '"' not in line:
             what, expected = "the arrow is missing", ["'->' after the symbol", 'or a "label" for it']
@@ -116,6 +127,8 @@ def _advice(source: SourceText, place: Place) -> str | None:
     wrong_arrow = re.search(r"=>|⇒|⟶|:=|(?<![-=<>:])[:=](?![=:])|<-|-(?=\s)|>", line)
     if wrong_arrow and not re.search(r"->|→|::=", line) and not line.lstrip().startswith("%"):
         return f"write '->' instead of {wrong_arrow[0]!r}"
+    if "==" in line and line.lstrip().startswith("%limit"):
+        return f"write {' '.join(line.replace('==', ' = ').split())}"
     word = line[place.column - 1 :].split()[0] if line[place.column - 1 :].split() else ""
     if word.startswith("%"):
         near = did_you_mean(word, [*DIRECTIVES, "%empty"])

@@ -11,9 +11,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
-from formal_llm.automata.models.limits import SumLimit
-from formal_llm.automata.models.quantities import TIME, Amount, clock_text, read_amount, read_clock, shown
+from formal_llm.automata.models.limits import Limits, SumLimit
+from formal_llm.automata.models.quantities import DIGITS, TIME, Amount, clock_text, read_amount, read_clock, shown
 from formal_llm.automata.models.timetable import Clock, Gap, Span, Timetable, Window
+from formal_llm.errors import did_you_mean
 
 #: What separates the two times of a span.
 _DASH = re.compile(r"[-–—]")
@@ -93,6 +94,44 @@ def _amount(word: str, at: int) -> int | Decimal:
         return read_amount(word)
     except ValueError as error:
         raise WrongWord(at, str(error)) from None
+
+
+# -- counts ---------------------------------------------------------------------------------------------------------------
+
+
+def no_count(directive: str, word: str, names: Sequence[str] = ()) -> tuple[str, str]:
+    """What is wrong with a word that should count uses, and what to write."""
+    if re.fullmatch(r"[-+]\d+|[-+]?\d+[.,]\d+", word):
+        return f"{word} is no number of uses", f"uses are counted in whole numbers, from 0: {directive} 1 NAME ..."
+    return "the limit has no number", f"write: {directive} 1 {' '.join(names) or 'NAME ...'}"
+
+
+# -- any line -------------------------------------------------------------------------------------------------------------
+
+
+def read_line(text: str) -> Limits:
+    """The limits that one whole line says, such as ``%limit 2 retry`` or ``%window shop 9:00-12:00``.
+
+    Raises:
+        WrongWord: it cannot be read; words are counted from that after the directive.
+    """
+    directive, *words = text.replace(",", " ").split() or [""]
+    if directive in EXAMPLES:
+        return Limits(times=read_times(directive, words))
+    if directive not in ("%limit", "%require"):
+        known = ("%limit", "%require", *EXAMPLES)
+        near = did_you_mean(directive, known)
+        raise WrongWord(0, f"{text!r} is no limit", f"did you mean {near}?" if near else f"limits are {', '.join(known)}")
+    if directive == "%limit" and words and is_sum(words):
+        return Limits(sums=(read_sum(words)[0],))
+    count, names = (words[0] if words else ""), words[1:]
+    if count == "*" and directive == "%limit":
+        return Limits(dict.fromkeys(names))
+    if not (count.isascii() and count.isdigit()) or len(count) > DIGITS:
+        raise WrongWord(0, *no_count(directive, count))
+    if directive == "%require":
+        return Limits(at_least=dict.fromkeys(names, int(count)))
+    return Limits(dict.fromkeys(names, int(count))) if names else Limits(default=int(count))
 
 
 # -- timetables -----------------------------------------------------------------------------------------------------------

@@ -19,8 +19,16 @@ from formal_llm.automata.models.quantities import read_amount
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol
 from formal_llm.automata.models.timetable import Timetable
 from formal_llm.automata.models.transition import Transition, dead_ends, find_problem, near
-from formal_llm.automata.notation.limit_lines import WrongWord, is_sum, read_sum, read_times, with_times
-from formal_llm.automata.notation.pda_lines import ANY, DIRECTIVES, PdaLine, PdaToken, statements, unquoted
+from formal_llm.automata.notation.limit_lines import EXAMPLES, WrongWord, is_sum, no_count, read_sum, read_times, with_times
+from formal_llm.automata.notation.pda_lines import (
+    ANY,
+    DIRECTIVES,
+    PdaLine,
+    PdaToken,
+    check_decimal_comma,
+    statements,
+    unquoted,
+)
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError, did_you_mean, unknown
 
@@ -57,6 +65,7 @@ class _Reader:
         self.at_least: dict[str, int] = {}
         self.sums: list[SumLimit] = []
         self.times = Timetable()
+        self.scheduled: list[PdaToken] = []
         self.asked: dict[str, tuple[PdaToken, str, bool]] = {}
 
     def fail(
@@ -81,6 +90,7 @@ class _Reader:
 
     def _transition(self, line: PdaLine) -> None:
         arrows = [place for place, token in enumerate(line.tokens) if token.kind == "arrow"]
+        check_decimal_comma(self.source, line)
         if len(arrows) != 1:
             at = line.tokens[arrows[1]] if arrows else line.end
             what = "a second arrow" if arrows else "the arrow is missing"
@@ -234,7 +244,8 @@ class _Reader:
         count, names = (words[0], words[1:]) if words else (directive, [])
         star = count.kind == "any" and directive.text == "%limit"
         if not star and not re.fullmatch(r"[0-9]{1,100}", count.text):
-            self.fail("the limit has no number", count, suggestion=f"write: {directive.text} 1 NAME ...")
+            problem, suggestion = no_count(directive.text, count.text)
+            self.fail(problem, count, suggestion=suggestion)
         if names or directive.text == "%require":
             self._names(directive, names, "1 NAME ...")
         self.limited += names
@@ -255,6 +266,7 @@ class _Reader:
             self.times = with_times(self.times, line)
         except WrongWord as error:
             self._wrong(error, directive, words)
+        self.scheduled.append(directive)
         self.limited += [token for token in words if token.text in line.names]
         if line.clock is not None:
             self.quantities.append(words[0])
@@ -326,6 +338,13 @@ class _Reader:
         for token in self.quantities:
             if token.text not in carried:
                 self.fail(unknown("quantity", token.text, carried), token, suggestion="no terminal carries it")
+        if self.scheduled and self.times.clock is None:
+            at = self.scheduled[0]
+            self.fail(f"{at.text} needs a clock", at, suggestion=f"write: {EXAMPLES['%clock']}")
+        problem = pda.limits.problem(pda.terminals, pda.symbols)
+        if problem is not None:
+            found = [token for token in self.quantities if problem.startswith(f"{token.text} ")] or self.quantities
+            self.fail(problem, found[0])
         for state, (token, *_) in self.asked.items():
             if state not in pda.states:
                 self.fail(f"unknown state {state}" + near(state, pda.states), token)

@@ -134,6 +134,15 @@ def _unreadable(source: SourceText, text: str, place: Place) -> NoReturn:
     source.fail(f"unexpected character {sign!r}", place, suggestion=suggestion)
 
 
+def check_decimal_comma(source: SourceText, line: PdaLine) -> None:
+    """Raise where a number is written with a decimal comma, as in ``kg=1,5``."""
+    for token, comma, rest in zip(line.tokens, line.tokens[1:], line.tokens[2:], strict=False):
+        quantity, sign, number = token.text.rpartition("=")
+        if comma.kind == "comma" and quantity and sign and number.isdigit() and rest.text[:1].isdigit():
+            source.fail(f"'{number},{rest.text}' has a comma for a decimal point", token.place,
+                        suggestion=f"write {token.text}.{rest.text}")  # fmt: skip
+
+
 # -- families ---------------------------------------------------------------------------------------------------------
 
 

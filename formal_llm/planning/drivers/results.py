@@ -69,6 +69,8 @@ def _asked(task: Task) -> dict[str, JSON]:
         asked["limits"] = {
             "at_most": {**limits.at_most}, "at_least": {**limits.at_least}, "default": limits.default, "sums": sums
         }  # fmt: skip
+        if limits.times:
+            asked["limits"]["times"] = [*limits.times.lines()]
     return asked
 
 

@@ -140,7 +140,7 @@ BROKEN = [
     (HEAD + "p{tt}, a, ε -> f, ε for tt1 in 1..2", (2, 2), "did you mean tt1"),
     (HEAD + "p{a+1}, a, ε -> f, ε for a in b, c", (2, 2), "no number"),
     (HEAD + "p{t, a, ε -> f, ε for t in 1..2", (2, 2), "brace"),
-    (HEAD + "p, a{t/2}, ε -> f, ε for t in 1..2", (2, 5), "cannot be read"),
+    (HEAD + "p, a{t^2}, ε -> f, ε for t in 1..2", (2, 5), "cannot be read"),
     (HEAD + "p, a{__import__('os')}, ε -> f, ε for t in 1..2", (2, 5), "unexpected|cannot be read|unknown"),
     (HEAD + "p, a, ε -> f, ε for t in 5..2", (2, 26), "write 2..5"),
     (HEAD + "for t in 1..2", (2, 1), "behind a statement"),
