@@ -40,7 +40,8 @@ def empty_reason(cfg: CFG) -> Diagnostic | None:
     lines = clash(cfg)
     names = [line.split()[2] for line in lines if len(line.split()) == 3]
     one = len(lines) == 1
-    told = f"no word keeps {lines[0]}" if one else f"the language is empty under these limits, which clash: {'; '.join(lines)}"
+    listed = "; ".join(lines)
+    told = f"no word keeps {listed}" if one else f"the language is empty under these limits, which clash: {listed}"
     return Diagnostic("empty", names[0] if names else cfg.start, told, "loosen it" if one else "loosen one of them")
 
 
@@ -62,7 +63,7 @@ _FOREIGN = (
     (re.compile(r"(\w+)\?"), "{0} or nothing", "Maybe -> {0} | ε"),
     (re.compile(r"\[(\w+)\]"), "{0} or nothing", "Maybe -> {0} | ε"),
     (re.compile(r"\{(\w+)\}"), "any number of {0}", "Many -> {0} Many | ε"),
-    (re.compile(r"['`‘’“”](\w+)['`‘’“”]"), "the terminal {0}", "{0}"),
+    (re.compile(r"['`](\w+)['`]"), "the terminal {0}", "{0}"),
 )
 
 

@@ -67,7 +67,8 @@ class Behaviour(ByFields, Written, Drawable):
         limits: bounds that every sequence must keep besides.
 
     Raises:
-        AutomatonError: a limit that names no state or quantity; two states of one name, an unknown state in the formula, a formula that no sequence satisfies.
+        AutomatonError: two states of one name, an unknown state in the formula, a formula that no sequence satisfies,
+            a limit that names no state or quantity.
         Undecided: the formula needs too large an automaton.
 
     Warnings that do not make it unusable are in :attr:`warnings`.

@@ -55,7 +55,8 @@ def timed(pda: PDA, table: Timetable) -> PDA:
     backward = runs_backward(pda)
     numbers = {name: symbol.numbers for name, symbol in pda.symbols.items()}
     taking = {name: table.seconds(numbers, name) for name in pda.terminals}
-    rules = [_rule(rule, table.clock, taking, backward=backward) for rule in (*table.windows, *table.gaps)]
+    bounds: list[Window | Gap] = [*table.windows, *table.gaps]
+    rules = [_rule(rule, table.clock, taking, backward=backward) for rule in bounds]
     clocked = product(pda, _rule(table.clock, table.clock, taking, backward=backward))
     if not backward:
         clocked = _telling(clocked, taking)
@@ -63,7 +64,7 @@ def timed(pda: PDA, table: Timetable) -> PDA:
 
 
 def base_of(pda: PDA) -> PDA:
-    """What a product was made of first, without its limits; under a clock the base with its clock, whose texts tell times."""
+    """What a product was made of first, without its limits; under a clock with the clock, so that texts tell times."""
     base, *rules = pda.factors or (pda,)
     base = base.without_limits
     clock = next((rule for rule in rules if rule.name.startswith("%clock ")), None)
@@ -79,7 +80,7 @@ def _telling(clocked: PDA, taking: Mapping[str, int]) -> PDA:
     for transition in clocked.transitions:
         name = transition.read
         if name is not None and not transition.decision:
-            _, (now, _) = transition.state  # type: ignore[misc]  # its states are pairs, the second a moment
+            now: int = transition.state[1][0]  # type: ignore[index]  # its states are pairs, the second a moment
             text = f"{step_times(now, now + taking[name])}: {transition.text or clocked.label(name)}"
             transition = replace(transition, text=text)
         told.append(transition)
@@ -148,9 +149,9 @@ def _reversed(
     for state, name, target in moves:
         before.setdefault((target, name), set()).add(state)
         names[name] = None
-    start = frozenset(ends)
+    start: frozenset[Hashable] = frozenset(ends)
     todo: list[frozenset[Hashable]] = [start]
-    seen = {start: 0}
+    seen: dict[frozenset[Hashable], int] = {start: 0}
     made: list[tuple[Hashable, str, Hashable]] = []
     for states in todo:
         for name in names:

@@ -108,7 +108,7 @@ class Limits:
     at_least: Mapping[str, int] = field(default_factory=dict)
     default: int | None = None
     sums: tuple[SumLimit, ...] = ()
-    times: Timetable = Timetable()
+    times: Timetable = field(default_factory=Timetable)
 
     def __post_init__(self) -> None:
         # What says nothing is left out, so that equal limits are equal values.

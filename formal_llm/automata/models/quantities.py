@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import time, timedelta
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, Self
 
 #: The unit of durations; their value is in seconds.
 TIME = "time"
@@ -41,7 +41,8 @@ class Amount(Decimal):
     __slots__ = ("unit",)
     unit: str
 
-    def __new__(cls, value: int | str | Decimal, unit: str) -> Amount:
+    def __new__(cls, value: int | str | Decimal, unit: str) -> Self:
+        """An amount of so much, in this unit."""
         made = super().__new__(cls, value)
         made.unit = unit
         return made

@@ -109,7 +109,7 @@ class Gap:
     @property
     def seconds(self) -> int:
         """How long it is at least."""
-        return int(self.least)  # type: ignore[call-overload, no-any-return]  # made an amount above
+        return int(amount(self.least))
 
     def __str__(self) -> str:
         first, second = " ".join(self.before), " ".join(self.after)

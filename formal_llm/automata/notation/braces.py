@@ -1,7 +1,8 @@
-"""What stands in braces, and the ranges that it runs over: ``{t+1}``, ``{t/4:02}``, ``{t+1h30}``; ``8:00..20:00 by 15min``.
+"""What stands in braces, and the ranges that it runs over.
 
-Whole numbers are computed with ``+``, ``-``, ``*``, ``/`` (rounded down) and ``%``. Times of day and durations keep what
-they are: a time of day and a duration make a time of day, two times of day a duration, two durations a number.
+``{t+1}``, ``{t/4:02}``, ``{t+1h30}``; ``1..3``, ``8:00..20:00 by 15min``. Whole numbers are computed with ``+``, ``-``,
+``*``, ``/`` (rounded down) and ``%``. Times of day and durations keep what they are: a time of day and a duration make
+a time of day, two times of day a duration, two durations a number.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ MOST = 100_000
 
 _CLOCK = r"\d{1,2}:\d\d"
 _DURATION = r"\d+h\d\d|\d+h|\d+min|\d+s"
-_LITERAL = re.compile(rf"(?<![\w:.])(?:{_CLOCK}|{_DURATION})(?![\w:])")
+#: Nothing is multiplied or divided by a time of day: the end of {n/4:02} is a width.
+_LITERAL = re.compile(rf"(?<![\w:.])(?:(?<![*/%])(?<![*/%] ){_CLOCK}|{_DURATION})(?![\w:])")
 _FORMAT = re.compile(r"(.*\S)\s*:\s*(0?[0-9]{1,2})\s*")
 _RANGE = re.compile(rf"(-?\d{{1,9}}|{_CLOCK})\.\.(-?\d{{1,9}}|{_CLOCK})")
 
@@ -116,6 +118,16 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: floordiv, ast.FloorDiv: floordiv, ast.Mod: mod,
 }  # fmt: skip
 
+#: What calculating with times makes of what: None is a number, True a time of day, False a duration.
+_Kind = bool | None
+_MADE: Mapping[Callable[[int, int], int], Mapping[tuple[_Kind, _Kind], _Kind]] = {
+    add: {(True, False): True, (False, True): True, (False, False): False},
+    sub: {(True, False): True, (True, True): False, (False, False): False},
+    mul: {(None, False): False, (False, None): False},
+    floordiv: {(False, None): False, (False, False): None},
+    mod: {(False, False): False, (True, False): False},
+}
+
 
 def _evaluate(node: ast.expr, values: Mapping[str, Value]) -> Value:
     match node:
@@ -136,15 +148,8 @@ def _calculated(operator: Callable[[int, int], int], one: Value, other: Value) -
     value = operator(int(one), int(other))
     if not isinstance(one, Time) and not isinstance(other, Time):
         return value
-    kinds = tuple(None if not isinstance(each, Time) else each.is_clock for each in (one, other))
-    # None is a number, True a time of day, False a duration.
-    made = {
-        add: {(True, False): True, (False, True): True, (False, False): False},
-        sub: {(True, False): True, (True, True): False, (False, False): False},
-        mul: {(None, False): False, (False, None): False},
-        floordiv: {(False, None): False, (False, False): None},
-        mod: {(False, False): False, (True, False): False},
-    }[operator]
+    kinds = one.is_clock if isinstance(one, Time) else None, other.is_clock if isinstance(other, Time) else None
+    made = _MADE[operator]
     if kinds not in made:
         raise TypeError("it computes with times that do not fit: 9:15 + 30min, 10:00 - 9:15, 2 * 15min, 1h / 15min do")
     kind = made[kinds]

@@ -18,8 +18,16 @@ from formal_llm.automata.models.quantities import read_amount, shown
 from formal_llm.automata.models.symbols import ORDERS, Order, Production, Symbol, members, quote, selection, unquote
 from formal_llm.automata.models.timetable import Timetable
 from formal_llm.automata.notation.cfg_syntax import parse
+from formal_llm.automata.notation.limit_lines import (
+    EXAMPLES,
+    WrongWord,
+    is_sum,
+    no_count,
+    read_sum,
+    read_times,
+    with_times,
+)
 from formal_llm.automata.notation.source import Place, SourceText
-from formal_llm.automata.notation.limit_lines import EXAMPLES, WrongWord, is_sum, no_count, read_sum, read_times, with_times
 from formal_llm.errors import GrammarError, unknown
 
 if TYPE_CHECKING:
@@ -153,7 +161,8 @@ class _Reader:
 
     def _limit(self, *names: Token) -> None:
         if is_sum([str(name) for name in names]):
-            return self._sum_limit(*names)
+            self._sum_limit(*names)
+            return
         count, terminals = self._counted(names, allow_star=True)
         if not terminals:
             if self.default is not None and self.default != count:
@@ -182,9 +191,9 @@ class _Reader:
                 self.named += [("limit", name) for name in rest]
                 return (None if word == "*" else self._whole(names[at])), rest
         numbers = [name for name in names if name[-1:].isdigit() and name.lstrip("+-")[:1].isdigit()]
-        at = numbers[0] if numbers else names[0]
-        problem, suggestion = no_count("%limit" if allow_star else "%require", str(at), names)
-        return self.fail(problem, at, suggestion=suggestion)
+        first = numbers[0] if numbers else names[0]
+        problem, suggestion = no_count("%limit" if allow_star else "%require", str(first), names)
+        return self.fail(problem, first, suggestion=suggestion)
 
     def _whole(self, token: Token) -> int:
         if len(token) > _DIGITS:
@@ -246,7 +255,9 @@ class _Reader:
             if str(quantity) not in carried:
                 self.fail(unknown("quantity", quantity, carried), quantity, suggestion="no terminal carries it")
         if self.scheduled and self.times.clock is None:
-            self.fail(f"{self.scheduled[0]} needs a clock", self.scheduled[0], suggestion=f"write: {EXAMPLES['%clock']}")
+            self.fail(
+                f"{self.scheduled[0]} needs a clock", self.scheduled[0], suggestion=f"write: {EXAMPLES['%clock']}"
+            )
         if self.scheduled and self.order is None:
             self.fail("a clock needs to know which way plans run", self.scheduled[0],
                       suggestion="write %order forward, or %order backward")  # fmt: skip

@@ -10,8 +10,8 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, cast
 
-from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.automata.notation.limit_lines import EXAMPLES
+from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import did_you_mean
 
 if TYPE_CHECKING:

@@ -16,7 +16,15 @@ from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.quantities import Number, read_amount, shown
 from formal_llm.automata.models.timetable import Timetable
-from formal_llm.automata.notation.limit_lines import EXAMPLES, WrongWord, is_sum, no_count, read_sum, read_times, with_times
+from formal_llm.automata.notation.limit_lines import (
+    EXAMPLES,
+    WrongWord,
+    is_sum,
+    no_count,
+    read_sum,
+    read_times,
+    with_times,
+)
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import did_you_mean, unknown
 

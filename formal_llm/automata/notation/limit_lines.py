@@ -1,8 +1,8 @@
 """What every notation writes alike: limits on sums, and the lines of a timetable.
 
 ``%limit cost <= 12.50``, ``%limit 8h <= work <= 10h`` and ``%limit cost = 100`` bound a sum; ``%clock``, ``%window``,
-``%deadline`` and ``%gap`` say when steps may be (:mod:`formal_llm.automata.models.timetable`). A notation hands over the
-words of a line; what is wrong with one comes back with its number, so that the notation can tell the place.
+``%deadline`` and ``%gap`` say when steps may be (:mod:`formal_llm.automata.models.timetable`). A notation hands over
+the words of a line; what is wrong with one comes back with its number, so that the notation can tell the place.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class WrongWord(ValueError):
         self.at, self.suggestion = at, suggestion
 
 
-# -- sums -----------------------------------------------------------------------------------------------------------------
+# -- sums -------------------------------------------------------------------------------------------------------------
 
 _SIGNS = ("<=", ">=", "=")
 #: Signs that people write, and what is meant.
@@ -68,7 +68,7 @@ def read_sum(words: Sequence[str]) -> tuple[SumLimit, int]:
     if len(words) == 3 and words[1] in _SIGNS:
         return _one_bound(words)
     if len(words) == 5 and words[1] in _SIGNS and words[3] in _SIGNS:
-        low, first, quantity, second, high = words
+        _, first, quantity, second, _ = words
         if first != second or first == "=":
             raise WrongWord(3, "a range has the same sign twice", f"write, for instance, %limit 1 <= {quantity} <= 5")
         ends = (0, 4) if first == "<=" else (4, 0)
@@ -76,7 +76,9 @@ def read_sum(words: Sequence[str]) -> tuple[SumLimit, int]:
         if least > most:
             raise WrongWord(0, f"the range from {shown(least)} to {shown(most)} is empty")
         return SumLimit(quantity, most, least), 2
-    raise WrongWord(min(3, len(words)), "a limit on a sum has one or two bounds", "write, for instance, %limit 1 <= kg <= 5")
+    raise WrongWord(
+        min(3, len(words)), "a limit on a sum has one or two bounds", "write, for instance, %limit 1 <= kg <= 5"
+    )
 
 
 def _one_bound(words: Sequence[str]) -> tuple[SumLimit, int]:
@@ -96,7 +98,7 @@ def _amount(word: str, at: int) -> int | Decimal:
         raise WrongWord(at, str(error)) from None
 
 
-# -- counts ---------------------------------------------------------------------------------------------------------------
+# -- counts -----------------------------------------------------------------------------------------------------------
 
 
 def no_count(directive: str, word: str, names: Sequence[str] = ()) -> tuple[str, str]:
@@ -106,7 +108,7 @@ def no_count(directive: str, word: str, names: Sequence[str] = ()) -> tuple[str,
     return "the limit has no number", f"write: {directive} 1 {' '.join(names) or 'NAME ...'}"
 
 
-# -- any line -------------------------------------------------------------------------------------------------------------
+# -- any line ---------------------------------------------------------------------------------------------------------
 
 
 def read_line(text: str) -> Limits:
@@ -121,7 +123,9 @@ def read_line(text: str) -> Limits:
     if directive not in ("%limit", "%require"):
         known = ("%limit", "%require", *EXAMPLES)
         near = did_you_mean(directive, known)
-        raise WrongWord(0, f"{text!r} is no limit", f"did you mean {near}?" if near else f"limits are {', '.join(known)}")
+        raise WrongWord(
+            0, f"{text!r} is no limit", f"did you mean {near}?" if near else f"limits are {', '.join(known)}"
+        )
     if directive == "%limit" and words and is_sum(words):
         return Limits(sums=(read_sum(words)[0],))
     count, names = (words[0] if words else ""), words[1:]
@@ -134,7 +138,7 @@ def read_line(text: str) -> Limits:
     return Limits(dict.fromkeys(names, int(count))) if names else Limits(default=int(count))
 
 
-# -- timetables -----------------------------------------------------------------------------------------------------------
+# -- timetables -------------------------------------------------------------------------------------------------------
 
 
 def read_times(directive: str, words: Sequence[str]) -> Timetable:
@@ -170,7 +174,7 @@ def _alike(one: Window, other: Window) -> bool:
     return (one.spans[0].begin is None) == (other.spans[0].begin is None)
 
 
-# -- each line ----------------------------------------------------------------------------------------------------------
+# -- each line --------------------------------------------------------------------------------------------------------
 
 
 def _clock(words: Sequence[str]) -> Timetable:

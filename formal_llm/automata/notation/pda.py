@@ -19,16 +19,16 @@ from formal_llm.automata.models.quantities import read_amount
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol
 from formal_llm.automata.models.timetable import Timetable
 from formal_llm.automata.models.transition import Transition, dead_ends, find_problem, near
-from formal_llm.automata.notation.limit_lines import EXAMPLES, WrongWord, is_sum, no_count, read_sum, read_times, with_times
-from formal_llm.automata.notation.pda_lines import (
-    ANY,
-    DIRECTIVES,
-    PdaLine,
-    PdaToken,
-    check_decimal_comma,
-    statements,
-    unquoted,
+from formal_llm.automata.notation.limit_lines import (
+    EXAMPLES,
+    WrongWord,
+    is_sum,
+    no_count,
+    read_sum,
+    read_times,
+    with_times,
 )
+from formal_llm.automata.notation.pda_lines import ANY, DIRECTIVES, PdaLine, PdaToken, statements, unquoted
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError, did_you_mean, unknown
 
@@ -90,7 +90,6 @@ class _Reader:
 
     def _transition(self, line: PdaLine) -> None:
         arrows = [place for place, token in enumerate(line.tokens) if token.kind == "arrow"]
-        check_decimal_comma(self.source, line)
         if len(arrows) != 1:
             at = line.tokens[arrows[1]] if arrows else line.end
             what = "a second arrow" if arrows else "the arrow is missing"

@@ -92,7 +92,9 @@ def statements(source: SourceText) -> Iterator[PdaLine]:
                 source.fail(f"this line stands for more than {MOST:,} lines", name.place)
         for chosen in product(*(values for _, values in clauses)):
             named = {name.text: value for (name, _), value in zip(clauses, chosen, strict=True)}
-            yield PdaLine(tuple(_filled(source, token, named) for token in tokens[:at]), end)
+            line = PdaLine(tuple(_filled(source, token, named) for token in tokens[:at]), end)
+            _check_decimal_comma(source, line)
+            yield line
 
 
 def _tokens(source: SourceText, text: str, number: int) -> tuple[list[PdaToken], PdaToken]:
@@ -134,7 +136,7 @@ def _unreadable(source: SourceText, text: str, place: Place) -> NoReturn:
     source.fail(f"unexpected character {sign!r}", place, suggestion=suggestion)
 
 
-def check_decimal_comma(source: SourceText, line: PdaLine) -> None:
+def _check_decimal_comma(source: SourceText, line: PdaLine) -> None:
     """Raise where a number is written with a decimal comma, as in ``kg=1,5``."""
     for token, comma, rest in zip(line.tokens, line.tokens[1:], line.tokens[2:], strict=False):
         quantity, sign, number = token.text.rpartition("=")
@@ -201,7 +203,7 @@ def _filled(source: SourceText, token: PdaToken, values: Mapping[str, Value]) ->
         return token
 
     def value(match: re.Match[str]) -> str:
-        names = re.findall(r"[^\W\d]\w*", match[1])
+        names = re.findall(r"(?<!\w)[^\W\d]\w*", match[1])
         if token.kind == "string" and (not names or not set(names) <= set(values)):
             return match[0]
         place = Place(token.place.line, token.place.column + match.start())
