@@ -7,15 +7,14 @@ The lines are read by :mod:`formal_llm.automata.notation.pda_lines`; here is wha
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.models.quantities import read_amount
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol
 from formal_llm.automata.models.timetable import Timetable
 from formal_llm.automata.models.transition import Transition, dead_ends, find_problem, near
@@ -28,12 +27,21 @@ from formal_llm.automata.notation.limit_lines import (
     read_times,
     with_times,
 )
-from formal_llm.automata.notation.pda_lines import ANY, DIRECTIVES, PdaLine, PdaToken, statements, unquoted
+from formal_llm.automata.notation.pda_lines import (
+    ANY,
+    DIRECTIVES,
+    NUMBER,
+    PdaLine,
+    PdaToken,
+    number_of,
+    statements,
+    unquoted,
+)
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError, did_you_mean, unknown
 
-_NUMBER = re.compile(r"([^\s=]+)=(\S+)")
 _ASKING = ("ask", "decide")
+T = TypeVar("T")
 
 
 def read_pda(text: str, file: str | None = None) -> PDA:
@@ -159,7 +167,7 @@ class _Reader:
 
     def _label(self, line: PdaLine) -> None:
         name, *rest = line.tokens
-        if name.kind != "name" or not rest or (rest[0].kind != "string" and not _NUMBER.fullmatch(rest[0].text)):
+        if name.kind != "name" or not rest or (rest[0].kind != "string" and not NUMBER.fullmatch(rest[0].text)):
             self.fail("this is neither a transition nor a label", rest[0] if name.kind == "name" and rest else name,
                       expected=("state, read, pop -> state, push", 'terminal "label"'))  # fmt: skip
         texts: list[str] = []
@@ -168,15 +176,10 @@ class _Reader:
         old = self.symbols.get(name.text)
         numbers = dict(old.numbers) if old else {}
         for token in rest:
-            pair = _NUMBER.fullmatch(token.text) if token.kind == "name" else None
-            if pair is None:
-                self.fail(f"unexpected {token.text!r}", token, expected=("a number such as minutes=20",))
-            if pair[1] in numbers:
-                self.fail(f"{name.text} has two numbers for {pair[1]}", token)
-            try:
-                numbers[pair[1]] = read_amount(pair[2])
-            except ValueError as error:
-                self.fail(str(error), token)
+            quantity, much = number_of(self.source, token)
+            if quantity in numbers:
+                self.fail(f"{name.text} has two numbers for {quantity}", token)
+            numbers[quantity] = much
         if texts and old and old.label:
             self.fail(f"{name.text} has two labels: {old.label!r} and {texts[0]!r}", name)
         label, description = (*texts, "", "")[:2] if texts or old is None else (old.label, old.description)
@@ -233,10 +236,7 @@ class _Reader:
     def _limit(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
         words = [token for token in tokens if token.kind != "comma"]
         if directive.text == "%limit" and is_sum([token.text for token in words]):
-            try:
-                limit, named = read_sum([token.text for token in words])
-            except WrongWord as error:
-                self._wrong(error, directive, words)
+            limit, named = self._told(read_sum, directive, words)
             self.quantities.append(words[named])
             self.sums.append(limit)
             return
@@ -260,11 +260,8 @@ class _Reader:
 
     def _times(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
         words = [token for token in tokens if token.kind != "comma"]
-        try:
-            line = read_times(directive.text, [token.text for token in words])
-            self.times = with_times(self.times, line)
-        except WrongWord as error:
-            self._wrong(error, directive, words)
+        line = self._told(lambda texts: read_times(directive.text, texts), directive, words)
+        self.times = self._told(lambda _: with_times(self.times, line), directive, words)
         self.scheduled.append(directive)
         self.limited += [token for token in words if token.text in line.names]
         if line.clock is not None:
@@ -272,9 +269,12 @@ class _Reader:
 
     _clock = _window = _deadline = _gap = _times
 
-    def _wrong(self, error: WrongWord, directive: PdaToken, words: Sequence[PdaToken]) -> NoReturn:
-        at = words[min(error.at, len(words) - 1)] if words else directive
-        self.fail(str(error), at, suggestion=error.suggestion)
+    def _told(self, read: Callable[[list[str]], T], directive: PdaToken, words: Sequence[PdaToken]) -> T:
+        try:
+            return read([token.text for token in words])
+        except WrongWord as error:
+            at = words[min(error.at, len(words) - 1)] if words else directive
+            self.fail(str(error), at, suggestion=error.suggestion)
 
     # -- the whole ----------------------------------------------------------------------------------------------
 

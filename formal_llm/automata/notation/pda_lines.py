@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import product
 from typing import NamedTuple, NoReturn
 
+from formal_llm.automata.models.quantities import read_amount
 from formal_llm.automata.models.symbols import quote
 from formal_llm.automata.notation.braces import MOST, Value, compute, literal, ranged
 from formal_llm.automata.notation.limit_lines import EXAMPLES
@@ -22,6 +24,8 @@ from formal_llm.errors import did_you_mean
 ANY = "\0any"  # no text holds a zero byte
 DIRECTIVES = ("%start", "%order", "%accept", "%stack", "%name", "%ask", "%decide", "%limit", "%require",
               *EXAMPLES)  # fmt: skip
+#: How a terminal's number is written.
+NUMBER = re.compile(r"([^\s=]+)=(\S+)")
 EMPTY_NAMES = ("ε", "%empty")
 
 _TOKEN = re.compile(
@@ -134,6 +138,17 @@ def _unreadable(source: SourceText, text: str, place: Place) -> NoReturn:
     elif sign == "*":
         suggestion = "* stands alone, for any symbol of the stack; a name with such a sign is written in quotes: '*'"
     source.fail(f"unexpected character {sign!r}", place, suggestion=suggestion)
+
+
+def number_of(source: SourceText, token: PdaToken) -> tuple[str, int | Decimal]:
+    """The quantity of a token such as ``minutes=20``, and how much of it."""
+    pair = NUMBER.fullmatch(token.text) if token.kind == "name" else None
+    if pair is None:
+        source.fail(f"unexpected {token.text!r}", token.place, expected=("a number such as minutes=20",))
+    try:
+        return pair[1], read_amount(pair[2])
+    except ValueError as error:
+        source.fail(str(error), token.place)
 
 
 def _check_decimal_comma(source: SourceText, line: PdaLine) -> None:
