@@ -18,25 +18,8 @@ from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol
 from formal_llm.automata.models.timetable import Timetable
 from formal_llm.automata.models.transition import Transition, dead_ends, find_problem, near
-from formal_llm.automata.notation.limit_lines import (
-    EXAMPLES,
-    WrongWord,
-    is_sum,
-    no_count,
-    read_sum,
-    read_times,
-    with_times,
-)
-from formal_llm.automata.notation.pda_lines import (
-    ANY,
-    DIRECTIVES,
-    NUMBER,
-    PdaLine,
-    PdaToken,
-    number_of,
-    statements,
-    unquoted,
-)
+from formal_llm.automata.notation import limit_lines, pda_lines
+from formal_llm.automata.notation.pda_lines import ANY, DIRECTIVES, PdaLine, PdaToken, statements, unquoted
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError, did_you_mean, unknown
 
@@ -167,7 +150,11 @@ class _Reader:
 
     def _label(self, line: PdaLine) -> None:
         name, *rest = line.tokens
-        if name.kind != "name" or not rest or (rest[0].kind != "string" and not NUMBER.fullmatch(rest[0].text)):
+        if (
+            name.kind != "name"
+            or not rest
+            or (rest[0].kind != "string" and not pda_lines.NUMBER.fullmatch(rest[0].text))
+        ):
             self.fail("this is neither a transition nor a label", rest[0] if name.kind == "name" and rest else name,
                       expected=("state, read, pop -> state, push", 'terminal "label"'))  # fmt: skip
         texts: list[str] = []
@@ -176,7 +163,7 @@ class _Reader:
         old = self.symbols.get(name.text)
         numbers = dict(old.numbers) if old else {}
         for token in rest:
-            quantity, much = number_of(self.source, token)
+            quantity, much = pda_lines.number_of(self.source, token)
             if quantity in numbers:
                 self.fail(f"{name.text} has two numbers for {quantity}", token)
             numbers[quantity] = much
@@ -235,15 +222,15 @@ class _Reader:
 
     def _limit(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
         words = [token for token in tokens if token.kind != "comma"]
-        if directive.text == "%limit" and is_sum([token.text for token in words]):
-            limit, named = self._told(read_sum, directive, words)
+        if directive.text == "%limit" and limit_lines.is_sum([token.text for token in words]):
+            limit, named = self._told(limit_lines.read_sum, directive, words)
             self.quantities.append(words[named])
             self.sums.append(limit)
             return
         count, names = (words[0], words[1:]) if words else (directive, [])
         star = count.kind == "any" and directive.text == "%limit"
         if not star and not re.fullmatch(r"[0-9]{1,100}", count.text):
-            problem, suggestion = no_count(directive.text, count.text)
+            problem, suggestion = limit_lines.no_count(directive.text, count.text)
             self.fail(problem, count, suggestion=suggestion)
         if names or directive.text == "%require":
             self._names(directive, names, "1 NAME ...")
@@ -260,8 +247,8 @@ class _Reader:
 
     def _times(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
         words = [token for token in tokens if token.kind != "comma"]
-        line = self._told(lambda texts: read_times(directive.text, texts), directive, words)
-        self.times = self._told(lambda _: with_times(self.times, line), directive, words)
+        line = self._told(lambda texts: limit_lines.read_times(directive.text, texts), directive, words)
+        self.times = self._told(lambda _: limit_lines.with_times(self.times, line), directive, words)
         self.scheduled.append(directive)
         self.limited += [token for token in words if token.text in line.names]
         if line.clock is not None:
@@ -272,7 +259,7 @@ class _Reader:
     def _told(self, read: Callable[[list[str]], T], directive: PdaToken, words: Sequence[PdaToken]) -> T:
         try:
             return read([token.text for token in words])
-        except WrongWord as error:
+        except limit_lines.WrongWord as error:
             at = words[min(error.at, len(words) - 1)] if words else directive
             self.fail(str(error), at, suggestion=error.suggestion)
 
@@ -339,7 +326,7 @@ class _Reader:
                 self.fail(unknown("quantity", token.text, carried), token, suggestion="no terminal carries it")
         if self.scheduled and self.times.clock is None:
             at = self.scheduled[0]
-            self.fail(f"{at.text} needs a clock", at, suggestion=f"write: {EXAMPLES['%clock']}")
+            self.fail(f"{at.text} needs a clock", at, suggestion=f"write: {limit_lines.EXAMPLES['%clock']}")
         problem = pda.limits.problem(pda.terminals, pda.symbols)
         if problem is not None:
             found = [token for token in self.quantities if problem.startswith(f"{token.text} ")] or self.quantities
