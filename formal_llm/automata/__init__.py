@@ -17,8 +17,10 @@ from formal_llm.automata.models.formula import Formula
 from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import intersection  # says what & means
+from formal_llm.automata.models.quantities import Amount, amount
 from formal_llm.automata.models.rules import Source
 from formal_llm.automata.models.symbols import Production, Symbol, selection
+from formal_llm.automata.models.timetable import Clock, Gap, Span, Timetable, Window
 from formal_llm.automata.models.transition import Transition
 from formal_llm.automata.models.written import Notation, register
 from formal_llm.automata.notation.behaviour import read_behaviour, write_behaviour
@@ -45,7 +47,8 @@ graph_of.register(PDA, pda_graph)
 graph_of.register(Behaviour, lambda behaviour: pda_graph(behaviour.pda))
 
 __all__ = [
-    "CFG", "EMPTY", "PDA", "Automaton", "Behaviour", "BehaviourState", "Configuration", "FlowEdge", "FlowNode",
-    "Flowchart", "Formula", "Limits", "Lookahead", "Production", "Source",
-    "Stack", "SumLimit", "Symbol", "Transition", "Verdict", "Word", "constraint", "intersection", "selection",
+    "CFG", "EMPTY", "PDA", "Amount", "Automaton", "Behaviour", "BehaviourState", "Clock", "Configuration", "FlowEdge",
+    "FlowNode", "Flowchart", "Formula", "Gap", "Limits", "Lookahead", "Production", "Source", "Span",
+    "Stack", "SumLimit", "Symbol", "Timetable", "Transition", "Verdict", "Window", "Word", "amount", "constraint",
+    "intersection", "selection",
 ]  # fmt: skip

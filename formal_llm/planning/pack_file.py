@@ -10,14 +10,16 @@ from typing import Any
 from formal_llm.authored.tables import SCALAR, Items, Keys, Named, OneOf, TablePath
 from formal_llm.automata import CFG, PDA, Limits
 from formal_llm.automata.models.limits import SumLimit
+from formal_llm.automata.models.timetable import Timetable
 from formal_llm.automata.notation.formula import constraint
+from formal_llm.automata.notation.limit_lines import EXAMPLES, WrongWord, read_times, with_times
 from formal_llm.errors import unknown
 from formal_llm.planning.walks.wording import fill
 
 #: A formula of a pack is no longer than that once all names in it are replaced.
 _MOST_FORMULA = 1_000_000
 _WORDS = Items(str)
-_AMOUNT = OneOf((int, float))
+_AMOUNT = OneOf((int, float, str))
 #: What may stand in ``pack.toml``.
 SHAPE = Keys(
     {
@@ -32,7 +34,8 @@ SHAPE = Keys(
                 "default": int,
                 "at_most": Named(OneOf((int,), ("*",))),
                 "at_least": Named(int),
-                "sums": Named(Keys({"at_most": _AMOUNT, "at_least": _AMOUNT})),
+                "sums": Named(Keys({"at_most": _AMOUNT, "at_least": _AMOUNT, "exactly": _AMOUNT})),
+                "times": _WORDS,
             }
         ),
         "sentence": Keys({"pattern": str, "otherwise": str}, needed=("pattern",)),
@@ -68,12 +71,41 @@ def limited(source: CFG | PDA, table: Mapping[str, Any]) -> CFG | PDA:
                 ("limits", "sums", name), f"{unknown('quantity', name, quantities)}; no terminal carries it"
             )
     most = {name: None if count == "*" else count for name, count in table.get("at_most", {}).items()}
-    sums = (SumLimit(name, **bounds) for name, bounds in table.get("sums", {}).items())
     try:
-        limits = Limits(most, table.get("at_least", {}), table.get("default"), tuple(sums))
+        sums = [_sum(name, bounds) for name, bounds in table.get("sums", {}).items()]
+        times = _times(table.get("times", ()))
+        limits = Limits(most, table.get("at_least", {}), table.get("default"), tuple(sums), times)
+        both = source.limits & limits
     except ValueError as error:
-        raise WrongEntry(("limits",), str(error)) from None
-    return source.with_limits(source.limits & limits)
+        raise error if isinstance(error, WrongEntry) else WrongEntry(("limits",), str(error)) from None
+    problem = both.problem(source.terminals, source.symbols)
+    if problem is not None:
+        raise WrongEntry(("limits",), problem)
+    return source.with_limits(both)
+
+
+def _sum(name: str, bounds: Mapping[str, int | float | str]) -> SumLimit:
+    """A bound on a sum; amounts may be texts, such as ``"8h"`` or ``"€12.50"``."""
+    exact = bounds.get("exactly")
+    try:
+        return SumLimit(name, exact, exact) if exact is not None else SumLimit(name, **bounds)
+    except ValueError as error:
+        raise WrongEntry(("limits", "sums", name), str(error)) from None
+
+
+def _times(lines: Sequence[str]) -> Timetable:
+    """The lines of a timetable, each as it is written in a grammar."""
+    times = Timetable()
+    for place, line in enumerate(lines):
+        directive, *words = line.split() or [""]
+        try:
+            if directive not in EXAMPLES:
+                raise WrongWord(0, f"{line!r} is no line of a timetable", "write, for instance: %clock time 8:00-20:00")
+            times = with_times(times, read_times(directive, words))
+        except WrongWord as error:
+            told = f"{error}; {error.suggestion}" if error.suggestion else str(error)
+            raise WrongEntry(("limits", "times", place), told) from None
+    return times
 
 
 def constraints_of(data: Mapping[str, Any], source: CFG | PDA) -> Iterator[PDA]:

@@ -7,6 +7,7 @@ grammar does not say so.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 
@@ -38,12 +39,10 @@ def empty_reason(cfg: CFG) -> Diagnostic | None:
         return None
     lines = clash(cfg)
     names = [line.split()[2] for line in lines if len(line.split()) == 3]
-    return Diagnostic(
-        "empty",
-        names[0] if names else cfg.start,
-        f"the language is empty under these limits, which clash: {'; '.join(lines)}",
-        "loosen one of them",
-    )
+    one = len(lines) == 1
+    listed = "; ".join(lines)
+    told = f"no word keeps {listed}" if one else f"the language is empty under these limits, which clash: {listed}"
+    return Diagnostic("empty", names[0] if names else cfg.start, told, "loosen it" if one else "loosen one of them")
 
 
 def cfg_warnings(cfg: CFG) -> tuple[Diagnostic, ...]:
@@ -54,7 +53,32 @@ def cfg_warnings(cfg: CFG) -> tuple[Diagnostic, ...]:
             found.append(Diagnostic("unproductive", name, f"no word can be derived from {name}; its rules never end"))
         if name not in cfg.reachable:
             found.append(Diagnostic("unreachable", name, f"{name} cannot be reached from the start symbol {cfg.start}"))
-    return (*found, *_order(cfg), *_slips(cfg))
+    return (*found, *_order(cfg), *_slips(cfg), *_foreign(cfg))
+
+
+#: Signs of other notations for grammars, which here are parts of names; and how it is written here.
+_FOREIGN = (
+    (re.compile(r"(\w+)\*"), "any number of {0}", "Many -> {0} Many | ε"),
+    (re.compile(r"(\w+)\+"), "one {0} or more", "Many -> {0} Many | {0}"),
+    (re.compile(r"(\w+)\?"), "{0} or nothing", "Maybe -> {0} | ε"),
+    (re.compile(r"\[(\w+)\]"), "{0} or nothing", "Maybe -> {0} | ε"),
+    (re.compile(r"\{(\w+)\}"), "any number of {0}", "Many -> {0} Many | ε"),
+    (re.compile(r"['`](\w+)['`]"), "the terminal {0}", "{0}"),
+)
+
+
+def _foreign(cfg: CFG) -> list[Diagnostic]:
+    """Names that look as other notations write repetitions, options and terminals."""
+    found = []
+    for name in cfg.terminals:
+        if name in cfg.symbols or name[-1:].isalnum():
+            continue
+        for pattern, meaning, written in _FOREIGN:
+            match = pattern.fullmatch(name)
+            if match is not None:
+                means, write = meaning.format(match[1]), written.format(match[1])
+                found.append(Diagnostic("typo", name, f"{name} is the name of a terminal; {means} is written: {write}"))
+    return found
 
 
 def _order(cfg: CFG) -> list[Diagnostic]:

@@ -14,12 +14,13 @@ from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.models.automaton import Automaton, Configuration, M, fingerprint
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.cfg import CFG
+from formal_llm.automata.models.clockwork import timed
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.rules import Source, automaton_of
 from formal_llm.automata.models.symbols import Symbol
-from formal_llm.errors import AutomatonError, unknown
+from formal_llm.errors import AutomatonError
 
 #: A source as an automaton: rules are a PDA.
 SourceAutomaton = PDA | Automaton[Any, Any]
@@ -177,7 +178,8 @@ def as_automaton(source: Source, limits: Limits | None = None) -> SourceAutomato
         limits: more limits. An automaton of one's own comes back with counters around it then.
 
     Raises:
-        AutomatonError: a limit names a terminal that there is not, a flowchart has places to be filled in.
+        AutomatonError: a limit names a terminal or a quantity that there is not, a flowchart has places to be filled
+            in, a timetable has no clock or the rules do not say which way plans run.
         TypeError: it is no source.
     """
     automaton, own = _parts(source)
@@ -185,10 +187,14 @@ def as_automaton(source: Source, limits: Limits | None = None) -> SourceAutomato
     if isinstance(automaton, PDA):
         # Each by itself: of both together what says nothing is left out.
         for one in (own, limits or Limits()):
-            for name in (*one.at_most, *one.at_least):
-                if name not in automaton.terminals:
-                    raise AutomatonError(unknown("terminal in a limit", name, automaton.terminals))
+            problem = one.problem(automaton.terminals, automaton.symbols)
+            if problem is not None:
+                raise AutomatonError(problem)
+        if both.times:
+            automaton, both = timed(automaton.without_limits, both.times), both.without_times
         return automaton.with_limits(both)
+    if both.times:
+        raise AutomatonError("a timetable needs a grammar, a flowchart, a behaviour or a PDA")
     return LimitedAutomaton(automaton, both) if both else automaton
 
 

@@ -11,7 +11,7 @@ on top of a grammar, ``grammar & behaviour``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 
@@ -19,7 +19,9 @@ from formal_llm import authored
 from formal_llm.automata.models.dfa import DFA, finite_pda, minimal_dfa
 from formal_llm.automata.models.formula import Always, Formula, satisfied_by_one
 from formal_llm.automata.models.frozen import ByFields, FrozenDict
+from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA, intersect
+from formal_llm.automata.models.quantities import Number
 from formal_llm.automata.models.symbols import Diagnostic, Symbol
 from formal_llm.automata.models.written import Written
 from formal_llm.errors import AutomatonError, unknown
@@ -37,11 +39,16 @@ class BehaviourState:
         name: what formulas call it.
         text: the text that announces it; empty where there is none.
         flags: what else is known of it, without the colon: ``env-input``.
+        numbers: amounts that it carries (minutes, money), as those of a :class:`Symbol`.
     """
 
     name: str
     text: str = ""
     flags: frozenset[str] = frozenset()
+    numbers: Mapping[str, Number] = FrozenDict()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "numbers", Symbol(numbers=self.numbers).numbers)
 
     @property
     def from_environment(self) -> bool:
@@ -57,9 +64,11 @@ class Behaviour(ByFields, Written, Drawable):
         name: what it is called.
         states: the states, in the order in which options are shown; a name alone is a state without text.
         formula: which sequences of states are allowed.
+        limits: bounds that every sequence must keep besides.
 
     Raises:
-        AutomatonError: two states of one name, an unknown state in the formula, a formula that no sequence satisfies.
+        AutomatonError: two states of one name, an unknown state in the formula, a formula that no sequence satisfies,
+            a limit that names no state or quantity.
         Undecided: the formula needs too large an automaton.
 
     Warnings that do not make it unusable are in :attr:`warnings`.
@@ -68,8 +77,11 @@ class Behaviour(ByFields, Written, Drawable):
     name: str
     states: Mapping[str, BehaviourState]
     formula: Formula
+    limits: Limits = field(default_factory=Limits)
 
-    def __init__(self, name: str, states: Iterable[BehaviourState | str], formula: Formula) -> None:
+    def __init__(
+        self, name: str, states: Iterable[BehaviourState | str], formula: Formula, limits: Limits | None = None
+    ) -> None:
         made = [BehaviourState(state) if isinstance(state, str) else state for state in states]
         by_name = {state.name: state for state in made}
         if len(by_name) < len(made):
@@ -77,12 +89,16 @@ class Behaviour(ByFields, Written, Drawable):
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "states", FrozenDict(by_name))
         object.__setattr__(self, "formula", formula)
+        object.__setattr__(self, "limits", limits or Limits())
         for named in formula.names:
             if named not in by_name:
                 raise AutomatonError(unknown("state", named, by_name))
         for part in formula.walk():
             if isinstance(part, Always) and not satisfied_by_one(part.parts[0], by_name):
                 raise AutomatonError(f"no single state satisfies what is inside {part}")
+        problem = self.limits.problem(by_name, self.symbols)
+        if problem is not None:
+            raise AutomatonError(problem)
         if not self.dfa.accepting:
             raise AutomatonError("no sequence of states satisfies the formula")
 
@@ -101,8 +117,8 @@ class Behaviour(ByFields, Written, Drawable):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Behaviour):
             return NotImplemented
-        mine = (self.name, list(self.states.values()), self.formula)
-        return mine == (other.name, list(other.states.values()), other.formula)
+        mine = (self.name, list(self.states.values()), self.formula, self.limits)
+        return mine == (other.name, list(other.states.values()), other.formula, other.limits)
 
     def __hash__(self) -> int:
         return hash((self.name, tuple(self.states), self.formula))
@@ -116,8 +132,9 @@ class Behaviour(ByFields, Written, Drawable):
 
     @cached_property
     def symbols(self) -> Mapping[str, Symbol]:
-        """What a person reads for the states: their texts as labels."""
-        return FrozenDict({name: Symbol(state.text) for name, state in self.states.items() if state.text})
+        """What is known of the states: their texts as labels, and their numbers."""
+        made = {name: Symbol(state.text, numbers=state.numbers) for name, state in self.states.items()}
+        return FrozenDict({name: symbol for name, symbol in made.items() if symbol != Symbol()})
 
     @property
     def terminals(self) -> Mapping[str, BehaviourState]:
@@ -127,11 +144,11 @@ class Behaviour(ByFields, Written, Drawable):
     @cached_property
     def pda(self) -> PDA:
         """The smallest automaton for the allowed sequences; its stack stays empty, its terminals are the states."""
-        return finite_pda(self.dfa, name=self.name, symbols=self.symbols)
+        return finite_pda(self.dfa, name=self.name, symbols=self.symbols).with_limits(self.limits)
 
     def accepts(self, word: Iterable[str]) -> bool:
-        """Whether a sequence of states is allowed and complete."""
-        return self.dfa.accepts(word)
+        """Whether a sequence of states is allowed and complete, and keeps the limits."""
+        return self.pda.accepts(word) if self.limits else self.dfa.accepts(word)
 
     def next_states(self, prefix: Iterable[str] = ()) -> tuple[str, ...]:
         """The states that can follow, so that the sequence can still be completed; in the order of declaration.

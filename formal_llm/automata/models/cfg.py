@@ -19,6 +19,7 @@ from typing import NoReturn
 from formal_llm.automata.models.frozen import ByFields, FrozenDict
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.membership import Recognizer
+from formal_llm.automata.models.quantities import is_finite
 from formal_llm.automata.models.symbols import ORDERS, Order, Production, Symbol, closure, members, reach, spelled_out
 from formal_llm.automata.models.written import Written, notation_of
 from formal_llm.errors import AutomatonError, GrammarError, unknown
@@ -262,7 +263,7 @@ def _check_descriptions(cfg: CFG) -> None:
         if symbol.numbers and name in cfg.nonterminals:
             raise GrammarError(f"{name} carries numbers, but it is a nonterminal; only terminals carry numbers")
         for quantity, amount in symbol.numbers.items():
-            if not _NAME.fullmatch(quantity) or not 0 <= amount < float("inf"):
+            if not _NAME.fullmatch(quantity) or not is_finite(amount):
                 raise GrammarError(f"{name} carries {quantity!r} = {amount}; amounts are named, and numbers from 0")
 
 
@@ -272,7 +273,6 @@ def _check_limits(cfg: CFG) -> None:
             raise GrammarError(f"the limit on {name} cannot be counted: it is a nonterminal, limits count terminals")
         if name not in cfg.terminals:
             raise GrammarError(unknown("symbol in a limit", name, cfg.terminals))
-    quantities = {name for symbol in cfg.symbols.values() for name in symbol.numbers}
-    for bound in cfg.limits.sums:
-        if bound.quantity not in quantities:
-            raise GrammarError(unknown("quantity in a limit", bound.quantity, quantities))
+    problem = cfg.limits.problem(cfg.terminals, cfg.symbols)
+    if problem is not None:
+        raise GrammarError(problem)

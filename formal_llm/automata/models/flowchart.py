@@ -24,8 +24,10 @@ from functools import cached_property
 
 from formal_llm.automata.models.flowchart_checks import find_problem
 from formal_llm.automata.models.flowgraph import PLACEHOLDER, FlowEdge, FlowGraph, FlowNode, one_line
+from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.quantities import Number
 from formal_llm.automata.models.symbols import Symbol, selection, spelled_out
 from formal_llm.automata.models.transition import Transition
 from formal_llm.automata.models.written import Written
@@ -46,7 +48,9 @@ class Flowchart(FlowGraph, Written, Drawable):
         edges: the arrows between them; those out of a decision in the order in which its answers are shown.
         direction: where it runs to: ``TB``, ``BT``, ``LR`` or ``RL``.
         title: a line above it.
-        limits: how often steps, and answers by names such as ``entitled=yes``, may be or must be on a way through it.
+        limits: how often steps, and answers by names such as ``entitled=yes``, may be or must be on a way through it;
+            bounds on sums of their numbers, and when they may be.
+        numbers: amounts that steps and answers carry (minutes, money), by name.
 
     Raises:
         AutomatonError: it describes no plans: no node or several to start from, a node that cannot be reached, a
@@ -55,19 +59,24 @@ class Flowchart(FlowGraph, Written, Drawable):
     """
 
     limits: Limits = field(default_factory=Limits)
+    numbers: Mapping[str, Mapping[str, Number]] = field(default_factory=FrozenDict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", tuple(self.nodes))
         object.__setattr__(self, "edges", tuple(self.edges))
         object.__setattr__(self, "title", one_line(printable(self.title)))
-        problem = find_problem(self)
-        if problem is not None:
-            raise AutomatonError(problem.message + (f"; {problem.suggestion}" if problem.suggestion else ""))
-        for name in (*self.limits.at_most, *self.limits.at_least):
+        wrong = find_problem(self)
+        if wrong is not None:
+            raise AutomatonError(wrong.message + (f"; {wrong.suggestion}" if wrong.suggestion else ""))
+        for name in (*self.limits.at_most, *self.limits.at_least, *self.numbers):
             if name not in self.terminals:
-                raise AutomatonError(unknown("step or answer in a limit", name, self.terminals))
-        if self.limits.sums:
-            raise AutomatonError("steps of a flowchart carry no numbers, so only their uses can be limited")
+                what = "with numbers" if name in self.numbers else "in a limit"
+                raise AutomatonError(unknown(f"step or answer {what}", name, self.terminals))
+        carried = {name: Symbol(numbers=amounts) for name, amounts in self.numbers.items() if amounts}
+        object.__setattr__(self, "numbers", FrozenDict({name: one.numbers for name, one in carried.items()}))
+        problem = self.limits.problem(self.terminals, carried)
+        if problem is not None:
+            raise AutomatonError(problem)
 
     @classmethod
     def from_mermaid(cls, text: str, *, file: str | None = None) -> Flowchart:
@@ -131,7 +140,8 @@ class Flowchart(FlowGraph, Written, Drawable):
         )
         # The names of answers are made of their texts.
         names = dict(zip(self.terminals, chart.terminals, strict=True))
-        return replace(chart, limits=self.limits.renamed(names)) if self.limits else chart
+        numbers = {names[name]: amounts for name, amounts in self.numbers.items()}
+        return replace(chart, limits=self.limits.renamed(names), numbers=numbers) if self.limits or numbers else chart
 
     # -- as an automaton ----------------------------------------------------------------------------------------
 
@@ -149,8 +159,9 @@ class Flowchart(FlowGraph, Written, Drawable):
         Raises:
             AutomatonError: without decisions, where a limit counts an answer.
         """
-        if not decisions and (counted := [name for name in self.limits.lines() if "=" in name]):
-            raise AutomatonError(f"a word without decisions has no answers to count: {'; '.join(counted)}")
+        named = (*self.limits.at_most, *self.limits.at_least, *self.limits.times.names)
+        if not decisions and (counted := [name for name in named if "=" in name]):
+            raise AutomatonError(f"a word without decisions has no answers to count: {', '.join(counted)}")
         symbols: dict[str, Symbol] = {}
         transitions: list[Transition] = []
         for node in self.nodes:
@@ -179,6 +190,7 @@ class Flowchart(FlowGraph, Written, Drawable):
                         Transition(node.id, read, None, target, (), answer, question=text, decision=True)
                     )
         start = self._entry(self.start)
+        symbols = {name: replace(known, numbers=self.numbers.get(name, {})) for name, known in symbols.items()}
         return PDA(transitions, start=start, accepting=(END,), symbols=symbols, name=self.title,
                    limits=self.limits, check=False)  # fmt: skip
 

@@ -2,27 +2,52 @@
 
 A limit bounds how often a terminal is used, or the sum of a number that terminals carry (minutes, money). Counting
 uses is the special case of weight 1, so both become a :class:`Bound`: least and most for a weighted sum over the word.
+When steps may be is bounded by a :class:`~formal_llm.automata.models.timetable.Timetable`.
 
 Limits only ever narrow a language: ``limits & more`` keeps the tighter of both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from decimal import Decimal
-from math import inf, lcm
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import lcm
 
 from formal_llm.automata.models.frozen import FrozenDict
+from formal_llm.automata.models.quantities import Number, NumberLike, amount, carriers, is_finite, shown, unit_problem
+from formal_llm.automata.models.symbols import Symbol
+from formal_llm.automata.models.timetable import Timetable
+from formal_llm.errors import unknown
 
 
 @dataclass(frozen=True, slots=True)
 class SumLimit:
-    """A bound on the sum of a quantity over a plan, as in ``%limit cost <= 500``."""
+    """A bound on the sum of a quantity over a plan, as in ``%limit cost <= 500`` or ``%limit 8h <= work <= 10h``.
+
+    Args:
+        quantity: the name of the quantity.
+        at_most, at_least: a number, a ``timedelta``, or a text such as ``"1h30"`` or ``"12.50"``; the same for both is
+            an exact sum.
+
+    Raises:
+        ValueError: a text that is no amount.
+    """
 
     quantity: str
-    at_most: int | float | None = None
-    at_least: int | float | None = None
+    at_most: NumberLike | None = None
+    at_least: NumberLike | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("at_most", "at_least"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, amount(value))
+
+    @property
+    def edges(self) -> tuple[Number | None, Number | None]:
+        """The most and the least, as exact numbers."""
+        return self.at_most, self.at_least  # type: ignore[return-value]  # made so above
 
     def parts(self) -> list[SumLimit]:
         """The upper and the lower bound, each by itself."""
@@ -31,8 +56,11 @@ class SumLimit:
 
     def lines(self) -> list[str]:
         """The limit as it is written in a grammar file."""
-        shown = [("<=", self.at_most), (">=", self.at_least)]
-        return [f"%limit {self.quantity} {sign} {value}" for sign, value in shown if value is not None]
+        most, least = (None if edge is None else shown(edge) for edge in self.edges)
+        if most is not None and least is not None:
+            one = f"{self.quantity} = {most}" if most == least else f"{least} <= {self.quantity} <= {most}"
+            return [f"%limit {one}"]
+        return [f"%limit {self.quantity} {sign} {edge}" for sign, edge in (("<=", most), (">=", least)) if edge]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +86,6 @@ class Bound:
         return self.least <= total and (self.most is None or total <= self.most)
 
 
-def _number(value: float) -> int | float:
-    return int(value) if float(value).is_integer() else value
-
-
 @dataclass(frozen=True)
 class Limits:
     """Bounds over one plan.
@@ -71,9 +95,11 @@ class Limits:
         at_least: for each terminal the least uses.
         default: the most uses of every terminal that ``at_most`` does not name; None for no limit.
         sums: bounds on the sums of numbers that terminals carry.
+        times: when steps may be.
 
     Raises:
-        ValueError: a negative or fractional count, a sum bounded by what is no finite number from 0.
+        ValueError: a negative or fractional count, a sum bounded by what is no finite number from 0; with ``&``, two
+            clocks that do not start together.
 
     Limits that contradict each other are legal: they describe the empty language, and planning says so.
     """
@@ -82,6 +108,7 @@ class Limits:
     at_least: Mapping[str, int] = field(default_factory=dict)
     default: int | None = None
     sums: tuple[SumLimit, ...] = ()
+    times: Timetable = field(default_factory=Timetable)
 
     def __post_init__(self) -> None:
         # What says nothing is left out, so that equal limits are equal values.
@@ -92,24 +119,24 @@ class Limits:
                 raise ValueError(f"the limit on {name} must be a whole number from 0, not {count!r}")
         merged: dict[str, SumLimit] = {}
         for bound in self.sums:
-            for value in (bound.at_most, bound.at_least):
-                if value is not None and not 0 <= value < inf:  # also false for nan, which compares with nothing
+            for value in bound.edges:
+                if value is not None and not is_finite(value):
                     raise ValueError(f"the limit on {bound.quantity} must be a finite number from 0, not {value!r}")
             old = merged.get(bound.quantity, SumLimit(bound.quantity))
             merged[bound.quantity] = SumLimit(
                 bound.quantity,
-                at_most=_tighter(old.at_most, bound.at_most),
-                at_least=_wider(old.at_least, bound.at_least),
+                at_most=_tighter(old.edges[0], bound.edges[0]),
+                at_least=_wider(old.edges[1], bound.edges[1]),
             )
         object.__setattr__(self, "at_most", FrozenDict(sorted(most.items())))
         object.__setattr__(self, "at_least", FrozenDict(sorted(least.items())))
         object.__setattr__(self, "sums", tuple(merged[name] for name in sorted(merged) if merged[name].parts()))
 
     def __hash__(self) -> int:
-        return hash((*self.at_most.items(), *self.at_least.items(), self.default, self.sums))
+        return hash((*self.at_most.items(), *self.at_least.items(), self.default, self.sums, self.times))
 
     def __bool__(self) -> bool:
-        return bool(self.at_most or self.at_least or self.default is not None or self.sums)
+        return bool(self.at_most or self.at_least or self.default is not None or self.sums or self.times)
 
     def most(self, terminal: str) -> int | None:
         """The most uses of a terminal, None where there is no limit."""
@@ -126,6 +153,7 @@ class Limits:
             },
             default=_least_of(self.default, other.default),
             sums=self.sums + other.sums,
+            times=self.times & other.times,
         )
 
     def lines(self) -> list[str]:
@@ -137,25 +165,51 @@ class Limits:
         for name, count in self.at_least.items():
             by_count.setdefault(("require", str(count)), []).append(name)
         lines += [f"%{word} {count} {' '.join(names)}" for (word, count), names in by_count.items()]
-        return lines + [line for bound in self.sums for line in bound.lines()]
+        return [*lines, *(line for bound in self.sums for line in bound.lines()), *self.times.lines()]
 
     def without(self, line: str) -> Limits:
         """These limits less the one of that :attr:`Bound.line` (one terminal's limit, one sum's, or the default's)."""
         parts = [part for bound in self.sums for part in bound.parts()]
         sums = tuple(part for part in parts if part.lines() != [line])
         if len(sums) < len(parts):
-            return Limits(self.at_most, self.at_least, self.default, sums)
+            return replace(self, sums=sums)
         directive, _, name = line.split(" ", 2)
         if directive == "%require":
-            return Limits(self.at_most, {n: c for n, c in self.at_least.items() if n != name}, self.default, sums)
-        return Limits({**self.at_most, name: None}, self.at_least, self.default, sums)
+            return replace(self, at_least={n: c for n, c in self.at_least.items() if n != name})
+        return replace(self, at_most={**self.at_most, name: None})
+
+    @property
+    def without_times(self) -> Limits:
+        """These limits less the timetable."""
+        return replace(self, times=Timetable()) if self.times else self
 
     def renamed(self, names: Mapping[str, str]) -> Limits:
         """The same limits on terminals of other names."""
         most = {names[name]: count for name, count in self.at_most.items()}
-        return Limits(most, {names[name]: count for name, count in self.at_least.items()}, self.default, self.sums)
+        least = {names[name]: count for name, count in self.at_least.items()}
+        return Limits(most, least, self.default, self.sums, self.times.renamed(names))
 
-    def bounds(self, terminals: Iterable[str], numbers: Mapping[str, Mapping[str, int | float]]) -> list[Bound]:
+    def problem(self, terminals: Collection[str], symbols: Mapping[str, Symbol]) -> str | None:
+        """What is wrong with these limits for rules with these terminals; None where nothing is.
+
+        Unknown names are told with the nearest known one: terminals, quantities that no terminal carries; so is a sum
+        in another unit than what it sums.
+        """
+        for name in (*self.at_most, *self.at_least):
+            if name not in terminals:
+                return unknown("terminal in a limit", name, terminals)
+        carried = carriers({name: symbol.numbers for name, symbol in symbols.items()})
+        for limit in self.sums:
+            if limit.quantity not in carried:
+                there = f"; quantities are {', '.join(carried)}" if carried else ""
+                return f"{unknown('quantity in a limit', limit.quantity, carried)}; no terminal carries it{there}"
+            edges = [("the limit", edge) for edge in limit.edges if edge is not None]
+            problem = unit_problem(limit.quantity, [*carried[limit.quantity], *edges])
+            if problem is not None:
+                return problem
+        return self.times.problem(terminals, symbols)
+
+    def bounds(self, terminals: Iterable[str], numbers: Mapping[str, Mapping[str, Number]]) -> list[Bound]:
         """The limits over a known alphabet, one :class:`Bound` each.
 
         Args:
@@ -176,26 +230,32 @@ class Limits:
         return bounds
 
 
-def _whole(limit: SumLimit, weights: Mapping[str, int | float], line: str) -> Bound:
+def _whole(limit: SumLimit, weights: Mapping[str, Number], line: str) -> Bound:
     """The sum limit scaled so that all its numbers are whole."""
-    amounts = {name: Decimal(str(weight)) for name, weight in weights.items()}
-    edge = Decimal(str(limit.at_most if limit.at_most is not None else limit.at_least))
+    amounts = {name: _exact(weight) for name, weight in weights.items()}
+    most, least = limit.edges
+    edge = _exact(most if most is not None else least)
     scale = lcm(*(value.as_integer_ratio()[1] for value in (*amounts.values(), edge)))
     whole = {name: int(value * scale) for name, value in amounts.items() if value}
     return Bound(
         whole,
-        least=int(edge * scale) if limit.at_most is None else 0,
-        most=None if limit.at_most is None else int(edge * scale),
+        least=int(edge * scale) if most is None else 0,
+        most=None if most is None else int(edge * scale),
         line=line,
     )
 
 
-def _tighter(a: float | None, b: float | None) -> int | float | None:
-    return b if a is None else a if b is None else _number(min(a, b))
+def _exact(value: Number | None) -> Fraction:
+    made = amount(value or 0)
+    return Fraction(made)
 
 
-def _wider(a: float | None, b: float | None) -> int | float | None:
-    return b if a is None else a if b is None else _number(max(a, b))
+def _tighter(a: Number | None, b: Number | None) -> Number | None:
+    return b if a is None else a if b is None else min(a, b)
+
+
+def _wider(a: Number | None, b: Number | None) -> Number | None:
+    return b if a is None else a if b is None else max(a, b)
 
 
 def _least_of(a: int | None, b: int | None) -> int | None:

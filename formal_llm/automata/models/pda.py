@@ -301,11 +301,19 @@ class PDA(ByFields, Written, Drawable):
         limits aside; :attr:`without_limits` is the automaton whose questions are so.
         """
         word = tuple(word)
-        if not all(bound.holds(word) for bound in self.bounds):
+        if not all(bound.holds(word) for bound in self.bounds) or not self._in_time(word):
             return False
         if self.is_of_cfg and self.cfg is not None:
             return self.cfg.accepts(word)
         return accepts(self, word)
+
+    def _in_time(self, word: tuple[str, ...]) -> bool:
+        """Whether a word keeps the timetable among the limits."""
+        if not self.limits.times:
+            return True
+        backward = self.order == "backward" or (self.order is None and self.cfg is not None)
+        numbers = {name: symbol.numbers for name, symbol in self.symbols.items()}
+        return self.limits.times.holds(word[::-1] if backward else word, numbers)
 
     # -- what options are made of -------------------------------------------------------------------------------
 

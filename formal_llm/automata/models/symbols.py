@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from formal_llm.automata.models.frozen import FrozenDict
+from formal_llm.automata.models.quantities import Number, amount
 
 N = TypeVar("N", bound=Hashable)
 
@@ -31,15 +32,16 @@ class Symbol:
     Attributes:
         label: the text that a person reads for it; empty where none was given.
         description: a sentence more, empty where none was given.
-        numbers: amounts that a terminal carries (minutes, money).
+        numbers: amounts that a terminal carries (minutes, money), exact. Numbers, ``timedelta`` and texts such as
+            ``"1h30"`` or ``"12.50"`` are made so (see :func:`formal_llm.automata.models.quantities.amount`).
     """
 
     label: str = ""
     description: str = ""
-    numbers: Mapping[str, int | float] = FrozenDict()
+    numbers: Mapping[str, Number] = FrozenDict()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "numbers", FrozenDict(self.numbers))
+        object.__setattr__(self, "numbers", FrozenDict({name: amount(value) for name, value in self.numbers.items()}))
 
 
 @dataclass(frozen=True, slots=True)

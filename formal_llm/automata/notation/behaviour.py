@@ -6,7 +6,9 @@ The notation is that of Crouse et al. 2023 (arXiv 2310.08535)::
       (:states
         (Ques (:text "[Question]"))
         (Obs (:text "[Observation]") (:flags :env-input))
+        (Act (:text "[Action]") (:numbers (cost €0.02) (time 10s)))
         ...)
+      (:limits "%limit 5 Act" "%limit cost <= €1")  # lines as in a grammar; may be left out
       (:behavior (next Ques (until (next Tht Act Obs) Ans))))
 
 Printing a behaviour and reading it back gives an equal behaviour.
@@ -18,15 +20,18 @@ from collections.abc import Iterable, Sequence
 
 from formal_llm.automata.models.behaviour import ENV_INPUT, Behaviour, BehaviourState
 from formal_llm.automata.models.formula import written
+from formal_llm.automata.models.limits import Limits
+from formal_llm.automata.models.quantities import Number, read_amount, shown
 from formal_llm.automata.models.symbols import quote
 from formal_llm.automata.notation.formula import FormulaReader
+from formal_llm.automata.notation.limit_lines import WrongWord, read_line
 from formal_llm.automata.notation.s_expressions import Expression, SAtom, SList, read_expressions
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import AutomatonError, NotationError, did_you_mean
 
 _SHAPE = '(define NAME (:states (STATE (:text "...")) ...) (:behavior FORMULA))'
 #: The parts of a definition, in each spelling.
-_SECTIONS = {":states": ":states", ":behavior": ":behavior", ":behaviour": ":behavior"}
+_SECTIONS = {":states": ":states", ":behavior": ":behavior", ":behaviour": ":behavior", ":limits": ":limits"}
 _FLAGS = (f":{ENV_INPUT}",)
 
 
@@ -78,17 +83,47 @@ class _Reader:
             self.fail(f"{name.text} stands where a state should", name.place, suggestion='write (NAME (:text "..."))')
         text: SAtom | None = None
         flags: list[str] = []
+        numbers: dict[str, Number] = {}
         for each in properties:
-            head = self._keyword(each, (":text", ":flags"))
+            head = self._keyword(each, (":text", ":flags", ":numbers"))
             assert isinstance(each, SList)
             values = each.items[1:]
             if head.text == ":text":
                 if text is not None:
                     self.fail(f"a second text for {name.text}", head.place)
                 text = self._text(head, values)
+            elif head.text == ":numbers":
+                for value in values:
+                    self._number(name.text, value, numbers)
             else:
                 flags += map(self._flag, values)
-        return BehaviourState(name.text, text.text if text else "", frozenset(flags)), name.place
+        return BehaviourState(name.text, text.text if text else "", frozenset(flags), numbers), name.place
+
+    def _number(self, state: str, value: Expression, numbers: dict[str, Number]) -> None:
+        """``(cost €0.02)``."""
+        words = value.items if isinstance(value, SList) else ()
+        if len(words) != 2 or not all(isinstance(word, SAtom) for word in words):
+            self.fail("a number is a pair of its name and how much", value.place, suggestion="write (time 15min)")
+        quantity, much = (word for word in words if isinstance(word, SAtom))
+        if quantity.text in numbers:
+            self.fail(f"{state} has two numbers for {quantity.text}", quantity.place)
+        try:
+            numbers[quantity.text] = read_amount(much.text)
+        except ValueError as error:
+            self.fail(str(error), much.place)
+
+    def _limits(self, section: SList | None) -> Limits:
+        limits = Limits()
+        for item in section.items[1:] if section is not None else ():
+            if not isinstance(item, SAtom) or not item.quoted:
+                self.fail("a limit is a text", item.place, suggestion='write (:limits "%limit 5 NAME")')
+            try:
+                limits &= read_line(item.text)
+            except WrongWord as error:
+                self.fail(str(error), item.place, suggestion=error.suggestion)
+            except ValueError as error:
+                self.fail(str(error), item.place)
+        return limits
 
     def _text(self, head: SAtom, values: Sequence[Expression]) -> SAtom:
         if len(values) == 1 and isinstance(values[0], SAtom) and values[0].quoted:
@@ -139,7 +174,7 @@ class _Reader:
         formula = FormulaReader(self.source, states, "state").read(formulas[0])
         self.source.places[""] = formulas[0].place
         try:
-            return Behaviour(definition.items[1].text, states.values(), formula)
+            return Behaviour(definition.items[1].text, states.values(), formula, self._limits(sections.get(":limits")))
         except AutomatonError as error:
             self.fail(str(error), formulas[0].place)
 
@@ -153,6 +188,10 @@ def write_behaviour(behaviour: Behaviour) -> str:
     for state in behaviour.states.values():
         text = [f"(:text {quote(state.text)})"] if state.text else []
         flags = [f"(:flags {' '.join(f':{flag}' for flag in sorted(state.flags))})"] if state.flags else []
-        lines.append(f"    ({' '.join([written(state.name), *text, *flags])})")
+        pairs = " ".join(f"({written(quantity)} {shown(value)})" for quantity, value in state.numbers.items())
+        numbers = [f"(:numbers {pairs})"] if pairs else []
+        lines.append(f"    ({' '.join([written(state.name), *text, *flags, *numbers])})")
     lines[-1] += ")"
+    if behaviour.limits:
+        lines.append(f"  (:limits {' '.join(map(quote, behaviour.limits.lines()))})")
     return "\n".join([*lines, "  (:behavior", f"    {behaviour.formula.pretty(4)}))"]) + "\n"

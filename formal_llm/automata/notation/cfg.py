@@ -8,13 +8,25 @@ equal grammar.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from formal_llm.automata.languages.cfg_warnings import cfg_warnings, empty_reason
 from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
 from formal_llm.automata.models.limits import Limits, SumLimit
+from formal_llm.automata.models.quantities import read_amount, shown
 from formal_llm.automata.models.symbols import ORDERS, Order, Production, Symbol, members, quote, selection, unquote
+from formal_llm.automata.models.timetable import Timetable
 from formal_llm.automata.notation.cfg_syntax import parse
+from formal_llm.automata.notation.limit_lines import (
+    EXAMPLES,
+    WrongWord,
+    is_sum,
+    no_count,
+    read_sum,
+    read_times,
+    with_times,
+)
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import GrammarError, unknown
 
@@ -62,6 +74,8 @@ class _Reader:
         self.at_least: dict[str, int] = {}
         self.default: int | None = None
         self.sums: list[SumLimit] = []
+        self.times = Timetable()
+        self.scheduled: list[Token] = []
         self.named: list[tuple[str, Token]] = []
         self.chosen: list[tuple[str, Token]] = []
         self.quantities: list[Token] = []
@@ -130,7 +144,7 @@ class _Reader:
         old = self.symbols.get(str(name), Symbol())
         amounts = dict(old.numbers)
         for pair in numbers:
-            quantity, value = cast("list[Token]", pair.children)
+            quantity, _, value = cast("list[Token]", pair.children)
             if str(quantity) in amounts:
                 self.fail(f"{name} has two numbers for {quantity}", quantity)
             amounts[str(quantity)] = self._amount(value)
@@ -146,6 +160,9 @@ class _Reader:
         self.symbols[str(name)] = new
 
     def _limit(self, *names: Token) -> None:
+        if is_sum([str(name) for name in names]):
+            self._sum_limit(*names)
+            return
         count, terminals = self._counted(names, allow_star=True)
         if not terminals:
             if self.default is not None and self.default != count:
@@ -173,29 +190,43 @@ class _Reader:
             if (word == "*" and allow_star) or (word.isascii() and word.isdigit()):
                 self.named += [("limit", name) for name in rest]
                 return (None if word == "*" else self._whole(names[at])), rest
-        return self.fail("the limit has no number", names[0], suggestion=f"write: %limit 1 {' '.join(names)}")
+        numbers = [name for name in names if name[-1:].isdigit() and name.lstrip("+-")[:1].isdigit()]
+        first = numbers[0] if numbers else names[0]
+        problem, suggestion = no_count("%limit" if allow_star else "%require", str(first), names)
+        return self.fail(problem, first, suggestion=suggestion)
 
     def _whole(self, token: Token) -> int:
         if len(token) > _DIGITS:
             self.fail(f"a number of {len(token)} digits", token, suggestion="write * for no limit")
         return int(token)
 
-    def _sum_limit(self, quantity: Token, compare: Token, value: Token) -> None:
-        amount = self._amount(value)
-        self.quantities.append(quantity)
-        low = amount if compare == ">=" else None
-        self.sums.append(SumLimit(str(quantity), amount if low is None else None, low))
-
-    def _amount(self, token: Token) -> int | float:
-        if token.isascii() and token.isdigit():
-            return self._whole(token)
+    def _sum_limit(self, *words: Token) -> None:
         try:
-            amount = float(token)
-        except ValueError:
-            self.fail(f"{str(token)!r} is not a number", token)
-        if not 0 <= amount < float("inf"):
-            self.fail(f"{token} is not a number from 0", token)
-        return int(amount) if amount.is_integer() else amount
+            limit, named = read_sum([word.strip() for word in words])
+        except WrongWord as error:
+            self._wrong(error, words)
+        self.sums.append(limit)
+        self.quantities.append(words[named])
+
+    def _wrong(self, error: WrongWord, words: Sequence[Token]) -> NoReturn:
+        self.fail(str(error), words[min(error.at, len(words) - 1)], suggestion=error.suggestion)
+
+    def _amount(self, token: Token) -> int | Decimal:
+        try:
+            return read_amount(str(token))
+        except ValueError as error:
+            self.fail(str(error), token)
+
+    def _times(self, directive: Token, *words: Token) -> None:
+        try:
+            line = read_times(str(directive), [word.strip() for word in words])
+            self.times = with_times(self.times, line)
+        except WrongWord as error:
+            self._wrong(error, words)
+        self.scheduled.append(directive)
+        self.named += [("limit", word) for word in words if word.strip() in line.names]
+        if line.clock is not None:
+            self.quantities.append(words[0])
 
     # -- the whole ----------------------------------------------------------------------------------------------
 
@@ -223,7 +254,18 @@ class _Reader:
         for quantity in self.quantities:
             if str(quantity) not in carried:
                 self.fail(unknown("quantity", quantity, carried), quantity, suggestion="no terminal carries it")
-        limits = Limits(self.at_most, self.at_least, self.default, tuple(self.sums))
+        if self.scheduled and self.times.clock is None:
+            self.fail(
+                f"{self.scheduled[0]} needs a clock", self.scheduled[0], suggestion=f"write: {EXAMPLES['%clock']}"
+            )
+        if self.scheduled and self.order is None:
+            self.fail("a clock needs to know which way plans run", self.scheduled[0],
+                      suggestion="write %order forward, or %order backward")  # fmt: skip
+        limits = Limits(self.at_most, self.at_least, self.default, tuple(self.sums), self.times)
+        problem = limits.problem(terminals, self.symbols)
+        if problem is not None:
+            at = [name for name in self.quantities if problem.startswith(f"{name} ")] or self.quantities
+            self.fail(problem, at[0])
         try:
             return CFG(self.productions, str(self.start or ""), self.symbols, limits, self.order)
         except GrammarError as error:
@@ -252,7 +294,7 @@ def write_grammar(cfg: CFG) -> str:
     described = []
     for name, symbol in cfg.symbols.items():
         if name in cfg.terminals:
-            numbers = "".join(f" {quantity}={value}" for quantity, value in symbol.numbers.items())
+            numbers = "".join(f" {quantity}={shown(value)}" for quantity, value in symbol.numbers.items())
             described.append(f"{name}{_described(cfg, name)}{numbers}")
     return "\n".join([*lines, *([""] if described else []), *described]) + "\n"
 

@@ -10,6 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, cast
 
+from formal_llm.automata.notation.limit_lines import EXAMPLES
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import did_you_mean
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 #: The arrow of a rule, in each way of writing it.
 ARROW = re.compile(r"->|→|::=")
+_DECIMAL_COMMA = re.compile(r"=\s*(\d+,\d+)")
+#: What a line may begin with, besides a symbol.
+DIRECTIVES = ("%start", "%order", "%limit", "%require", *EXAMPLES)
 #: What a person calls the tokens of ``cfg.lark``.
 _TOKEN_NAMES = {
     "SYMBOL": "a symbol",
@@ -25,7 +29,7 @@ _TOKEN_NAMES = {
     "STRING": 'a "text"',
     "EMPTY": "ε",
     "_VBAR": "'|'",
-    "EQUAL": "'='",
+    "EQUALS": "'='",
     "COMMA": "','",
     "LPAR": "'('",
     "RPAR": "')'",
@@ -33,10 +37,11 @@ _TOKEN_NAMES = {
     "COMPARE": "'<=' or '>='",
     "_NL": "the end of the line",
     "$END": "the end of the file",
-    "__ANON_0": "%start",
-    "__ANON_1": "%order",
-    "__ANON_2": "%limit",
-    "__ANON_3": "%require",
+    "_START": "%start",
+    "_ORDER": "%order",
+    "_LIMIT": "%limit",
+    "_REQUIRE": "%require",
+    "TIMES": "%clock, %window, %deadline, %gap",
 }
 
 
@@ -79,6 +84,15 @@ def parse(source: SourceText) -> Tree[Token]:
             place = Place(error.line, len(_uncommented(source.text.split("\n")[error.line - 1])) + 1)
         what = "the line ends too early" if at_end else f"unexpected {error.token.rstrip()!r}"
         line = _uncommented(source.text.split("\n")[place.line - 1])
+        comma = _DECIMAL_COMMA.search(line)
+        if comma and error.token.type == "COMMA":
+            source.fail(f"{comma[1]!r} has a comma for a decimal point", Place(place.line, comma.start(1) + 1),
+                        suggestion=f"write {comma[1].replace(',', '.')}")  # fmt: skip
+        heads = re.match(r"\s*([^\s%|\"(]+)\s+([^\s|\"(]+)[^|\"(]*?(?:->|→|::=)", line)
+        if heads and place.column <= heads.end() and not ARROW.match(heads[2]):
+            source.fail(f"two symbols before the arrow: {heads[1]} and {heads[2]}",
+                        Place(place.line, heads.start(2) + 1),
+                        suggestion=f"one nonterminal stands there; write: {heads[1]} -> ...")  # fmt: skip
         second = re.match(r"\s*[^\s%|\"]+\s*", line)
         if second and not ARROW.search(line) and '"' not in line:
             what, expected = "the arrow is missing", ["'->' after the symbol", 'or a "label" for it']
@@ -113,8 +127,10 @@ def _advice(source: SourceText, place: Place) -> str | None:
     wrong_arrow = re.search(r"=>|⇒|⟶|:=|(?<![-=<>:])[:=](?![=:])|<-|-(?=\s)|>", line)
     if wrong_arrow and not re.search(r"->|→|::=", line) and not line.lstrip().startswith("%"):
         return f"write '->' instead of {wrong_arrow[0]!r}"
+    if "==" in line and line.lstrip().startswith("%limit"):
+        return f"write {' '.join(line.replace('==', ' = ').split())}"
     word = line[place.column - 1 :].split()[0] if line[place.column - 1 :].split() else ""
     if word.startswith("%"):
-        near = did_you_mean(word, ["%start", "%order", "%limit", "%require", "%empty"])
-        return f"did you mean {near}?" if near else "directives are %start, %order, %limit and %require"
+        near = did_you_mean(word, [*DIRECTIVES, "%empty"])
+        return f"did you mean {near}?" if near else f"directives are {', '.join(DIRECTIVES)}"
     return None

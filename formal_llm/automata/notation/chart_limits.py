@@ -1,4 +1,6 @@
-"""Limits in a flowchart: comments of Mermaid that hold a line of our notation, as ``%% %limit 2 retry``.
+"""Limits and numbers in a flowchart: comments of Mermaid that hold a line of our notation, as ``%% %limit 2 retry``.
+
+``%% %numbers retry time=15min cost=1.20`` gives a step numbers; all other lines are as in a grammar.
 
 Mermaid passes over a comment, so a chart with limits is drawn as it is without them. A comment that begins with ``%``
 and a word is such a line, and no other comment is.
@@ -7,11 +9,22 @@ and a word is such a line, and no other comment is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
 from formal_llm.automata.models.flowchart import Flowchart
-from formal_llm.automata.models.limits import Limits
+from formal_llm.automata.models.limits import Limits, SumLimit
+from formal_llm.automata.models.quantities import Number, read_amount, shown
+from formal_llm.automata.models.timetable import Timetable
+from formal_llm.automata.notation.limit_lines import (
+    EXAMPLES,
+    WrongWord,
+    is_sum,
+    no_count,
+    read_sum,
+    read_times,
+    with_times,
+)
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import did_you_mean, unknown
 
@@ -19,7 +32,8 @@ _COMMENT = re.compile(r"%%(?!\{)([^\n]*)")
 _DIRECTIVE = re.compile(r"[ \t]*%([^\W\d]\w*)[ \t]*")
 _FORGOTTEN = re.compile(r"[ \t]*(?=(?:limit|require)[ \t]+(?:[0-9]+|\*)[ \t]+\S)(\w+)[ \t]*")
 _WORD = re.compile(r"[^\s,]+")
-_KNOWN = ("limit", "require")
+_COUNTED = ("limit", "require")
+_KNOWN = (*_COUNTED, *(line.removeprefix("%") for line in EXAMPLES), "numbers")
 #: Longer numbers are refused: no limit means that many.
 _DIGITS = 100
 
@@ -56,13 +70,20 @@ def lines_in(text: str, begin: int, end: int) -> Iterator[LimitLine]:
             yield LimitLine(Word(found[1], found.start(1)), tuple(Word(w[0], w.start()) for w in words), meant)
 
 
-def read_limits(lines: Iterable[LimitLine], chart: Flowchart, source: SourceText) -> Limits:
-    """The limits that the comments of a chart hold; names are those of its steps, and of answers as ``name=answer``.
+def read_limits(
+    lines: Sequence[LimitLine], chart: Flowchart, source: SourceText
+) -> tuple[Limits, dict[str, dict[str, Number]]]:
+    """The limits that the comments of a chart hold, and the numbers of its steps.
+
+    Names are those of its steps, and of answers as ``name=answer``.
 
     Raises:
         NotationError: one cannot be read, or names what the chart does not have; with its place.
     """
-    found: dict[str, dict[str, int | None]] = {word: {} for word in _KNOWN}
+    found: dict[str, dict[str, int | None]] = {word: {} for word in _COUNTED}
+    sums: list[SumLimit] = []
+    times = Timetable()
+    numbers: dict[str, dict[str, Number]] = {}
     known = chart.terminals
     for line in lines:
         if not line.meant:
@@ -70,17 +91,67 @@ def read_limits(lines: Iterable[LimitLine], chart: Flowchart, source: SourceText
                 _fail(source, line.directive, "this comment is no limit: its % is missing",
                       f"write: %% %{line.directive.text} {' '.join(word.text for word in line.words)}")  # fmt: skip
             continue
-        word = line.directive.text
+        word, texts = line.directive.text, [one.text for one in line.words]
         if word not in _KNOWN:
             near = did_you_mean(word, _KNOWN)
             told = f"did you mean %{near}?" if near else "in a comment of a flowchart stand %limit and %require"
             _fail(source, line.directive, f"unknown directive %{word}", told)
-        for name, number in _counted(line, chart, known, source):
-            if name.text in found[word]:
-                _fail(source, name, f"a second %{word} for {name.text or 'every step and answer'}")
-            found[word][name.text] = number
+        try:
+            if word == "numbers":
+                _read_numbers(line, known, numbers, source)
+            elif f"%{word}" in EXAMPLES:
+                times = with_times(times, read_times(f"%{word}", texts))
+            elif word == "limit" and texts and is_sum(texts):
+                sums.append(read_sum(texts)[0])
+            else:
+                _read_counts(line, found[word], chart, source)
+        except WrongWord as error:
+            _fail(source, [*line.words, line.directive][min(error.at, len(texts))], str(error), error.suggestion)
+    if times and times.clock is None:
+        first = next(line for line in lines if line.meant and f"%{line.directive.text}" in EXAMPLES)
+        _fail(source, first.directive, f"%{first.directive.text} needs a clock", f"write: %% {EXAMPLES['%clock']}")
     default = found["limit"].pop("", None)
-    return Limits(found["limit"], {name: number or 0 for name, number in found["require"].items()}, default)
+    least = {name: number or 0 for name, number in found["require"].items()}
+    return Limits(found["limit"], least, default, tuple(sums), times), numbers
+
+
+def number_lines(numbers: Mapping[str, Mapping[str, Number]]) -> list[str]:
+    """The numbers of steps as lines of comments."""
+    return [
+        " ".join([f"%numbers {name}", *(f"{quantity}={shown(value)}" for quantity, value in amounts.items())])
+        for name, amounts in numbers.items()
+    ]
+
+
+def _read_numbers(
+    line: LimitLine, known: Sequence[str], numbers: dict[str, dict[str, Number]], source: SourceText
+) -> None:
+    name, *pairs = line.words or (line.directive,)
+    if not pairs:
+        _fail(source, name, "%numbers has a step and its numbers", "write: %% %numbers NAME time=15min")
+    if name.text not in known:
+        _fail(source, name, unknown("step or answer", name.text, known))
+    for at, pair in enumerate(pairs, 1):
+        quantity, sign, value = pair.text.partition("=")
+        if pair.text.isdigit() and pairs[at - 2].text[-1:].isdigit():
+            _fail(source, pairs[at - 2], "a comma stands for a decimal point here",
+                  f"write {pairs[at - 2].text}.{pair.text}")  # fmt: skip
+        if not sign:
+            _fail(source, pair, f"{pair.text!r} is no number", "write, for instance, time=15min")
+        try:
+            amounts = numbers.setdefault(name.text, {})
+            if quantity in amounts:
+                raise WrongWord(at, f"{name.text} has two numbers for {quantity}")
+            amounts[quantity] = read_amount(value)
+        except ValueError as error:
+            raise error if isinstance(error, WrongWord) else WrongWord(at, str(error)) from None
+
+
+def _read_counts(line: LimitLine, found: dict[str, int | None], chart: Flowchart, source: SourceText) -> None:
+    for name, number in _counted(line, chart, chart.terminals, source):
+        if name.text in found:
+            _fail(source, name, f"a second %{line.directive.text} for {name.text or 'every step and answer'}")
+        found[name.text] = number
 
 
 def _counted(
@@ -89,10 +160,8 @@ def _counted(
     """The names of a line, each with its number; an empty name for every step and answer."""
     directive, (count, *names) = line.directive, line.words or (line.directive,)
     star = count.text == "*" and directive.text == "limit"
-    if len(names) > 1 and names[0].text in ("<=", ">="):
-        _fail(source, count, "steps of a flowchart carry no numbers, so only their uses can be limited")
     if not star and not re.fullmatch(rf"[0-9]{{1,{_DIGITS}}}", count.text):
-        _fail(source, count, "the limit has no number", f"write: %% %{directive.text} 1 NAME ...")
+        _fail(source, count, *no_count(f"%% %{directive.text}", count.text))
     if not names and directive.text == "require":
         _fail(source, directive, "%require needs names", "write: %% %require 1 NAME ...")
     for name in names:

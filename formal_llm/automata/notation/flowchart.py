@@ -9,11 +9,11 @@ from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.flowchart_checks import find_problem
 from formal_llm.automata.models.flowgraph import FlowEdge, FlowGraph, FlowNode
-from formal_llm.automata.notation.chart_limits import read_limits
+from formal_llm.automata.notation.chart_limits import number_lines, read_limits
 from formal_llm.automata.notation.mermaid import parse
 from formal_llm.automata.notation.mermaid_nodes import BRACKETS, write_text
 from formal_llm.automata.notation.source import SourceText
-from formal_llm.errors import NotationError
+from formal_llm.errors import AutomatonError, NotationError
 
 _BRACKETS_OF = {shape: (opening, closing) for opening, group in BRACKETS.items() for closing, shape in reversed(group)}
 
@@ -34,10 +34,14 @@ def read_flowchart(text: str, file: str | None = None) -> Flowchart:
         place = drawing.links[problem.edge].place if problem.edge is not None else place
         source.fail(problem.message, place, suggestion=problem.suggestion)
     chart = Flowchart(nodes, edges, drawing.direction, drawing.title)
-    limits = read_limits(drawing.limits, chart, source)
-    if not limits:
+    limits, numbers = read_limits(drawing.limits, chart, source)
+    if not limits and not numbers:
         return chart
-    chart = replace(chart, limits=limits)
+    try:
+        chart = replace(chart, limits=limits, numbers=numbers)
+    except AutomatonError as error:
+        first = next(line for line in drawing.limits if line.meant)
+        source.fail(str(error), source.at(first.directive.at))
     pda = chart.pda()
     if Lookahead(pda).completable().value == "no":
         first = next(line for line in drawing.limits if line.meant)
@@ -53,7 +57,7 @@ def write_flowchart(chart: Flowchart) -> str:
         quoted = chart.title.replace("'", "''")
         lines += ["---", f"title: '{quoted}'", "---"]
     lines.append(f"flowchart {chart.direction}")
-    lines += [f"    %% {line}" for line in chart.limits.lines()]
+    lines += [f"    %% {line}" for line in (*chart.limits.lines(), *number_lines(chart.numbers))]
     for node in chart.nodes:
         text = write_text(node.text) if node.text else '" "'
         if node.shape in _BRACKETS_OF:

@@ -7,22 +7,24 @@ The lines are read by :mod:`formal_llm.automata.notation.pda_lines`; here is wha
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol
+from formal_llm.automata.models.timetable import Timetable
 from formal_llm.automata.models.transition import Transition, dead_ends, find_problem, near
+from formal_llm.automata.notation import limit_lines, pda_lines
 from formal_llm.automata.notation.pda_lines import ANY, DIRECTIVES, PdaLine, PdaToken, statements, unquoted
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError, did_you_mean, unknown
 
-_NUMBER = re.compile(r"([^\s=]+)=(\d+(?:\.\d+)?)")
 _ASKING = ("ask", "decide")
+T = TypeVar("T")
 
 
 def read_pda(text: str, file: str | None = None) -> PDA:
@@ -53,6 +55,8 @@ class _Reader:
         self.at_most: dict[str, int | None] = {}
         self.at_least: dict[str, int] = {}
         self.sums: list[SumLimit] = []
+        self.times = Timetable()
+        self.scheduled: list[PdaToken] = []
         self.asked: dict[str, tuple[PdaToken, str, bool]] = {}
 
     def fail(
@@ -146,7 +150,11 @@ class _Reader:
 
     def _label(self, line: PdaLine) -> None:
         name, *rest = line.tokens
-        if name.kind != "name" or not rest or (rest[0].kind != "string" and not _NUMBER.fullmatch(rest[0].text)):
+        if (
+            name.kind != "name"
+            or not rest
+            or (rest[0].kind != "string" and not pda_lines.NUMBER.fullmatch(rest[0].text))
+        ):
             self.fail("this is neither a transition nor a label", rest[0] if name.kind == "name" and rest else name,
                       expected=("state, read, pop -> state, push", 'terminal "label"'))  # fmt: skip
         texts: list[str] = []
@@ -155,12 +163,10 @@ class _Reader:
         old = self.symbols.get(name.text)
         numbers = dict(old.numbers) if old else {}
         for token in rest:
-            pair = _NUMBER.fullmatch(token.text) if token.kind == "name" else None
-            if pair is None:
-                self.fail(f"unexpected {token.text!r}", token, expected=("a number such as minutes=20",))
-            if pair[1] in numbers:
-                self.fail(f"{name.text} has two numbers for {pair[1]}", token)
-            numbers[pair[1]] = float(pair[2]) if "." in pair[2] else int(pair[2])
+            quantity, much = pda_lines.number_of(self.source, token)
+            if quantity in numbers:
+                self.fail(f"{name.text} has two numbers for {quantity}", token)
+            numbers[quantity] = much
         if texts and old and old.label:
             self.fail(f"{name.text} has two labels: {old.label!r} and {texts[0]!r}", name)
         label, description = (*texts, "", "")[:2] if texts or old is None else (old.label, old.description)
@@ -216,19 +222,16 @@ class _Reader:
 
     def _limit(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
         words = [token for token in tokens if token.kind != "comma"]
-        if len(words) == 3 and words[1].kind == "compare":
-            quantity, compare, value = words
-            if not re.fullmatch(r"\d+(\.\d+)?", value.text):
-                self.fail(f"{value.text!r} is not a number from 0", value)
-            amount = float(value.text) if "." in value.text else int(value.text)
-            most, least = (amount, None) if compare.text == "<=" else (None, amount)
-            self.quantities.append(quantity)
-            self.sums.append(SumLimit(quantity.text, most, least))
+        if directive.text == "%limit" and limit_lines.is_sum([token.text for token in words]):
+            limit, named = self._told(limit_lines.read_sum, directive, words)
+            self.quantities.append(words[named])
+            self.sums.append(limit)
             return
         count, names = (words[0], words[1:]) if words else (directive, [])
         star = count.kind == "any" and directive.text == "%limit"
         if not star and not re.fullmatch(r"[0-9]{1,100}", count.text):
-            self.fail("the limit has no number", count, suggestion=f"write: {directive.text} 1 NAME ...")
+            problem, suggestion = limit_lines.no_count(directive.text, count.text)
+            self.fail(problem, count, suggestion=suggestion)
         if names or directive.text == "%require":
             self._names(directive, names, "1 NAME ...")
         self.limited += names
@@ -241,6 +244,24 @@ class _Reader:
                 self.at_least[name] = int(count.text)
 
     _require = _limit
+
+    def _times(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
+        words = [token for token in tokens if token.kind != "comma"]
+        line = self._told(lambda texts: limit_lines.read_times(directive.text, texts), directive, words)
+        self.times = self._told(lambda _: limit_lines.with_times(self.times, line), directive, words)
+        self.scheduled.append(directive)
+        self.limited += [token for token in words if token.text in line.names]
+        if line.clock is not None:
+            self.quantities.append(words[0])
+
+    _clock = _window = _deadline = _gap = _times
+
+    def _told(self, read: Callable[[list[str]], T], directive: PdaToken, words: Sequence[PdaToken]) -> T:
+        try:
+            return read([token.text for token in words])
+        except limit_lines.WrongWord as error:
+            at = words[min(error.at, len(words) - 1)] if words else directive
+            self.fail(str(error), at, suggestion=error.suggestion)
 
     # -- the whole ----------------------------------------------------------------------------------------------
 
@@ -290,7 +311,7 @@ class _Reader:
     def _limits(self) -> Limits:
         at_most, default = dict(self.at_most), self.at_most.get("")
         at_most.pop("", None)
-        return Limits(at_most, self.at_least, default, tuple(self.sums))
+        return Limits(at_most, self.at_least, default, tuple(self.sums), self.times)
 
     def _check_names(self, pda: PDA) -> None:
         for token in self.labelled:
@@ -303,6 +324,13 @@ class _Reader:
         for token in self.quantities:
             if token.text not in carried:
                 self.fail(unknown("quantity", token.text, carried), token, suggestion="no terminal carries it")
+        if self.scheduled and self.times.clock is None:
+            at = self.scheduled[0]
+            self.fail(f"{at.text} needs a clock", at, suggestion=f"write: {limit_lines.EXAMPLES['%clock']}")
+        problem = pda.limits.problem(pda.terminals, pda.symbols)
+        if problem is not None:
+            found = [token for token in self.quantities if problem.startswith(f"{token.text} ")] or self.quantities
+            self.fail(problem, found[0])
         for state, (token, *_) in self.asked.items():
             if state not in pda.states:
                 self.fail(f"unknown state {state}" + near(state, pda.states), token)

@@ -1,27 +1,32 @@
 """The lines of the notation for pushdown automata: their tokens, and the families that ``for`` makes of them.
 
 ``q{t}, lunch, D{t} -> q{t+1}, ε for t in 1..3`` is three lines. A clause gives a name to each of a range of numbers or
-of a list of names; in braces stand such names, with ``+``, ``-``, ``*`` and parentheses where they are numbers.
+of a list of names; in braces stand such names, and what is computed with them where they are numbers or times
+(:mod:`formal_llm.automata.notation.braces`).
 """
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import product
 from typing import NamedTuple, NoReturn
 
+from formal_llm.automata.models.quantities import read_amount
 from formal_llm.automata.models.symbols import quote
+from formal_llm.automata.notation.braces import MOST, Value, compute, literal, ranged
+from formal_llm.automata.notation.limit_lines import EXAMPLES
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import did_you_mean
 
 #: In a transition that is read: any symbol of the stack.
 ANY = "\0any"  # no text holds a zero byte
-DIRECTIVES = ("%start", "%order", "%accept", "%stack", "%name", "%ask", "%decide", "%limit", "%require")
+DIRECTIVES = ("%start", "%order", "%accept", "%stack", "%name", "%ask", "%decide", "%limit", "%require",
+              *EXAMPLES)  # fmt: skip
+#: How a terminal's number is written.
+NUMBER = re.compile(r"([^\s=]+)=(\S+)")
 EMPTY_NAMES = ("ε", "%empty")
-#: How many lines one line may become.
-MOST = 100_000
 
 _TOKEN = re.compile(
     r"""
@@ -40,10 +45,8 @@ _TOKEN = re.compile(
 _BARE = re.compile(r"""(?:(?!->|→)[^\s\x00-\x1f\x7f,"'#{}%()<>*])+""")
 _WRONG_ARROW = re.compile(r"=>|⇒|⟶|:=|[—–―]>?|<-|>")
 _BRACES = re.compile(r"\{([^{}]*)\}")
-_RANGE = re.compile(r"(-?\d{1,9})\.\.(-?\d{1,9})")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
-_Value = int | str
 
 
 class PdaToken(NamedTuple):
@@ -93,7 +96,9 @@ def statements(source: SourceText) -> Iterator[PdaLine]:
                 source.fail(f"this line stands for more than {MOST:,} lines", name.place)
         for chosen in product(*(values for _, values in clauses)):
             named = {name.text: value for (name, _), value in zip(clauses, chosen, strict=True)}
-            yield PdaLine(tuple(_filled(source, token, named) for token in tokens[:at]), end)
+            line = PdaLine(tuple(_filled(source, token, named) for token in tokens[:at]), end)
+            _check_decimal_comma(source, line)
+            yield line
 
 
 def _tokens(source: SourceText, text: str, number: int) -> tuple[list[PdaToken], PdaToken]:
@@ -126,11 +131,33 @@ def _unreadable(source: SourceText, text: str, place: Place) -> NoReturn:
     if sign in "{}":
         source.fail(f"the brace {sign!r} stands alone", place, suggestion="a name with a number in it is: q{t+1}")
     suggestion = f"write '->' instead of {arrow[0]!r}" if arrow else None
-    if sign in "()":
+    if sign in "<>" and text.lstrip().startswith("%limit"):
+        suggestion = f"write {sign}=, which allows that amount too"
+    elif sign in "()":
         suggestion = "write the transition without brackets: state, read, pop -> state, push ..."
     elif sign == "*":
         suggestion = "* stands alone, for any symbol of the stack; a name with such a sign is written in quotes: '*'"
     source.fail(f"unexpected character {sign!r}", place, suggestion=suggestion)
+
+
+def number_of(source: SourceText, token: PdaToken) -> tuple[str, int | Decimal]:
+    """The quantity of a token such as ``minutes=20``, and how much of it."""
+    pair = NUMBER.fullmatch(token.text) if token.kind == "name" else None
+    if pair is None:
+        source.fail(f"unexpected {token.text!r}", token.place, expected=("a number such as minutes=20",))
+    try:
+        return pair[1], read_amount(pair[2])
+    except ValueError as error:
+        source.fail(str(error), token.place)
+
+
+def _check_decimal_comma(source: SourceText, line: PdaLine) -> None:
+    """Raise where a number is written with a decimal comma, as in ``kg=1,5``."""
+    for token, comma, rest in zip(line.tokens, line.tokens[1:], line.tokens[2:], strict=False):
+        quantity, sign, number = token.text.rpartition("=")
+        if comma.kind == "comma" and quantity and sign and number.isdigit() and rest.text[:1].isdigit():
+            source.fail(f"'{number},{rest.text}' has a comma for a decimal point", token.place,
+                        suggestion=f"write {token.text}.{rest.text}")  # fmt: skip
 
 
 # -- families ---------------------------------------------------------------------------------------------------------
@@ -142,7 +169,7 @@ def _begins_clause(tokens: Sequence[PdaToken]) -> bool:
 
 def _clauses(
     source: SourceText, tokens: Sequence[PdaToken], end: PdaToken
-) -> Iterator[tuple[PdaToken, Sequence[_Value]]]:
+) -> Iterator[tuple[PdaToken, Sequence[Value]]]:
     """``for NAME in 1..3`` or ``for NAME in a, b``, several times."""
     known: set[str] = set()
     while tokens:
@@ -159,74 +186,62 @@ def _clauses(
         for token in values:
             if token.kind != "name":
                 source.fail(f"unexpected {token.text!r} in a clause", token.place, expected=("1..3", "a name"))
-        yield name, [value for token in values for value in _values(source, token)]
+        yield name, list(_values(source, values))
         tokens = rest[size:]
 
 
-def _values(source: SourceText, token: PdaToken) -> Sequence[_Value]:
-    found = _RANGE.fullmatch(token.text)
-    if found is None or token.quoted:
-        if not token.quoted and ".." in token.text:
-            source.fail(f"{token.text} is no range", token.place, expected=("1..3",))
-        return [int(token.text) if re.fullmatch(r"-?\d{1,9}", token.text) and not token.quoted else token.text]
-    low, high = int(found[1]), int(found[2])
-    if low > high:
-        source.fail(f"the range {token.text} is empty", token.place, suggestion=f"write {high}..{low}")
-    if high - low >= MOST:
-        source.fail(f"this range stands for more than {MOST:,} numbers", token.place)
-    return range(low, high + 1)
+def _values(source: SourceText, tokens: Sequence[PdaToken]) -> Iterator[Value]:
+    """The values of a clause: names, numbers, times, and ranges with their steps."""
+    at = 0
+    while at < len(tokens):
+        token, step = tokens[at], None
+        at += 1
+        if token.quoted or ".." not in token.text:
+            yield token.text if token.quoted else literal(token.text)
+            continue
+        if at + 1 < len(tokens) and tokens[at].is_word("by"):
+            step = tokens[at + 1].text
+            at += 2
+        try:
+            values = ranged(token.text, step)
+        except ValueError as error:
+            problem, _, hint = str(error).partition("; ")
+            source.fail(problem, token.place, suggestion=hint or None)
+        if values is None:
+            source.fail(f"{token.text} is no range", token.place, expected=("1..3", "8:00..20:00 by 15min"))
+        yield from values
 
 
-def _filled(source: SourceText, token: PdaToken, values: Mapping[str, _Value]) -> PdaToken:
+def _filled(source: SourceText, token: PdaToken, values: Mapping[str, Value]) -> PdaToken:
     """A token with what stands in braces replaced; a text may have other braces, which are for the task to fill."""
     if token.quoted or "{" not in token.text or token.kind not in ("name", "string"):
         return token
 
     def value(match: re.Match[str]) -> str:
-        names = re.findall(r"[^\W\d]\w*", match[1])
+        names = re.findall(r"(?<!\w)[^\W\d]\w*", match[1])
         if token.kind == "string" and (not names or not set(names) <= set(values)):
             return match[0]
         place = Place(token.place.line, token.place.column + match.start())
-        return str(_compute(source, match[1], values, place))
+        return _compute(source, match[1], values, place)
 
     return token._replace(text=_BRACES.sub(value, token.text))
 
 
-def _compute(source: SourceText, text: str, values: Mapping[str, _Value], place: Place) -> _Value:
+def _compute(source: SourceText, text: str, values: Mapping[str, Value], place: Place) -> str:
     try:
-        return _evaluate(ast.parse(text.strip(), mode="eval").body, values)
+        return compute(text, values)
     except KeyError as error:
         near = did_you_mean(str(error.args[0]), values)
         there = f"its clauses name {', '.join(values)}" if values else "add a clause, such as: for t in 1..3"
         source.fail(
             f"unknown name {error.args[0]} in braces", place, suggestion=f"did you mean {near}?" if near else there
         )
-    except TypeError:
-        source.fail(f"{{{text}}} computes with a name that is no number", place)
+    except ZeroDivisionError:
+        source.fail(f"{{{text}}} divides by zero", place)
+    except TypeError as error:
+        source.fail(f"{{{text}}}: {error}", place)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        source.fail(f"{{{text}}} cannot be read", place, expected=("{t}", "{t-1}", "{2*t+1}"))
-
-
-def _evaluate(node: ast.expr, values: Mapping[str, _Value]) -> _Value:
-    match node:
-        case ast.Name(id=name):
-            return values[name]
-        case ast.Constant(value=int(number)) if not isinstance(number, bool):
-            return number
-        case ast.UnaryOp(op=ast.USub(), operand=inner):
-            return -_whole(_evaluate(inner, values))
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as sign, right=right):
-            one, other = _whole(_evaluate(left, values)), _whole(_evaluate(right, values))
-            return (
-                one + other if isinstance(sign, ast.Add) else one - other if isinstance(sign, ast.Sub) else one * other
-            )
-    raise ValueError("not covered")
-
-
-def _whole(value: _Value) -> int:
-    if isinstance(value, str):
-        raise TypeError("a name")
-    return value
+        source.fail(f"{{{text}}} cannot be read", place, expected=("{t}", "{t-1}", "{2*t+1}", "{t+15min}"))
 
 
 # -- names and texts --------------------------------------------------------------------------------------------------

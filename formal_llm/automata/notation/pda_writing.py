@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.quantities import shown
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.notation.pda_lines import quoted_name, quoted_text
 
@@ -32,7 +33,7 @@ def write_pda(pda: PDA) -> str:
         if name in pda.terminals and symbol != Symbol():
             texts = f" {quoted_text(symbol.label)}" if symbol.label or symbol.description else ""
             texts += f" {quoted_text(symbol.description)}" if symbol.description else ""
-            numbers = "".join(f" {quantity}={value}" for quantity, value in symbol.numbers.items())
+            numbers = "".join(f" {quantity}={shown(value)}" for quantity, value in symbol.numbers.items())
             described.append(f"{quoted_name(name)}{texts}{numbers}")
     return "\n".join([*lines, *([""] if described else []), *described]) + "\n"
 
@@ -54,4 +55,4 @@ def _limit_lines(limits: Limits) -> list[str]:
     for name, count in limits.at_most.items():
         lines.append(f"%limit {'*' if count is None else count} {quoted_name(name)}")
     lines += [f"%require {count} {quoted_name(name)}" for name, count in limits.at_least.items()]
-    return lines + [line for bound in limits.sums for line in bound.lines()]
+    return [*lines, *(line for bound in limits.sums for line in bound.lines()), *limits.times.lines(quoted_name)]

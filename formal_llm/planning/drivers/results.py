@@ -66,8 +66,10 @@ def _asked(task: Task) -> dict[str, JSON]:
     if task.limits:
         limits = task.limits
         sums: list[JSON] = [line for bound in limits.sums for line in bound.lines()]
+        times: dict[str, JSON] = {"times": limits.times.lines()} if limits.times else {}
         asked["limits"] = {
-            "at_most": {**limits.at_most}, "at_least": {**limits.at_least}, "default": limits.default, "sums": sums
+            "at_most": {**limits.at_most}, "at_least": {**limits.at_least}, "default": limits.default, "sums": sums,
+            **times,
         }  # fmt: skip
     return asked
 

@@ -23,6 +23,7 @@ from itertools import chain, islice
 from formal_llm.automata import PDA, Source, Word
 from formal_llm.automata.languages.words import words
 from formal_llm.automata.lookahead.limited import as_automaton
+from formal_llm.automata.models.clockwork import base_of
 from formal_llm.errors import NotationError, unknown
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.steps import Order
@@ -157,7 +158,7 @@ class _Reader:
         automaton = as_automaton(source_of(source, "read_plan_text"))
         self.pda = automaton if isinstance(automaton, PDA) else None
         #: The automaton without what is put on top of it, and the grammar that it was made from.
-        self.base = (self.pda.factors[0] if self.pda.factors else self.pda).without_limits if self.pda else None
+        self.base = base_of(self.pda) if self.pda else None
         self.cfg = self.base.cfg if self.base is not None else None
         vocabulary = Vocabulary(automaton)
         self._terminals = dict.fromkeys(vocabulary.terminals)

@@ -30,7 +30,7 @@ from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import constrained
 from formal_llm.automata.models.rules import Source
-from formal_llm.errors import AutomatonError
+from formal_llm.errors import AutomatonError, unknown
 from formal_llm.planning.plans.vocabulary import Vocabulary
 from formal_llm.planning.walks.forks import Choice, Fork, Template, candidates, indices
 from formal_llm.planning.walks.subsets import Subset, ways
@@ -97,13 +97,16 @@ class ChoiceTable:
             search_time: the seconds of search that a question may take.
 
         Raises:
-            AutomatonError: a goal or constraints for an automaton that cannot have them.
+            AutomatonError: a goal or constraints for an automaton that cannot have them; a goal that is no nonterminal.
         """
         if lookahead not in ("on", "off"):
             raise ValueError(f"lookahead is 'on' or 'off', not {lookahead!r}")
         if goal is not None:
             if not isinstance(source, CFG):
                 raise AutomatonError("a task with a goal needs a grammar: an automaton starts where it starts")
+            if goal not in source.nonterminals:
+                goals = ", ".join(source.nonterminals)
+                raise AutomatonError(f"{unknown('goal of the task', goal, source.nonterminals)}; goals are {goals}")
             source = source.with_start(goal)
         if constraints:
             automaton = as_automaton(source, limits)

@@ -99,7 +99,7 @@ class TestEmpty:
             assert reason.suggestion
             without = Reference(PDA.from_cfg(cfg), type(cfg.limits)()).empty
             assert ("no word can be derived from" in reason.message) == without
-            assert ("limits, which clash" in reason.message) == (not without)
+            assert ("limits, which clash" in reason.message or "no word keeps" in reason.message) == (not without)
             if without:
                 assert not language(cfg, 4)
 
@@ -125,7 +125,7 @@ class TestEmpty:
     def test_sums_are_named_too(self):
         with pytest.raises(GrammarError) as caught:
             CFG.from_string("%limit cost <= 5\n%limit 3 a\nS -> a S | b\na cost=1\nb cost=7.5")
-        assert caught.value.problem.endswith("which clash: %limit cost <= 5")
+        assert caught.value.problem == "no word keeps %limit cost <= 5"
 
     def test_long_lists_are_cut(self):
         rules = "\n".join(f"S{n} -> S{n + 1}" for n in range(9)) + "\nS9 -> S0"

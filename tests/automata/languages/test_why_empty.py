@@ -164,12 +164,12 @@ class TestWhyEmpty:
         cfg = CFG.from_string("S -> a S b | c")
         why = why_empty(Lookahead(cfg, Limits({"c": 0})).source)
         assert (why.symbols, why.limits, why.constraints, why.remedy) == ((), ("%limit 0 c",), (), ("%limit 0 c",))
-        assert why.reason == "these limits clash: %limit 0 c"
+        assert why.reason == "no plan keeps %limit 0 c"
 
     def test_constraints_to_blame(self):
         why = why_empty(constrained(ABC, [only("abc"), only("ab", "no c")]))
         assert (why.symbols, why.limits, why.constraints, why.remedy) == ((), (), ("no c",), ("no c",))
-        assert why.reason == "these constraints clash: constraint 'no c'"
+        assert why.reason == "no plan keeps constraint 'no c'"
 
     def test_limits_and_constraints_to_blame(self):
         why = why_empty(as_automaton(constrained(ABC, [only("bc")]), Limits(at_least={"a": 1})))

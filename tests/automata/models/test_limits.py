@@ -102,12 +102,8 @@ class TestLines:
         rule = "S -> a S | b S | c S | ε\na cost=1 time=0.5\nb cost=0.1"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GrammarWarning)
-            assert CFG.from_string("\n".join([*_possible(bounds), rule])).limits == Limits(
-                bounds.at_most,
-                {},
-                bounds.default,
-                tuple(SumLimit(s.quantity, s.at_most) for s in bounds.sums if s.at_most is not None),
-            )
+            possible = _possible(bounds)
+            assert CFG.from_string("\n".join([*possible.lines(), rule])).limits == possible
 
     def test_all_kinds(self):
         bounds = Limits({"a": 1, "b": 1, "c": None}, {"a": 1, "b": 2}, 3, (SumLimit("x", 2.5, 1),))
@@ -117,15 +113,15 @@ class TestLines:
             "%limit * c",
             "%require 1 a",
             "%require 2 b",
-            "%limit x <= 2.5",
-            "%limit x >= 1",
+            "%limit 1 <= x <= 2.5",
         ]
         assert Limits().lines() == []
 
 
 def _possible(bounds):
-    """The lines without lower bounds, under which the language would be empty."""
-    return [line for line in bounds.lines() if not line.startswith("%require") and ">=" not in line]
+    """The limits without lower bounds, under which the language would be empty."""
+    sums = tuple(SumLimit(s.quantity, s.at_most) for s in bounds.sums if s.at_most is not None)
+    return Limits(bounds.at_most, {}, bounds.default, sums)
 
 
 def spelled(bounds):

@@ -87,7 +87,7 @@ class TestErrors:
         assert "'->' after the symbol" in error.expected
         assert "expected: '->' after the symbol" in str(error)
         assert "')'" in refuse("S -> some(a b)").expected
-        assert "'<=' or '>='" in refuse("%limit cost = 5\nS -> a").expected
+        assert "'<=' or '>='" in refuse("%limit 1 <= cost = 5\nS -> a").expected
 
     def test_a_number_sign_in_a_text_does_not_move_the_caret(self):
         error = refuse('S "a#b" -> \nB -> c')

@@ -216,7 +216,7 @@ class TestWhatItSays:
     def test_an_empty_language(self):
         found = verify(["a"], CFG.from_string("S -> a b"), limits=Limits({"b": 0}))
         assert (found.position, found.allowed, found.nearest, found.distance) == (0, (), None, float("inf"))
-        assert found.reason == "no plan is valid: these limits clash: %limit 0 b"
+        assert found.reason == "no plan is valid: no plan keeps %limit 0 b"
         assert json.loads(json.dumps(found.to_dict()))["distance"] is None
 
     def test_a_budget_that_is_too_small_is_said(self):

@@ -165,7 +165,7 @@ def test_no_plan_names_the_constraints_that_clash() -> None:
 
     with pytest.raises(NoValidPlan) as caught:
         Planner(CHAIN, never, constraints=[repeated("abc"), repeated("ab", "no c")]).plan("t")
-    assert str(caught.value) == "no valid plan: these constraints clash: constraint 'no c'"
+    assert str(caught.value) == "no valid plan: no plan keeps constraint 'no c'"
     assert caught.value.constraints == caught.value.remedy == ("no c",)
     assert caught.value.limits == caught.value.symbols == ()
     # The limit is on a terminal that a constraint forbids.

@@ -1,0 +1,165 @@
+"""Timetables as automata: each rule of a timetable is a finite automaton that reads the clock.
+
+Its states are the times that come up, in whatever steps the durations make, each with what a gap must remember. A plan
+has only so much time, so they are finitely many. On top of a grammar or a pushdown automaton they are constraints like
+any others (:func:`~formal_llm.automata.models.product.product`): lookahead stays exact, and a clash or a wrong plan is
+told with the rule's own line.
+
+Where the word of a plan runs from its last step to its first, the automaton of the reversed words is taken: the subset
+construction over the reversed transitions (Rabin and Scott 1959).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+
+from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.product import constrained, product
+from formal_llm.automata.models.quantities import clock_text
+from formal_llm.automata.models.timetable import Clock, Gap, Timetable, Window
+from formal_llm.automata.models.transition import Transition
+from formal_llm.errors import AutomatonError, Undecided
+
+#: How many states the automaton of one rule may have.
+MAX_STATES = 20_000
+
+#: (a time in seconds since midnight, the seconds since the last step that a gap counts from), as far as they count.
+_Moment = tuple[int, int]
+
+
+def runs_backward(pda: PDA) -> bool:
+    """Whether the words of an automaton run from the last step to the first.
+
+    Raises:
+        AutomatonError: it is that of a grammar that does not say its order.
+    """
+    if pda.order is None and pda.cfg is not None:
+        raise AutomatonError("a clock needs to know which way plans run; write %order forward, or %order backward")
+    return pda.order == "backward"
+
+
+@lru_cache(maxsize=32)
+def timed(pda: PDA, table: Timetable) -> PDA:
+    """The words of an automaton that keep a timetable: a product with one constraint for each of its rules.
+
+    Where words run forward, the transitions that read a terminal tell its times in their texts.
+
+    Raises:
+        AutomatonError: there is no clock, or the rules do not say which way plans run.
+        Undecided: the clock can show too many different times.
+    """
+    if table.clock is None:
+        raise AutomatonError(f"{table.lines()[0]} needs a clock; write, for instance: %clock time 8:00-20:00")
+    backward = runs_backward(pda)
+    numbers = {name: symbol.numbers for name, symbol in pda.symbols.items()}
+    taking = {name: table.seconds(numbers, name) for name in pda.terminals}
+    bounds: list[Window | Gap] = [*table.windows, *table.gaps]
+    rules = [_rule(rule, table.clock, taking, backward=backward) for rule in bounds]
+    clocked = product(pda, _rule(table.clock, table.clock, taking, backward=backward))
+    if not backward:
+        clocked = _telling(clocked, taking)
+    return constrained(clocked, rules)
+
+
+def base_of(pda: PDA) -> PDA:
+    """What a product was made of first, without its limits; under a clock with the clock, so that texts tell times."""
+    base, *rules = pda.factors or (pda,)
+    base = base.without_limits
+    clock = next((rule for rule in rules if rule.name.startswith("%clock ")), None)
+    if clock is None or base.cfg is not None or base.order == "backward":
+        return base
+    made = product(base, clock)
+    return _telling(made, {t.read: t.target[0] - t.state[0] for t in clock.transitions if t.read})  # type: ignore[index]
+
+
+def _telling(clocked: PDA, taking: Mapping[str, int]) -> PDA:
+    """The product with a clock, with the times of each step in front of its text."""
+    told = []
+    for transition in clocked.transitions:
+        name = transition.read
+        if name is not None and not transition.decision:
+            now: int = transition.state[1][0]  # type: ignore[index]  # its states are pairs, the second a moment
+            text = f"{step_times(now, now + taking[name])}: {transition.text or clocked.label(name)}"
+            transition = replace(transition, text=text)
+        told.append(transition)
+    made = object.__new__(PDA)
+    made.__dict__.update({**clocked.__getstate__(), "transitions": tuple(told)})
+    return made
+
+
+def step_times(begin: int, end: int) -> str:
+    """When a step is, as plans show it: ``9:00 to 10:15``, or ``9:00`` where it takes no time."""
+    return f"{clock_text(begin)} to {clock_text(end)}" if end > begin else clock_text(begin)
+
+
+def _rule(rule: Clock | Window | Gap, clock: Clock, taking: Mapping[str, int], *, backward: bool) -> PDA:
+    """One rule of a timetable as a finite automaton."""
+    begin, last = clock.span.edges
+    window = rule if isinstance(rule, Window) else None
+    gap = rule if isinstance(rule, Gap) else None
+    first: _Moment = (begin, gap.seconds if gap is not None else 0)
+
+    def after(moment: _Moment, name: str) -> _Moment | None:
+        now, since = moment
+        end = now + taking[name]
+        if end > last or (window is not None and name == window.terminal and not window.holds(now, end)):
+            return None
+        if gap is None:
+            return (end, 0)
+        if name in gap.after and since < gap.seconds:
+            return None
+        return (end, 0 if name in gap.before else min(gap.seconds, since + taking[name]))
+
+    moves: list[tuple[Hashable, str, Hashable]] = []
+    todo: list[_Moment] = [first]
+    seen = {first}
+    for moment in todo:
+        for name in taking:
+            following = after(moment, name)
+            if following is not None:
+                moves.append((moment, name, following))
+                if following not in seen:
+                    seen.add(following)
+                    todo.append(following)
+        _bounded(seen, rule)
+    start: Hashable = first
+    accepting: Iterable[Hashable] = todo
+    if backward:
+        moves, start, accepting = _reversed(moves, first, todo, rule)
+    transitions = [Transition(state, name, None, target) for state, name, target in moves]
+    return PDA(transitions, start=start, accepting=accepting, name=str(rule), alphabet=taking, check=False)
+
+
+def _bounded(states: Collection[Hashable], rule: object) -> None:
+    if len(states) > MAX_STATES:
+        raise Undecided(
+            f"{rule}: the clock can show more than {MAX_STATES:,} different times; "
+            "use coarser durations (quarters of an hour), or a shorter day"
+        )
+
+
+def _reversed(
+    moves: Iterable[tuple[Hashable, str, Hashable]], first: _Moment, ends: Iterable[_Moment], rule: object
+) -> tuple[list[tuple[Hashable, str, Hashable]], Hashable, list[Hashable]]:
+    """The deterministic automaton of the reversed words: (its moves, its start, its final states)."""
+    before: dict[tuple[Hashable, str], set[Hashable]] = {}
+    names: dict[str, None] = {}
+    for state, name, target in moves:
+        before.setdefault((target, name), set()).add(state)
+        names[name] = None
+    start: frozenset[Hashable] = frozenset(ends)
+    todo: list[frozenset[Hashable]] = [start]
+    seen: dict[frozenset[Hashable], int] = {start: 0}
+    made: list[tuple[Hashable, str, Hashable]] = []
+    for states in todo:
+        for name in names:
+            following = frozenset(state for target in states for state in before.get((target, name), ()))
+            if following:
+                if following not in seen:
+                    seen[following] = len(seen)
+                    todo.append(following)
+                made.append((seen[states], name, seen[following]))
+        _bounded(seen, rule)
+    return made, 0, [number for states, number in seen.items() if first in states]

@@ -1,0 +1,217 @@
+"""Timetables: when the steps of a plan may be.
+
+A clock starts with the first step and is moved by a quantity that terminals carry, such as ``time=1h30``; a step
+without it takes no time. So every step begins and ends at a time of day, and these can be bounded::
+
+    %clock time 8:00-20:00              # the day begins at 8:00, and is over by 20:00
+    %window shop bank 9:00-12:00 14:00-18:00    # opening hours: each is within one of these
+    %deadline shop 17:00                # is over by then
+    %gap 30min lunch supper             # at least that long between two of these
+    %gap 1h lunch -> swim               # at least that long from the end of the one to the beginning of the other
+
+All of it is about the sequence of steps as they are carried out, whichever way the rules are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import time, timedelta
+
+from formal_llm.automata.models.quantities import TIME, Amount, Number, amount, clock, clock_text, shown, unit_of
+from formal_llm.automata.models.symbols import Symbol
+from formal_llm.errors import unknown
+
+#: A time of day: ``"9:15"``, a ``datetime.time``, or seconds since midnight.
+ClockTime = str | time | int
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From one time of day to another; ``begin`` is None where only the end counts. Both are kept in seconds.
+
+    Raises:
+        ValueError: what is no time of day; an end before the beginning.
+    """
+
+    begin: ClockTime | None
+    end: ClockTime
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "begin", None if self.begin is None else clock(self.begin))
+        object.__setattr__(self, "end", clock(self.end))
+        first, last = self.edges
+        if last <= first:
+            later = f"; for the next day write {clock_text(last + 86_400)}" if self.begin is not None else ""
+            raise ValueError(f"{self} ends before it begins{later}")
+
+    @property
+    def edges(self) -> tuple[int, int]:
+        """Beginning and end in seconds since midnight."""
+        return (0 if self.begin is None else int(self.begin)), int(self.end)  # type: ignore[arg-type]  # made so above
+
+    def __str__(self) -> str:
+        first, last = map(clock_text, self.edges)
+        return last if self.begin is None else f"{first}-{last}"
+
+    def holds(self, begin: int, end: int) -> bool:
+        """Whether what is from ``begin`` to ``end`` is within it."""
+        first, last = self.edges
+        return first <= begin and end <= last
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What moves the clock, and from when to when it runs."""
+
+    quantity: str
+    span: Span
+
+    def __str__(self) -> str:
+        return f"%clock {self.quantity} {self.span}"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A step of ``terminal`` is within one of some spans: opening hours, or a deadline where it has no beginning."""
+
+    terminal: str
+    spans: tuple[Span, ...]
+
+    def __str__(self) -> str:
+        deadline = len(self.spans) == 1 and self.spans[0].begin is None
+        return f"%{'deadline' if deadline else 'window'} {self.terminal} {' '.join(map(str, self.spans))}"
+
+    def holds(self, begin: int, end: int) -> bool:
+        """Whether a step from ``begin`` to ``end`` is within one of the spans."""
+        return any(span.holds(begin, end) for span in self.spans)
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """At least a while from the end of any step of ``before`` to the beginning of a later one of ``after``."""
+
+    least: str | timedelta | Amount
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        made = amount(self.least)
+        if unit_of(made) != TIME:
+            raise ValueError(f"a gap is a time such as 30min, not {shown(made)}")
+        object.__setattr__(self, "least", made)
+
+    @classmethod
+    def between(cls, least: str | timedelta | Amount, *names: str) -> Gap:
+        """A gap between any two of some steps, whichever comes first."""
+        return cls(least, names, names)
+
+    @property
+    def seconds(self) -> int:
+        """How long it is at least."""
+        return int(amount(self.least))
+
+    def __str__(self) -> str:
+        first, second = " ".join(self.before), " ".join(self.after)
+        return f"%gap {self.least} {first}" + ("" if first == second else f" -> {second}")
+
+
+@dataclass(frozen=True)
+class Timetable:
+    """A clock, and what it bounds. Timetables, as limits, only ever narrow a language: ``&`` keeps both.
+
+    Raises:
+        ValueError: with ``&``, two clocks that do not start together.
+    """
+
+    clock: Clock | None = None
+    windows: tuple[Window, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "windows", tuple(sorted(set(self.windows), key=str)))
+        object.__setattr__(self, "gaps", tuple(sorted(set(self.gaps), key=str)))
+
+    def __bool__(self) -> bool:
+        return bool(self.clock or self.windows or self.gaps)
+
+    def __and__(self, other: Timetable) -> Timetable:
+        clock = self.clock or other.clock
+        if self.clock is not None and other.clock is not None:
+            mine, others = self.clock.span, other.clock.span
+            if (self.clock.quantity, mine.begin) != (other.clock.quantity, others.begin):
+                raise ValueError(f"two clocks: {self.clock} and {other.clock}; they must start together")
+            clock = self.clock if mine.edges[1] <= others.edges[1] else other.clock
+        return Timetable(clock, self.windows + other.windows, self.gaps + other.gaps)
+
+    def lines(self, written: Callable[[str], str] = str) -> list[str]:
+        """The timetable as lines of the notations; ``written`` says how the name of a terminal is written in one."""
+        named = self.renamed({name: written(name) for name in self.names})
+        return [str(one) for one in (*((self.clock,) if self.clock else ()), *named.windows, *named.gaps)]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The terminals that it names."""
+        gaps = (name for gap in self.gaps for name in (*gap.before, *gap.after))
+        return tuple(dict.fromkeys((*(window.terminal for window in self.windows), *gaps)))
+
+    def renamed(self, names: Mapping[str, str]) -> Timetable:
+        """The same timetable for terminals of other names."""
+        gaps = (Gap(g.least, tuple(names[n] for n in g.before), tuple(names[n] for n in g.after)) for g in self.gaps)
+        return Timetable(self.clock, tuple(Window(names[w.terminal], w.spans) for w in self.windows), tuple(gaps))
+
+    def problem(self, terminals: Collection[str], symbols: Mapping[str, Symbol]) -> str | None:
+        """What is wrong with it for rules with these terminals; None where nothing is."""
+        for name in self.names:
+            if name not in terminals:
+                return unknown("terminal in a timetable", name, terminals)
+        if self.clock is None:
+            return None
+        carried = {q: name for name, symbol in symbols.items() for q in symbol.numbers}
+        quantity = self.clock.quantity
+        if quantity not in carried:
+            return f"{unknown('quantity of a clock', quantity, carried)}; no terminal carries it"
+        for name, symbol in symbols.items():
+            value = symbol.numbers.get(quantity, 0)
+            if value and unit_of(value) != TIME:
+                return f"{name} carries {quantity}={shown(value)}, which moves no clock; write a time such as 15min"
+        return None
+
+    # -- what it says of a plan -----------------------------------------------------------------------------------
+
+    def seconds(self, numbers: Mapping[str, Mapping[str, Number]], name: str) -> int:
+        """How long a step takes."""
+        value = numbers.get(name, {}).get(self.clock.quantity, 0) if self.clock is not None else 0
+        return int(value)
+
+    def times(self, steps: Iterable[str], numbers: Mapping[str, Mapping[str, Number]]) -> list[tuple[int, int]]:
+        """When each of the steps begins and ends, in seconds since midnight; the steps as they are carried out."""
+        now = self.clock.span.edges[0] if self.clock is not None else 0
+        found = []
+        for name in steps:
+            after = now + self.seconds(numbers, name)
+            found.append((now, after))
+            now = after
+        return found
+
+    def holds(self, steps: Sequence[str], numbers: Mapping[str, Mapping[str, Number]]) -> bool:
+        """Whether a sequence of steps, as they are carried out, keeps it."""
+        if self.clock is None:
+            return True
+        times = self.times(steps, numbers)
+        rows = list(zip(steps, times, strict=True))
+        return (
+            all(self.clock.span.holds(*span) for span in times)
+            and all(w.holds(*span) for w in self.windows for name, span in rows if name == w.terminal)
+            and all(_kept(gap, rows) for gap in self.gaps)
+        )
+
+
+def _kept(gap: Gap, rows: Sequence[tuple[str, tuple[int, int]]]) -> bool:
+    last: int | None = None
+    for name, (begin, end) in rows:
+        if name in gap.after and last is not None and begin - last < gap.seconds:
+            return False
+        if name in gap.before:
+            last = end
+    return True

@@ -1,0 +1,79 @@
+"""Timetables as automata, against all short words judged one by one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from formal_llm import CFG, PDA, Limits, Lookahead, Symbol
+from formal_llm.automata.lookahead.limited import as_automaton
+from formal_llm.automata.models import clockwork
+from formal_llm.automata.models.clockwork import base_of, step_times, timed
+from formal_llm.automata.models.symbols import Order
+from formal_llm.automata.models.timetable import Clock, Span, Timetable
+from formal_llm.errors import AutomatonError, Undecided
+from tests.automata.schedules import NAMES, keeps, schedules, sequences
+from tests.strategies import examples
+
+Case = tuple[Timetable, dict[str, Symbol]]
+LOOPS = [("day", name, None, "day") for name in NAMES]
+LONGEST = 4
+
+
+def finite(table: Timetable, symbols: dict[str, Symbol], order: Order) -> PDA:
+    limits = Limits(times=table)
+    return PDA(LOOPS, start="day", accepting=["day"], symbols=symbols, order=order, limits=limits)
+
+
+def nested(table: Timetable, symbols: dict[str, Symbol], order: Order) -> CFG:
+    rules = [("S", ("a", "S", "b")), ("S", ("c", "S")), ("S", ())]
+    return CFG(rules, symbols=symbols, order=order, limits=Limits(times=table))
+
+
+@given(schedules())
+@examples(40)
+def test_the_words_are_those_that_the_judge_keeps(case: Case) -> None:
+    table, symbols = case
+    for order in ("forward", "backward"):
+        for rules in (finite(table, symbols, order), nested(table, symbols, order)):
+            clocked = as_automaton(rules)
+            assert isinstance(clocked, PDA)
+            base = PDA.from_cfg(rules) if isinstance(rules, CFG) else rules.without_limits
+            limited = base.with_limits(rules.limits)
+            for word in sequences(LONGEST):
+                if base.accepts(word):
+                    right = keeps(table, symbols, word if order == "forward" else word[::-1])
+                    assert clocked.accepts(word) == limited.accepts(word) == right
+
+
+@given(schedules())
+@examples(40)
+def test_lookahead_counts_them_and_is_never_wrong(case: Case) -> None:
+    table, symbols = case
+    for order in ("forward", "backward"):
+        rules = finite(table, symbols, order)
+        good = [word for word in sequences(LONGEST) if keeps(table, symbols, word)]
+        lookahead = Lookahead(rules)
+        assert lookahead.count(max_length=LONGEST) == len(good)
+        assert (lookahead.completable().value == "yes") == bool(good)
+
+
+def test_texts_tell_the_times_of_forward_plans() -> None:
+    times = Timetable(Clock("time", Span("8:00", "9:00")))
+    symbols = {"a": Symbol("Eat", numbers={"time": "30min"})}  # type: ignore[dict-item]
+    clocked = timed(PDA(LOOPS[:1], start="day", accepting=["day"], symbols=symbols), times)
+    assert {move.text for move in clocked.moves(clocked.start())} == {"8:00 to 8:30: Eat"}
+    assert {t.text for t in base_of(clocked).transitions} == {"8:00 to 8:30: Eat", "8:30 to 9:00: Eat"}
+    assert step_times(8 * 3600, 8 * 3600) == "8:00"
+
+
+def test_what_cannot_be_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = Timetable(Clock("time", Span("8:00", "20:00")))
+    symbols = {"a": Symbol(numbers={"time": "1min"})}  # type: ignore[dict-item]
+    pda = PDA(LOOPS[:1], start="day", accepting=["day"], symbols=symbols)
+    with pytest.raises(AutomatonError, match=r"write %order forward"):
+        timed(PDA.from_cfg(CFG([("S", ("a",))], symbols=symbols)), times)
+    monkeypatch.setattr(clockwork, "MAX_STATES", 100)
+    with pytest.raises(Undecided, match="use coarser durations"):
+        timed(pda, times)
+    assert not pda.with_limits(Limits(times=times)).accepts(("a",) * 721)
