@@ -37,7 +37,7 @@ def states(transitions: int = 10_000) -> str:
 
 def stack(transitions: int = 10_000) -> str:
     """An automaton with few states that pushes and pops a hundred symbols."""
-    lines = [f"p, a{n % 100}, ε -> p, X{n % 50} X{n // 100}" for n in range(transitions // 2)]
+    lines = [f"p, a{n % 100}, ε -> p, X{n % 50} X{n // 50}" for n in range(transitions // 2)]
     lines += [f"p, b{n % 100}, X{n // 50} -> p, ε" for n in range(transitions // 2)]
     return "\n".join(["%accept p", *lines])
 

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +44,17 @@ def fill(template: str, values: Mapping[str, object]) -> str:
         ValueError: a name that is not in ``values``; the message lists those that are.
     """
 
-    def value(match: re.Match[str]) -> str:
-        if match[1] not in values:
-            raise ValueError(f"unknown placeholder {match[0]}; there are: {', '.join(f'{{{n}}}' for n in values)}")
-        return str(values[match[1]])
+    pieces = _pieces(template)
+    for name in pieces[1::2]:
+        if name not in values:
+            raise ValueError(f"unknown placeholder {{{name}}}; there are: {', '.join(f'{{{n}}}' for n in values)}")
+    return "".join([str(values[piece]) if place % 2 else piece for place, piece in enumerate(pieces)])
 
-    return _PLACEHOLDER.sub(value, template)
+
+@lru_cache(maxsize=256)
+def _pieces(template: str) -> tuple[str, ...]:
+    """The texts of a template, and between them the names of its placeholders."""
+    return tuple(_PLACEHOLDER.split(template))
 
 
 @dataclass(frozen=True)
