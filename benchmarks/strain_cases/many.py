@@ -13,7 +13,7 @@ def _asked(cfg: CFG) -> dict[str, float | str]:
         planner = Planner(cfg, "test:first")
         starts.append(milliseconds(lambda: planner.start("one of many")))  # noqa: B023  # called at once
         walk = planner.start("one of many")
-        times.append(milliseconds(lambda: walk.question.prompt))  # noqa: B023
+        times.append(milliseconds(lambda: walk.question and walk.question.prompt))  # noqa: B023
     return {**spread(times), "start": min(starts)}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from resource import RUSAGE_SELF, getrusage
+from time import process_time
 
 from benchmarks.strain_cases.case import Case
 from formal_llm import CFG, Budget, Planner
@@ -38,4 +39,29 @@ def questions(count: int = 12_000) -> dict[str, float | str]:
     return figures
 
 
-CASES = [Case("memory of 12,000 questions", "100 MB", questions)]
+def plans(count: int) -> dict[str, float | str]:
+    """So many tasks, one plan for each; handed out as they come where that is possible."""
+    planner = Planner(CFG.from_string("S -> cut T | paint T\nT -> wood | stone"), "test:first")
+    tasks = (f"task {number}" for number in range(count))
+    done = 0
+
+    def work() -> None:
+        nonlocal done
+        for _ in planner.plan_each(tasks) if hasattr(planner, "plan_each") else planner.plan_all(tasks):
+            done += 1
+
+    planner.plan("warm up")
+    begun = process_time()
+    grown = _grown(work)
+    assert done == count
+    return {"MB": grown, "plans a second": count / (process_time() - begun)}
+
+
+CASES = [
+    Case("memory of 12,000 questions", "100 MB", questions),
+    Case("memory of 16,000 plans", "constant", lambda: plans(16_000)),
+    Case("memory of 100,000 plans", "constant", lambda: plans(100_000)),
+]
+
+if __name__ == "__main__":  # how the figure for a million was had
+    print(plans(1_000_000))

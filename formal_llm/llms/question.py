@@ -127,7 +127,8 @@ class Question:
     """
 
     __slots__ = (
-        "_kept", "_made", "_messages", "_outlook", "_prompt", "begins", "complaint", "objection", "options", "several", "task", "walk",
+        "_kept", "_made", "_messages", "_outlook", "_prompt",
+        "begins", "complaint", "objection", "options", "several", "task", "walk",
     )  # fmt: skip
 
     def __init__(
@@ -146,7 +147,7 @@ class Question:
         self._prompt = prompt
         #: What the functions have made, and what of it is kept.
         self._made: dict[str, Any] = {}
-        self._kept = _FUNCTIONS
+        self._kept: tuple[str, ...] = _FUNCTIONS
         if type(options) is tuple and options and type(options[0]) is Option:
             self.options: tuple[Option, ...] = options
         else:

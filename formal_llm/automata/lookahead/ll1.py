@@ -54,9 +54,7 @@ def _stack_rules(grammar: FlowGrammar, state: State, stack: Stack) -> list[Rule]
 
 
 def _can_end(grammar: FlowGrammar, rule: Rule) -> bool:
-    return all(
-        grammar.symbols[name].least_steps < INFINITE for name in rule[1] if isinstance(name, int) and name >= 0
-    )
+    return all(grammar.symbols[name].least_steps < INFINITE for name in rule[1] if isinstance(name, int) and name >= 0)
 
 
 def _is_ll1(rules: Sequence[Rule]) -> bool:

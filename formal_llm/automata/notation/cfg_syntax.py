@@ -109,11 +109,10 @@ def parse(source: SourceText) -> list[Tree[Token] | PlainRule]:
         return [*plain]
     # A plain rule is a whole statement: without it the rest can be read just if it could with it. What is wrong is told
     # of the whole text.
-    tree = _try(rest) if plain else None
-    trees = (tree if tree is not None else _parse(source)).children
-    if plain and tree is None:
-        return [*trees]
-    return sorted([*plain, *trees], key=_line)
+    tree = _try(rest)
+    if tree is None:
+        return cast("list[Tree[Token] | PlainRule]", _parse(source).children)
+    return sorted([*plain, *cast("list[Tree[Token]]", tree.children)], key=_line)
 
 
 def _plain_rules(lines: Sequence[str]) -> list[PlainRule]:
@@ -131,7 +130,7 @@ def _plain_rules(lines: Sequence[str]) -> list[PlainRule]:
 
 
 def _line(statement: Tree[Token] | PlainRule) -> int:
-    return statement.line if isinstance(statement, PlainRule) else statement.children[0].line
+    return statement.line if isinstance(statement, PlainRule) else cast("Token", statement.children[0]).line or 1
 
 
 def _try(text: str) -> Tree[Token] | None:

@@ -18,7 +18,15 @@ from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.runs import some_run_accepts
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol
 from formal_llm.automata.models.transition import Transition, dead_ends, find_problem, near
-from formal_llm.automata.notation.pda_lines import ANY, DIRECTIVES, PdaLine, PdaToken, PlainTransition, statements, unquoted
+from formal_llm.automata.notation.pda_lines import (
+    ANY,
+    DIRECTIVES,
+    PdaLine,
+    PdaToken,
+    PlainTransition,
+    statements,
+    unquoted,
+)
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError, did_you_mean, unknown
 

@@ -43,7 +43,6 @@ def fill(template: str, values: Mapping[str, object]) -> str:
     Raises:
         ValueError: a name that is not in ``values``; the message lists those that are.
     """
-
     pieces = _pieces(template)
     for name in pieces[1::2]:
         if name not in values:

@@ -20,7 +20,7 @@ def derivations(rules, up_to, rounds):
             found = Counter({(): 1})
             for name in body:
                 parts = Counter({(name,): 1}) if isinstance(name, str) else trees[name]
-                found = Counter()  if not parts else sum_of(found, parts, up_to)
+                found = Counter() if not parts else sum_of(found, parts, up_to)
             new[head].update(found)
         trees = new
     return trees[0]
