@@ -14,7 +14,7 @@ from formal_llm.automata.languages.cfg_warnings import cfg_warnings, empty_reaso
 from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
 from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.symbols import ORDERS, Order, Production, Symbol, members, quote, selection, unquote
-from formal_llm.automata.notation.cfg_syntax import PlainRule, parse
+from formal_llm.automata.notation.cfg_syntax import PlainRule, statements
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import GrammarError, unknown
 
@@ -29,7 +29,7 @@ def read_grammar(text: str, file: str | None = None) -> CFG:
     """The grammar that ``text`` describes; see :meth:`CFG.from_string`."""
     source = SourceText(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), file)
     reader = _Reader(source)
-    for statement in parse(source):
+    for statement in statements(source):
         reader.read(statement)
     cfg = reader.grammar()
     check_grammar_text(cfg, source)

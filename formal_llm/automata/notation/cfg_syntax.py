@@ -92,26 +92,24 @@ class PlainRule(NamedTuple):
         return (Name(found[0], self.line, found.start() + 1) for found in _PLAIN_NAME.finditer(self.text))
 
 
-def parse(source: SourceText) -> list[Tree[Token] | PlainRule]:
+def statements(source: SourceText) -> list[Tree[Token] | PlainRule]:
     """The statements of a grammar: its plain rules, and the syntax trees of all else.
 
     Raises:
-        GrammarError: the text does not follow the notation; with the place and what was expected there.
+        GrammarError: as :func:`parse` does.
     """
-    if not re.sub(r"#[^\n]*", "", source.text).strip():
-        source.fail("the grammar is empty", None, suggestion="write at least one rule, such as: S -> a S | b")
     lines = source.text.split("\n")
     plain = _plain_rules(lines)
     for rule in plain:
         lines[rule.line - 1] = ""
     rest = "\n".join(lines)
     if not re.sub(r"#[^\n]*", "", rest).strip():
-        return [*plain]
+        return [*plain] if plain else [*cast("list[Tree[Token]]", parse(source).children)]
     # A plain rule is a whole statement: without it the rest can be read just if it could with it. What is wrong is told
     # of the whole text.
     tree = _try(rest)
     if tree is None:
-        return cast("list[Tree[Token] | PlainRule]", _parse(source).children)
+        return cast("list[Tree[Token] | PlainRule]", parse(source).children)
     return sorted([*plain, *cast("list[Tree[Token]]", tree.children)], key=_line)
 
 
@@ -143,9 +141,16 @@ def _try(text: str) -> Tree[Token] | None:
         return None
 
 
-def _parse(source: SourceText) -> Tree[Token]:
+def parse(source: SourceText) -> Tree[Token]:
+    """The syntax tree of a grammar; its children are the statements.
+
+    Raises:
+        GrammarError: the text does not follow the notation; with the place and what was expected there.
+    """
     from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
+    if not re.sub(r"#[^\n]*", "", source.text).strip():
+        source.fail("the grammar is empty", None, suggestion="write at least one rule, such as: S -> a S | b")
     try:
         return _parser().parse(source.text)
     except UnexpectedToken as error:

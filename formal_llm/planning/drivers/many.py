@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Container, Generator, Iterable, Mapping
 
 from formal_llm.planning.drivers.batch import BatchRun, Outcome
 from formal_llm.planning.drivers.driving import Snapshot, WalkDriver
@@ -70,7 +70,7 @@ class PlansMany:
         budget: Budget | None = None,
         skip: Container[int] = (),
         begun: Mapping[int, Snapshot] | None = None,
-    ) -> Iterator[Outcome]:
+    ) -> Generator[Outcome]:
         """As :meth:`plan_all`, but each outcome is handed out as it comes and then let go.
 
         For any number of tasks: no more plans are held than are under way, and a task is taken from ``tasks`` when a

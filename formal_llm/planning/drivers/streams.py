@@ -6,8 +6,9 @@ one after the other. Each way is a generator of outcomes that holds what is unde
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 
 from formal_llm.errors import LLMError
 from formal_llm.llms.llm import LLM, AsyncLLM, BatchLLM
@@ -39,7 +40,7 @@ def _in_order(outcomes: Iterable[Outcome]) -> list[Outcome]:
     return sorted(outcomes, key=lambda outcome: outcome.index)
 
 
-def stream(batch: BatchRun, concurrency: int | None = None) -> Iterator[Outcome]:
+def stream(batch: BatchRun, concurrency: int | None = None) -> Generator[Outcome]:
     """The outcomes of a batch as they come; see :meth:`Planner.plan_each`."""
     llm = batch.llm
     many = _concurrency(llm, concurrency)
@@ -78,16 +79,15 @@ async def astream(batch: BatchRun, concurrency: int | None = None) -> AsyncGener
     workers = [asyncio.create_task(worker()) for _ in range(_concurrency(llm, concurrency))]
 
     async def work() -> None:
-        try:
+        with suppress(Exception):  # raised below
             await asyncio.gather(*workers)
-        finally:
-            await ended.put(None)
+        await ended.put(None)
 
     whole = asyncio.create_task(work())
     try:
         while (begun := await ended.get()) is not None:
             yield batch.note(begun)
-        await whole
+        await asyncio.gather(*workers)
     finally:
         for one in (*workers, whole):
             one.cancel()
@@ -113,7 +113,7 @@ def _concurrency(llm: LLM, given: int | None) -> int:
     return given
 
 
-def _awaited(batch: BatchRun, many: int) -> Iterator[Outcome]:
+def _awaited(batch: BatchRun, many: int) -> Generator[Outcome]:
     """The outcomes of an LLM that is awaited, on an event loop that runs while the next one is waited for."""
     import asyncio
 
@@ -130,14 +130,14 @@ def _awaited(batch: BatchRun, many: int) -> Iterator[Outcome]:
             runner.run(outcomes.aclose())
 
 
-def _one_by_one(batch: BatchRun, llm: LLM) -> Iterator[Outcome]:
+def _one_by_one(batch: BatchRun, llm: LLM) -> Generator[Outcome]:
     for begun in batch:
         while begun.question is not None:
             begun.give(chosen(llm.choose, begun.question))
         yield batch.note(begun)
 
 
-def _threads(batch: BatchRun, llm: LLM, many: int) -> Iterator[Outcome]:
+def _threads(batch: BatchRun, llm: LLM, many: int) -> Generator[Outcome]:
     """Ask from ``many`` threads; the walks themselves advance in this one, since they share what they learn."""
     pool = ThreadPoolExecutor(many, thread_name_prefix="formal-llm")
     runs = iter(batch)
@@ -164,7 +164,7 @@ def _threads(batch: BatchRun, llm: LLM, many: int) -> Iterator[Outcome]:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _together(batch: BatchRun, llm: BatchLLM, many: int) -> Iterator[Outcome]:
+def _together(batch: BatchRun, llm: BatchLLM, many: int) -> Generator[Outcome]:
     """Ask the questions of up to ``many`` walks together, round after round."""
     runs = iter(batch)
     under_way: list[TaskRun] = []
