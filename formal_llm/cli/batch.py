@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -120,14 +121,16 @@ def plan_tasks(planner: Planner, tasks: Sequence[Task], batch: Batch) -> None:
         board = _Board(results, len(tasks))
         with board.progress:
             try:
-                planner.plan_all(
+                outcomes = planner.plan_each(
                     tasks,
                     concurrency=batch.concurrency,
                     budget=batch.budget,
                     skip=frozenset(results.done),
                     begun=results.begun,
-                    on_outcome=board.note,
                 )
+                with closing(outcomes):
+                    for outcome in outcomes:
+                        board.note(outcome)
             except BaseException:
                 board.progress.stop()
                 board.summary("stopped")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias, TypeGuard
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.reading import read_numbers
@@ -103,6 +103,10 @@ class Answer:
 AnswerLike: TypeAlias = Answer | int | Sequence[int] | str
 
 
+#: What of a question may be given as a function.
+_FUNCTIONS = ("_prompt", "_messages", "_outlook")
+
+
 class Question:
     """A numbered choice, as a value: it is compared, hashed, copied and pickled by what it asks and what it accepts.
 
@@ -123,7 +127,8 @@ class Question:
     """
 
     __slots__ = (
-        "_messages", "_outlook", "_prompt", "begins", "complaint", "objection", "options", "several", "task", "walk",
+        "_kept", "_made", "_messages", "_outlook", "_prompt",
+        "begins", "complaint", "objection", "options", "several", "task", "walk",
     )  # fmt: skip
 
     def __init__(
@@ -140,6 +145,9 @@ class Question:
         walk: str = "",
     ) -> None:
         self._prompt = prompt
+        #: What the functions have made, and what of it is kept.
+        self._made: dict[str, Any] = {}
+        self._kept: tuple[str, ...] = _FUNCTIONS
         if type(options) is tuple and options and type(options[0]) is Option:
             self.options: tuple[Option, ...] = options
         else:
@@ -157,23 +165,40 @@ class Question:
     @property
     def prompt(self) -> str:
         """The text of the question; after a bad answer, with what was wrong."""
-        if callable(self._prompt):
-            self._prompt = self._prompt()
-        return f"{self._prompt}\n\n{self.complaint}" if self.complaint else self._prompt
+        prompt = self._get("_prompt")
+        return f"{prompt}\n\n{self.complaint}" if self.complaint else prompt
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """The whole chat, ending with the prompt as the user's message."""
-        if callable(self._messages):
-            self._messages = tuple(self._messages())
-        return (*self._messages, Message("user", self.prompt))
+        return (*self._get("_messages"), Message("user", self.prompt))
 
     @property
     def outlook(self) -> Outlook | None:
         """What the options mean for the rest of the plan; None where that is not known."""
-        if callable(self._outlook):
-            self._outlook = self._outlook()
-        return self._outlook
+        outlook: Outlook | None = self._get("_outlook")
+        return outlook
+
+    def _get(self, name: str) -> Any:
+        """What was given, or what was given as a function makes."""
+        given = getattr(self, name)
+        if not callable(given):
+            return given
+        made = self._made.get(name)
+        if made is None:
+            made = given()
+            if name in self._kept:
+                self._made[name] = made
+        return made
+
+    def let_go(self, *, prompt: bool = True) -> None:
+        """Keep no longer what functions have made: from now on it is made each time that it is looked at.
+
+        For questions that are answered: of a long plan there are many, and each prompt tells all the steps before it.
+        The prompt is kept where ``prompt`` is False.
+        """
+        self._kept = () if prompt else _FUNCTIONS[:1]
+        self._made = {name: made for name, made in self._made.items() if name in self._kept}
 
     @property
     def content(self) -> dict[str, object]:
@@ -191,8 +216,8 @@ class Question:
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
         """All that makes the question, as pickle has it for slots; what was given as a function is made."""
-        _ = self.messages, self.outlook
-        return None, self._slots()
+        made = {name: self._get(name) for name in _FUNCTIONS}
+        return None, {**self._slots(), **made, "_messages": tuple(made["_messages"]), "_made": {}, "_kept": _FUNCTIONS}
 
     def _slots(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in self.__slots__}

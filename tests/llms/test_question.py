@@ -172,3 +172,29 @@ def test_asking_again_says_what_was_wrong() -> None:
     assert question.prompt == "Which?"
     # What was wrong before the last time is not repeated.
     assert again.again("other").prompt.count("could not be used") == 1
+
+
+def test_a_question_that_was_let_go_keeps_nothing_and_is_the_same() -> None:
+    made: list[str] = []
+
+    def of(name: str, value: Any) -> Any:
+        return lambda: (made.append(name), value)[1]
+
+    def asked() -> Question:
+        messages = [Message("system", "Choose.")]
+        return Question(
+            of("prompt", "Which?"), ("a", "b"), messages=of("messages", messages), outlook=of("outlook", None)
+        )
+
+    question = asked()
+    for _ in range(2):
+        assert question.prompt == "Which?" and question.messages[0] == ("system", "Choose.")
+    assert made == ["prompt", "messages"]
+    question.let_go()
+    for _ in range(2):
+        assert question.prompt == "Which?" and question.messages[-1] == ("user", "Which?")
+    assert made.count("prompt") == 5 and question == asked()
+    held = asked()
+    held.let_go(prompt=False)
+    made.clear()
+    assert held.prompt == held.prompt == "Which?" and made == ["prompt"]

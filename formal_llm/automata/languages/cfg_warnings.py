@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from formal_llm.automata.languages.why_empty import clash
+from formal_llm.automata.lookahead.cheapest import least_costs
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.symbols import Diagnostic, members
@@ -32,7 +33,7 @@ def empty_reason(cfg: CFG) -> Diagnostic | None:
             f"the language is empty: no word can be derived from {_listed(stuck)}",
             "every rule of such a symbol leads back to one; give it a rule that ends",
         )
-    if not cfg.limits:
+    if not cfg.limits or _a_simple_word_keeps_limits(cfg):
         return None
     lookahead = Lookahead(cfg)
     if lookahead.completable().value != "no":
@@ -43,6 +44,31 @@ def empty_reason(cfg: CFG) -> Diagnostic | None:
     listed = "; ".join(lines)
     told = f"no word keeps {listed}" if one else f"the language is empty under these limits, which clash: {listed}"
     return Diagnostic("empty", names[0] if names else cfg.start, told, "loosen it" if one else "loosen one of them")
+
+
+def _a_simple_word_keeps_limits(cfg: CFG) -> bool:
+    """Whether the word of the derivation with the fewest productions and terminals keeps the limits.
+
+    Where it does, nothing else has to be found out, and that takes time in proportion to the grammar. Of the word only
+    the uses of each terminal are looked at, as it may be very long.
+    """
+    rules = [(p.head, 1 + len(p.body), [name for name in p.body if name in cfg.by_head]) for p in cfg.expanded]
+    costs = least_costs(rules)
+    cheapest = {
+        production.head: production
+        for production, (head, cost, parts) in zip(cfg.expanded, rules, strict=True)
+        if all(name in costs for name in parts) and cost + sum(costs[name] for name in parts) == costs[head]
+    }
+    uses = Counter({cfg.start: 1})
+    for head in reversed(costs):  # found before it was whatever its derivation needs
+        if uses[head]:
+            for name in cheapest[head].body:
+                uses[name] += uses[head]
+    limits, used = cfg.limits, [name for name in uses if name in cfg.terminals]
+    numbers = {name: symbol.numbers for name, symbol in cfg.symbols.items()}
+    bounds = limits.bounds(dict.fromkeys((*used, *limits.at_least)), numbers)
+    totals = [(bound, sum(uses[name] * weight for name, weight in bound.weights.items())) for bound in bounds]
+    return all(bound.least <= total and (bound.most is None or total <= bound.most) for bound, total in totals)
 
 
 def cfg_warnings(cfg: CFG) -> tuple[Diagnostic, ...]:

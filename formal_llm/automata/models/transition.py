@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from formal_llm.automata.models.automaton import State
-from formal_llm.automata.models.symbols import Production
+from formal_llm.automata.models.symbols import Production, reach
 from formal_llm.errors import AutomatonError, did_you_mean
 
 
@@ -87,9 +87,10 @@ def find_problem(
     for state in accepting:
         if state not in states:
             return AutomatonProblem(f"final state {state!r} is in no transition" + near(state, states), state)
-    reached = {start}
-    while more := {t.target for t in transitions if t.state in reached} - reached:
-        reached |= more
+    after: dict[State, dict[State, None]] = {}
+    for transition in transitions:
+        after.setdefault(transition.state, {})[transition.target] = None
+    reached = reach([start], lambda state: after.get(state, ()))
     for transition in transitions:
         if (state := transition.state) not in reached:
             message = f"state {state!r} cannot be reached from {start!r}: {transition}"

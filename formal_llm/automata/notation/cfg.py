@@ -17,7 +17,7 @@ from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.quantities import read_amount, shown
 from formal_llm.automata.models.symbols import ORDERS, Order, Production, Symbol, members, quote, selection, unquote
 from formal_llm.automata.models.timetable import Timetable
-from formal_llm.automata.notation.cfg_syntax import parse
+from formal_llm.automata.notation.cfg_syntax import PlainRule, statements
 from formal_llm.automata.notation.limit_lines import (
     EXAMPLES,
     WrongWord,
@@ -41,8 +41,8 @@ def read_grammar(text: str, file: str | None = None) -> CFG:
     """The grammar that ``text`` describes; see :meth:`CFG.from_string`."""
     source = SourceText(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), file)
     reader = _Reader(source)
-    for statement in parse(source).children:
-        reader.read(cast("Tree[Token]", statement))
+    for statement in statements(source):
+        reader.read(statement)
     cfg = reader.grammar()
     check_grammar_text(cfg, source)
     return cfg
@@ -80,8 +80,11 @@ class _Reader:
         self.chosen: list[tuple[str, Token]] = []
         self.quantities: list[Token] = []
 
-    def read(self, statement: Tree[Token]) -> None:
-        getattr(self, f"_{statement.data}")(*statement.children)
+    def read(self, statement: Tree[Token] | PlainRule) -> None:
+        if isinstance(statement, PlainRule):
+            self._plain_rule(statement)
+        else:
+            getattr(self, f"_{statement.data}")(*statement.children)
 
     def fail(self, problem: str, token: Token, *, suggestion: str | None = None) -> NoReturn:
         self.source.fail(problem, Place(token.line or 1, token.column or 1), suggestion=suggestion)
@@ -109,9 +112,7 @@ class _Reader:
 
     def _rule(self, head: Token, *parts: Tree[Token] | Token) -> None:
         name = self._see(head)
-        # The place of a rule is its head, also where the symbol was used before.
-        if not self.productions or self.productions[-1].head != name:
-            self.source.places[name] = Place(head.line or 1, head.column or 1)
+        self._begin(name, Place(head.line or 1, head.column or 1))
         *texts, _, alternatives = parts
         if texts:
             self._describe(head, cast("Tree[Token]", texts[0]))
@@ -123,6 +124,20 @@ class _Reader:
             if cast("Tree[Token]", alternative).data == "empty":
                 items = []
             self.productions.append(Production(name, tuple(self._item(item) for item in items), text))
+
+    def _plain_rule(self, rule: PlainRule) -> None:
+        head, places = rule.head, self.source.places
+        self._begin(head.text, Place(head.line, head.column))
+        for body in rule.bodies:
+            if not all(name in places for name in body):
+                for name in rule.names():
+                    places.setdefault(name.text, Place(name.line, name.column))
+            self.productions.append(Production(head.text, tuple(body)))
+
+    def _begin(self, head: str, place: Place) -> None:
+        """The place of a rule is its head, also where the symbol was used before."""
+        if not self.productions or self.productions[-1].head != head:
+            self.source.places[head] = place
 
     def _item(self, item: Tree[Token] | Token) -> str:
         children = getattr(item, "children", None)

@@ -6,9 +6,10 @@ The syntax is in ``cfg.lark``. What ``lark`` says of a text that does not follow
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from formal_llm.automata.notation.limit_lines import EXAMPLES
 from formal_llm.automata.notation.source import Place, SourceText
@@ -17,11 +18,25 @@ from formal_llm.errors import did_you_mean
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
+
+class Name(NamedTuple):
+    """A name and where it stands, counted from 1."""
+
+    text: str
+    line: int
+    column: int
+
+
 #: The arrow of a rule, in each way of writing it.
 ARROW = re.compile(r"->|→|::=")
 _DECIMAL_COMMA = re.compile(r"=\s*(\d+,\d+)")
 #: What a line may begin with, besides a symbol.
 DIRECTIVES = ("%start", "%order", "%limit", "%require", *EXAMPLES)
+#: A name that needs no second look: of a symbol as ``cfg.lark`` has it, less those with a percent sign or an ε.
+_NAME = r"""(?:[^\s\x00-\x1f\x7f|"#(),=%ε<>:→-]|-(?!>)|:(?!:=)|[<>](?!=))+"""
+_PLAIN_NAME = re.compile(_NAME)
+_BODY = rf"[ \t\f]*{_NAME}(?:[ \t\f]+{_NAME})*[ \t\f]*"
+_PLAIN = re.compile(rf"[ \t\f]*{_NAME}[ \t\f]*(?:->|→|::=){_BODY}(?:\|{_BODY})*")
 #: What a person calls the tokens of ``cfg.lark``.
 _TOKEN_NAMES = {
     "SYMBOL": "a symbol",
@@ -59,6 +74,76 @@ def _stripped(symbol: Token) -> Token:
     """A symbol without the blanks after it."""
     text = symbol.rstrip(" \t\f")
     return symbol if len(text) == len(symbol) else symbol.update(value=text)
+
+
+class PlainRule(NamedTuple):
+    """A line that is a rule of names alone, as nearly all lines of a long grammar are: ``A -> b C | d``."""
+
+    line: int
+    text: str
+
+    @property
+    def head(self) -> Name:
+        """The symbol before the arrow."""
+        return next(self.names())
+
+    @property
+    def bodies(self) -> list[list[str]]:
+        """What stands behind the arrow, by alternatives."""
+        return [alternative.split() for alternative in ARROW.split(self.text, maxsplit=1)[1].split("|")]
+
+    def names(self) -> Iterator[Name]:
+        """All the names, each with its place."""
+        return (Name(found[0], self.line, found.start() + 1) for found in _PLAIN_NAME.finditer(self.text))
+
+
+def statements(source: SourceText) -> list[Tree[Token] | PlainRule]:
+    """The statements of a grammar: its plain rules, and the syntax trees of all else.
+
+    Raises:
+        GrammarError: as :func:`parse` does.
+    """
+    lines = source.text.split("\n")
+    plain = _plain_rules(lines)
+    for rule in plain:
+        lines[rule.line - 1] = ""
+    rest = "\n".join(lines)
+    if not re.sub(r"#[^\n]*", "", rest).strip():
+        return [*plain] if plain else [*cast("list[Tree[Token]]", parse(source).children)]
+    # A plain rule is a whole statement: without it the rest can be read just if it could with it. What is wrong is told
+    # of the whole text.
+    tree = _try(rest)
+    if tree is None:
+        return cast("list[Tree[Token] | PlainRule]", parse(source).children)
+    return sorted([*plain, *cast("list[Tree[Token]]", tree.children)], key=_line)
+
+
+def _plain_rules(lines: Sequence[str]) -> list[PlainRule]:
+    """The lines that are plain rules, but for those that the next line goes on with."""
+    found = []
+    continued = False
+    for number in range(len(lines), 0, -1):
+        line = lines[number - 1]
+        if not continued and _PLAIN.fullmatch(line):
+            found.append(PlainRule(number, line))
+            continue
+        begins = line.lstrip(" \t\f")[:1]
+        continued = begins == "|" or (continued and begins in ("", "#"))
+    return found[::-1]
+
+
+def _line(statement: Tree[Token] | PlainRule) -> int:
+    return statement.line if isinstance(statement, PlainRule) else cast("Token", statement.children[0]).line or 1
+
+
+def _try(text: str) -> Tree[Token] | None:
+    """The syntax tree of a text; None where it has none."""
+    from lark.exceptions import UnexpectedInput
+
+    try:
+        return _parser().parse(text)
+    except UnexpectedInput:
+        return None
 
 
 def parse(source: SourceText) -> Tree[Token]:

@@ -15,11 +15,20 @@ from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.runs import some_run_accepts
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol
 from formal_llm.automata.models.timetable import Timetable
 from formal_llm.automata.models.transition import Transition, dead_ends, find_problem, near
 from formal_llm.automata.notation import limit_lines, pda_lines
-from formal_llm.automata.notation.pda_lines import ANY, DIRECTIVES, PdaLine, PdaToken, statements, unquoted
+from formal_llm.automata.notation.pda_lines import (
+    ANY,
+    DIRECTIVES,
+    PdaLine,
+    PdaToken,
+    PlainTransition,
+    statements,
+    unquoted,
+)
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError, did_you_mean, unknown
 
@@ -64,7 +73,12 @@ class _Reader:
     ) -> NoReturn:
         self.source.fail(problem, at.place, suggestion=suggestion, expected=expected)
 
-    def read(self, line: PdaLine) -> None:
+    def read(self, line: PdaLine | PlainTransition) -> None:
+        if isinstance(line, PlainTransition):
+            state, read, pop, target, push = line
+            made = Transition(state.text, read, None if pop.is_empty else pop.text, target, push)
+            self.transitions.append((made, state, pop))
+            return
         first = line.tokens[0]
         if first.kind == "directive":
             if first.text not in DIRECTIVES:
@@ -301,11 +315,13 @@ class _Reader:
             if not transition.question and transition.state in self.asked:
                 _, question, decision = self.asked[transition.state]
                 transition = replace(transition, question=question, decision=decision)
-            symbols: list[str | None] = [*stack] if pop.kind == "any" else [transition.pop]
-            for symbol in symbols:
-                push = tuple(symbol if n is ANY and symbol is not None else n for n in transition.push)
-                made.append(replace(transition, pop=symbol, push=push))
-                origin.setdefault(made[-1], (state, pop))
+            meant = [transition]
+            if pop.kind == "any":
+                pushes = [tuple(symbol if name is ANY else name for name in transition.push) for symbol in stack]
+                meant = [replace(transition, pop=s, push=push) for s, push in zip(stack, pushes, strict=True)]
+            for one in meant:
+                made.append(one)
+                origin.setdefault(one, (state, pop))
         return made, origin
 
     def _limits(self) -> Limits:
@@ -337,8 +353,7 @@ class _Reader:
 
     def _check_runs(self, pda: PDA) -> None:
         """An error where nothing is accepted, a warning where some runs are lost."""
-        lookahead = Lookahead(pda)
-        if lookahead.completable().value == "no":
+        if not (Lookahead(pda).completable().possible if pda.limits else some_run_accepts(pda, pda.transitions)):
             reason = why_empty(pda).reason if pda.limits else "what is popped never lies there"
             self.source.fail(f"no run accepts: {reason}", self.accepting[0].place,
                              suggestion="follow the transitions from the initial state to a final one")  # fmt: skip

@@ -42,6 +42,12 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+#: A transition of names alone, as nearly all lines of a long file are; names as above, less those with braces.
+_PLAIN_NAME = r"""((?:[^\s\x00-\x1f\x7f,"'\#{}%()<>*→-]|-(?!>))+)"""
+_PLAIN = re.compile(
+    rf"[ \t\f]*{_PLAIN_NAME}[ \t\f]*,[ \t\f]*{_PLAIN_NAME}[ \t\f]*,[ \t\f]*{_PLAIN_NAME}[ \t\f]*(?:->|→)[ \t\f]*"
+    rf"{_PLAIN_NAME}[ \t\f]*,[ \t\f]*({_PLAIN_NAME}(?:[ \t\f]+{_PLAIN_NAME})*)[ \t\f]*"
+)
 _BARE = re.compile(r"""(?:(?!->|→)[^\s\x00-\x1f\x7f,"'#{}%()<>*])+""")
 _WRONG_ARROW = re.compile(r"=>|⇒|⟶|:=|[—–―]>?|<-|>")
 _BRACES = re.compile(r"\{([^{}]*)\}")
@@ -74,7 +80,17 @@ class PdaLine(NamedTuple):
     end: PdaToken
 
 
-def statements(source: SourceText) -> Iterator[PdaLine]:
+class PlainTransition(NamedTuple):
+    """A transition of names alone; None stands for ε. The state and what is popped have a place."""
+
+    state: PdaToken
+    read: str | None
+    pop: PdaToken
+    target: str
+    push: tuple[str, ...]
+
+
+def statements(source: SourceText) -> Iterator[PdaLine | PlainTransition]:
     """The statements of a file, with every family written out.
 
     Raises:
@@ -82,6 +98,10 @@ def statements(source: SourceText) -> Iterator[PdaLine]:
             braces.
     """
     for number, text in enumerate(source.text.split("\n"), 1):
+        plain = _plain(text, number)
+        if plain is not None:
+            yield plain
+            continue
         tokens, end = _tokens(source, text, number)
         if not tokens:
             continue
@@ -99,6 +119,23 @@ def statements(source: SourceText) -> Iterator[PdaLine]:
             line = PdaLine(tuple(_filled(source, token, named) for token in tokens[:at]), end)
             _check_decimal_comma(source, line)
             yield line
+
+
+def _plain(text: str, number: int) -> PlainTransition | None:
+    """The transition of a line; None where it takes more than a look to read it."""
+    found = _PLAIN.fullmatch(text)
+    if found is None:
+        return None
+    state, read, pop, target, push = found[1], found[2], found[3], found[4], found[5].split()
+    if state == "ε" or target == "ε" or "for" in push or (len(push) > 1 and "ε" in push):
+        return None
+    return PlainTransition(
+        PdaToken("name", state, Place(number, found.start(1) + 1)),
+        None if read == "ε" else read,
+        PdaToken("name", pop, Place(number, found.start(3) + 1)),
+        target,
+        () if push[0] == "ε" else tuple(push),
+    )
 
 
 def _tokens(source: SourceText, text: str, number: int) -> tuple[list[PdaToken], PdaToken]:

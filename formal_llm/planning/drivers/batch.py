@@ -1,31 +1,25 @@
 """Many walks at once.
 
 A :class:`TaskRun` is one task on its way to a plan: it has a question, takes an answer (or what went wrong instead),
-and ends with an :class:`Outcome`. It does no input or output. What drives many of them differs by how an LLM can be
-asked: awaited, from threads, many questions together, or one after the other.
+and ends with an :class:`Outcome`. It does no input or output; what drives many of them is in
+:mod:`formal_llm.planning.drivers.streams`.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from itertools import islice
 
-from formal_llm.errors import BudgetExceeded, InvalidAnswer, LLMError
-from formal_llm.llms.llm import LLM, AsyncLLM, BatchLLM
+from formal_llm.errors import BudgetExceeded, InvalidAnswer
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.usage import TokenUsage
-from formal_llm.planning.drivers.driving import Snapshot, Steps, WalkDriver, achosen, chosen, give
+from formal_llm.planning.drivers.driving import Snapshot, Steps, WalkDriver, give
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.usage import Usage
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.budget import Budget, Meter
 from formal_llm.planning.walks.walk import Walk
-
-#: How many walks are under way where nobody says: for an LLM that is awaited, and for one that is asked many together.
-AWAITED, TOGETHER = 32, 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,7 +161,6 @@ class BatchRun:
         on_outcome: Callable[[Outcome], None] | None = None,
     ) -> None:
         self.llm = driver.llm
-        self._outcomes: list[Outcome] = []
         self._on_outcome = on_outcome
         shared = None
         if budget is not None:
@@ -183,129 +176,12 @@ class BatchRun:
         )
 
     def __iter__(self) -> Iterator[TaskRun]:
-        """The runs that have a question; the outcomes of those that end before one are noted."""
-        for begun in self._begun:
-            if begun.outcome is None:
-                yield begun
-            else:
-                self.note(begun)
+        """The runs, those too that end before the first question."""
+        return self._begun
 
-    def note(self, ended: TaskRun) -> None:
-        """Note the outcome of a run that has ended."""
+    def note(self, ended: TaskRun) -> Outcome:
+        """The outcome of a run that has ended, noted."""
         assert ended.outcome is not None
-        self._outcomes.append(ended.outcome)
         if self._on_outcome is not None:
             self._on_outcome(ended.outcome)
-
-    def in_order(self) -> list[Outcome]:
-        """All outcomes in the order of the tasks."""
-        return sorted(self._outcomes, key=lambda outcome: outcome.index)
-
-
-def run(batch: BatchRun, concurrency: int | None = None) -> list[Outcome]:
-    """Take all tasks of a batch to their end; see :meth:`Planner.plan_all`."""
-    llm = batch.llm
-    if isinstance(llm, AsyncLLM):
-        import asyncio  # here and below: half of what importing this library would take, and most never need it
-
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return asyncio.run(arun(batch, concurrency))
-        raise RuntimeError("plan_all was called from a coroutine; await planner.aplan_all(...) there")
-    many = _concurrency(llm, concurrency)
-    if isinstance(llm, BatchLLM):
-        _together(batch, llm, many)
-    elif many > 1:
-        _threads(batch, llm, many)
-    else:
-        for begun in batch:
-            while begun.question is not None:
-                begun.give(chosen(llm.choose, begun.question))
-            batch.note(begun)
-    return batch.in_order()
-
-
-async def arun(batch: BatchRun, concurrency: int | None = None) -> list[Outcome]:
-    """As :func:`run`, on the running event loop; see :meth:`Planner.aplan_all`."""
-    import asyncio
-
-    llm = batch.llm
-    if not isinstance(llm, AsyncLLM):
-        return await asyncio.to_thread(run, batch, concurrency)
-    runs = iter(batch)
-
-    async def worker() -> None:
-        for begun in runs:  # shared: each worker takes the next one
-            while (question := begun.question) is not None:
-                begun.give(await achosen(llm, question, begun.walk))
-            batch.note(begun)
-            await asyncio.sleep(0)  # so that a run whose answers are all at hand can be stopped
-
-    workers = [asyncio.create_task(worker()) for _ in range(_concurrency(llm, concurrency))]
-    try:
-        await asyncio.gather(*workers)
-    finally:
-        for one in workers:
-            one.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
-        await llm.aclose()
-    return batch.in_order()
-
-
-def _concurrency(llm: LLM, given: int | None) -> int:
-    if given is None:
-        return AWAITED if isinstance(llm, AsyncLLM) else TOGETHER if isinstance(llm, BatchLLM) else 1
-    if given < 1:
-        raise ValueError(f"concurrency counts from 1, not {given}")
-    return given
-
-
-def _threads(batch: BatchRun, llm: LLM, many: int) -> None:
-    """Ask from ``many`` threads; the walks themselves advance in this one, since they share what they learn."""
-    pool = ThreadPoolExecutor(many, thread_name_prefix="formal-llm")
-    runs = iter(batch)
-    waiting: dict[Future[Answer | Exception], TaskRun] = {}
-
-    def ask(begun: TaskRun) -> None:
-        assert begun.question is not None
-        waiting[pool.submit(chosen, llm.choose, begun.question)] = begun
-
-    try:
-        for begun in islice(runs, many):
-            ask(begun)
-        while waiting:
-            walks = [begun.walk for begun in waiting.values() if begun.walk is not None and begun.walk.undecided]
-            while not any(future.done() for future in waiting) and any(walk.ponder() for walk in walks):
-                pass
-            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                begun = waiting.pop(future)
-                begun.give(future.result())
-                if begun.question is not None:
-                    ask(begun)
-                    continue
-                batch.note(begun)
-                if (following := next(runs, None)) is not None:
-                    ask(following)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _together(batch: BatchRun, llm: BatchLLM, many: int) -> None:
-    """Ask the questions of up to ``many`` walks together, round after round."""
-    runs = iter(batch)
-    under_way: list[TaskRun] = []
-    while True:
-        under_way += islice(runs, many - len(under_way))
-        if not under_way:
-            return
-        answers: list[Answer | LLMError] | list[Exception]
-        try:
-            answers = llm.choose_many([e.question for e in under_way if e.question is not None])
-        except Exception as error:
-            answers = [error] * len(under_way)
-        for begun, answer in zip(under_way, answers, strict=True):
-            begun.give(answer)
-            if begun.outcome is not None:
-                batch.note(begun)
-        under_way = [begun for begun in under_way if begun.outcome is None]
+        return ended.outcome

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Literal, TypeVar, get_args
@@ -14,8 +14,8 @@ from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.llm import Asking, LLMLike, attempts, resolve
 from formal_llm.llms.question import Question
 from formal_llm.llms.usage import Prices, TokenUsage
-from formal_llm.planning.drivers.batch import BatchRun, Outcome, arun, run
 from formal_llm.planning.drivers.driving import Snapshot, Steps, adrive, drive
+from formal_llm.planning.drivers.many import PlansMany
 from formal_llm.planning.drivers.search import best_first, greedy, sample
 from formal_llm.planning.drivers.solving import Runner, Solution, Solving, asolve, solve
 from formal_llm.planning.plans.plan import Plan
@@ -46,7 +46,7 @@ class PlannerSettings(SharedSettings, total=False):
     search_time: float | None
 
 
-class Planner:
+class Planner(PlansMany):
     """Makes plans that follow the rules of a grammar or automaton.
 
     Args:
@@ -300,53 +300,3 @@ class Planner:
     ) -> Solution[R]:
         """As :meth:`solve`, letting others go on while the LLM and the tools are waited for."""
         return await asolve(Solving(self, task, inputs, toolkit, replans=replans, patience=patience))
-
-    # -- many plans ---------------------------------------------------------------------------------------------
-
-    def plan_all(
-        self,
-        tasks: Iterable[str | Task],
-        *,
-        concurrency: int | None = None,
-        budget: Budget | None = None,
-        skip: Container[int] = (),
-        begun: Mapping[int, Snapshot] | None = None,
-        on_outcome: Callable[[Outcome], None] | None = None,
-    ) -> list[Outcome]:
-        """A plan for each task; many walks advance together, and one task's failure is its own.
-
-        How they advance depends on the LLM: one that can be awaited has ``concurrency`` questions in flight; one that
-        answers many questions together is asked ``concurrency`` at once; any other is asked one at a time, or from
-        ``concurrency`` threads if that is given and above 1 (then it must allow being called from several threads).
-
-        Args:
-            tasks: the tasks; taken one by one as places become free, so a generator of many will do.
-            concurrency: how many walks are under way at most.
-            budget: what all plans together may use: questions, requests, tokens, cost (what each may use is the
-                planner's own budget). It is looked at before each question, so at most the questions in flight go
-                beyond it; what is not finished by then ends with ``BudgetExceeded``, its ``shared`` True.
-            skip: places among the tasks, from 0, that are left out since they are done already.
-            begun: for places among the tasks, from 0, the snapshot of a walk to go on from (:meth:`Walk.snapshot`).
-            on_outcome: called with each outcome as it comes. What it raises ends the run.
-
-        Returns:
-            One outcome for each task, in their order: the plan, or what went wrong.
-
-        Raises:
-            ValueError: a concurrency below 1; a budget of steps or backtracks, which only single plans have.
-            RuntimeError: called from a coroutine; there :meth:`aplan_all` is awaited.
-        """
-        return run(BatchRun(self, tasks, budget, skip, begun, on_outcome), concurrency)
-
-    async def aplan_all(
-        self,
-        tasks: Iterable[str | Task],
-        *,
-        concurrency: int | None = None,
-        budget: Budget | None = None,
-        skip: Container[int] = (),
-        begun: Mapping[int, Snapshot] | None = None,
-        on_outcome: Callable[[Outcome], None] | None = None,
-    ) -> list[Outcome]:
-        """As :meth:`plan_all`, on the running event loop."""
-        return await arun(BatchRun(self, tasks, budget, skip, begun, on_outcome), concurrency)

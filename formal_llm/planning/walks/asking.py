@@ -19,7 +19,7 @@ from formal_llm.planning.plans.tree import Node, build_tree
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.forks import Choice, Fork
 from formal_llm.planning.walks.hints import hints
-from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry
+from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry, Past
 from formal_llm.planning.walks.wording import Wording
 
 _NUMBERS = count(1)
@@ -43,12 +43,13 @@ class Asker:
         """The question of a choice, after moves and earlier choices, when ``left`` more moves may be made."""
         wording = self.wording
         options = self._options(entry)
-        earlier = [e for e in journal if e.asked and e.question is not None] if wording.conversation else []
-        before = tuple(moves[: entry.moves])
+        last = next((e for e in reversed(journal) if e.asked and e.past is not None), None)
+        entry.past = past = Past(last, tuple(moves[0 if last is None else last.moves : entry.moves]))
 
         def prompt() -> str:
             texts = [option.text for option in options]
-            shown = self.tree(before[: earlier[-1].moves]) if earlier else None
+            before = past.moves
+            shown = self.tree(before[: last.moves]) if wording.conversation and last is not None else None
             several, question = entry.fork.several, _asked(entry.offered)
             with self._table.in_time():
                 told = tuple(hints(self._table, entry, left, wording)) if several else ()
@@ -57,6 +58,7 @@ class Asker:
             )
 
         def messages() -> tuple[Message, ...]:
+            earlier = past.answered if wording.conversation else ()
             talk = ((e.question.prompt, e.said) for e in earlier if e.question is not None)
             return wording.before(talk, self._task, self._table.rules)
 
@@ -67,7 +69,7 @@ class Asker:
             several=entry.fork.several,
             task=self._task,
             messages=messages,
-            outlook=lambda: self._outlook(entry, before),
+            outlook=lambda: self._outlook(entry, past.moves),
             objection=objection,
             # Sets that are ruled out one by one say nothing of those around them: then sets are tried.
             begins=None if objection is None or objection.excluded else SomeTogether(objection),

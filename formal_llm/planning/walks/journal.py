@@ -9,8 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable
 from copy import copy
+from itertools import chain
+from typing import NamedTuple
 
 from formal_llm.automata import Verdict
+from formal_llm.automata.models.automaton import Move
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.question import Answer, Question
 from formal_llm.planning.walks.choices import ChoiceTable
@@ -19,6 +22,32 @@ from formal_llm.planning.walks.forks import Choice, Fork
 #: What is ruled out at a choice: the index of an option, or of a selection a set of its members.
 ChoiceKey = int | frozenset[str]
 _NOTHING: frozenset[ChoiceKey] = frozenset()
+
+
+class Past(NamedTuple):
+    """How a walk came to a question: the last question before it that was answered, and the moves since.
+
+    So questions share what lies before them, and all of them together take memory in proportion to the walk.
+    """
+
+    earlier: JournalEntry | None
+    since: tuple[Move, ...]
+
+    @property
+    def answered(self) -> list[JournalEntry]:
+        """The questions that were answered before, the first one first."""
+        found = []
+        entry = self.earlier
+        while entry is not None:
+            found.append(entry)
+            entry = entry.past.earlier if entry.past is not None else None
+        return found[::-1]
+
+    @property
+    def moves(self) -> list[Move]:
+        """All moves before the question."""
+        parts = [entry.past.since for entry in self.answered if entry.past is not None]
+        return list(chain.from_iterable((*parts, self.since)))
 
 
 class JournalEntry:
@@ -35,20 +64,13 @@ class JournalEntry:
         probability: of what was chosen among what was offered; None where the answer did not tell.
         question: the question, once it has been looked at.
         looked_at: verdicts of choices that were offered undecided.
+        past: how the walk came here; known where there is a question.
     """
 
     __slots__ = (
-        "asked",
-        "chosen",
-        "configuration",
-        "excluded",
-        "fork",
-        "looked_at",
-        "members",
-        "moves",
-        "probability",
+        "asked", "chosen", "configuration", "excluded", "fork", "looked_at", "members", "moves", "past", "probability",
         "question",
-    )
+    )  # fmt: skip
 
     def __init__(self, configuration: Hashable, fork: Fork, moves: int) -> None:
         self.configuration = configuration
@@ -61,6 +83,7 @@ class JournalEntry:
         self.probability: float | None = None
         self.question: Question | None = None
         self.looked_at: dict[ChoiceKey, Verdict] = {}
+        self.past: Past | None = None
 
     @property
     def key(self) -> ChoiceKey:

@@ -262,6 +262,7 @@ class Walk:
         if answer.usage.requests:
             self._trail.meter.tokens += answer.usage
         entry.asked = True
+        question.let_go(prompt=not self.wording.conversation)
         self._trail.take_for_sure(entry, chosen)
         self._settle()
 

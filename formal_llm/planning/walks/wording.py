@@ -8,8 +8,10 @@ is a template that a task pack, or code, may replace.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -42,13 +44,17 @@ def fill(template: str, values: Mapping[str, object]) -> str:
     Raises:
         ValueError: a name that is not in ``values``; the message lists those that are.
     """
+    pieces = _pieces(template)
+    for name in pieces[1::2]:
+        if name not in values:
+            raise ValueError(f"unknown placeholder {{{name}}}; there are: {', '.join(f'{{{n}}}' for n in values)}")
+    return "".join([str(values[piece]) if place % 2 else piece for place, piece in enumerate(pieces)])
 
-    def value(match: re.Match[str]) -> str:
-        if match[1] not in values:
-            raise ValueError(f"unknown placeholder {match[0]}; there are: {', '.join(f'{{{n}}}' for n in values)}")
-        return str(values[match[1]])
 
-    return _PLACEHOLDER.sub(value, template)
+@lru_cache(maxsize=256)
+def _pieces(template: str) -> tuple[str, ...]:
+    """The texts of a template, and between them the names of its placeholders."""
+    return tuple(_PLACEHOLDER.split(template))
 
 
 @dataclass(frozen=True)
@@ -300,14 +306,16 @@ class Wording:
 
     def options(self, choices: Sequence[Choice], label: Callable[[str], str]) -> tuple[str, ...]:
         """The texts of the options; where two would read the same, what distinguishes them is added."""
-        plain = [self.option(choice, label) for choice in choices]
-        texts = list(plain)
+        texts = [self.option(choice, label) for choice in choices]
+        if len(set(texts)) == len(texts):
+            return tuple(texts)
+        alike = _repeated(texts)
         for number, choice in enumerate(choices):
             production = production_of(choice.moves[0]) if choice.moves else None
-            if production is not None and plain.count(plain[number]) > 1:
+            if production is not None and texts[number] in alike:
                 rest = production.body[1:]
                 texts[number] += f" from {' and '.join(map(label, rest))}" if rest else " alone"
-        alike = {text for text in texts if texts.count(text) > 1}
+        alike = _repeated(texts)
         for number, text in enumerate(texts):
             if text in alike:
                 # Equal labels for different symbols: the names are all that is left to tell them apart.
@@ -320,6 +328,11 @@ _CALLED = "in a wording"
 _OTHER_SHAPES: dict[str, Shape] = {"conversation": bool, "examples": Items(Items(str))}
 #: What may stand in a file with a wording.
 SHAPE = Keys({name: _OTHER_SHAPES.get(name, str) for name in Wording.__annotations__})
+
+
+def _repeated(texts: Iterable[str]) -> set[str]:
+    """The texts that stand there more than once."""
+    return {text for text, count in Counter(texts).items() if count > 1}
 
 
 def _path_to_open(tree: Node) -> list[Node] | None:

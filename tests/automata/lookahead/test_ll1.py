@@ -33,12 +33,15 @@ def test_what_is_told_apart_stays_so_on_the_way(cfg, picks):
     [
         ("S -> a S b | ε", True),
         ("S -> a S b | c", True),
-        ("S -> a S | a b", False),  # both begin with a
+        ("S -> a S | a b", True),  # both begin with a, the end tells
+        ("A -> f x | f y", True),
+        ("S -> a S | b S | a b S | c", False),  # a b c in two ways
         ("S -> A a\nA -> a | ε", False),  # a begins A and follows it
         ("S -> A b\nA -> a | ε", True),
         ("S -> A B\nA -> ε\nB -> ε | b", True),
         ("S -> A | B\nA -> ε\nB -> ε", False),  # two ways to the empty word
-        ("S -> S a | b", False),  # left recursion
+        ("S -> S a | b", True),  # left recursion
+        ("S -> S S | a", False),
         ("S -> some(a, b, c)", True),
     ],
 )

@@ -1,10 +1,18 @@
 """The syntax of grammars: the tree of a text, and what is expected where a text ends it."""
 
-import pytest
+import warnings
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formal_llm import CFG
+from formal_llm.automata.notation import cfg_syntax
 from formal_llm.automata.notation.cfg_syntax import parse
 from formal_llm.automata.notation.source import SourceText
+from formal_llm.errors import NotationError
 from tests.automata.grammar_errors import check, refuse
+from tests.strategies import examples
 
 
 def kinds(text):
@@ -92,3 +100,52 @@ class TestErrors:
     def test_a_number_sign_in_a_text_does_not_move_the_caret(self):
         error = refuse('S "a#b" -> \nB -> c')
         assert (error.line, error.column) == (1, 11)
+
+
+# -- plain rules are read without the parser: what comes of a text is the same as with it -----------------------------
+
+PIECES = [
+    "S", "T", "a", "b", "a-b", "a:", "-", "->", "->", "→", "::=", "|", "ε", "%empty", "%limit 1", "%start", "%",
+    "some(a, b)", '"text"', "# more", "=", "<", "<=", "x=1", "(", ",", "\u00a0", "\t", "'", "*",
+]  # fmt: skip
+lines = st.lists(st.sampled_from(PIECES), max_size=7).map(" ".join) | st.sampled_from(
+    [
+        "S -> a S | b",
+        "T -> a",
+        "S -> T",
+        "  | c d",
+        "| T",
+        "",
+        "# a comment",
+        'a "label"',
+        "S->a|b",
+        "%limit 2 a",
+        "S -> a|",
+    ]
+)
+
+
+def read(text):
+    """What comes of a text: the grammar and the warnings, or the error; with every word."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            cfg = CFG.from_string(text)
+        except NotationError as error:
+            return str(error), error.line, error.column
+        return cfg, str(cfg), [str(one.message) for one in warned]
+
+
+@given(st.lists(lines, max_size=6), st.sampled_from(["\n", "\n\n", " \n ", "\r\n"]))
+@examples(400)
+def test_a_text_is_read_alike_with_and_without_plain_rules(written, end):
+    text = end.join(written)
+    quick = read(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cfg_syntax, "_plain_rules", lambda _: [])
+        assert quick == read(text)
+
+
+def test_a_plain_rule_needs_no_parser(monkeypatch):
+    monkeypatch.setattr(cfg_syntax, "_parser", lambda: pytest.fail("it was asked for"))
+    assert CFG.from_string("S -> a S | b\n\n# more\nT::=a\tS  |c\n  S → T").start == "S"

@@ -1,10 +1,13 @@
 """Lines of automata: families, names and texts."""
 
+import warnings
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from formal_llm import PDA, Symbol
+from formal_llm.automata.notation import pda_lines
 from formal_llm.automata.notation.pda_lines import quoted_name, quoted_text, statements, unquoted
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import NotationError
@@ -117,3 +120,37 @@ class TestCounting:
         assert sum(1 for _ in statements(SourceText("q{t} for t in 1..100000", None))) == 100_000
         with pytest.raises(NotationError, match="more than 100,000 numbers"):
             lines("q{t} for t in 0..100000")
+
+
+# -- plain transitions are read by one expression: what comes of a text is the same without it ------------------------
+
+PIECES = [
+    "p", "q", "a", "X", "ε", "%empty", ",", ",", ",", "->", "→", "for", "in", "1..2", "t", "q{t}", "'X'", '"text"',
+    "*", "ask", "-", "#", "(", "a-b",
+]  # fmt: skip
+written = st.lists(st.sampled_from(PIECES), max_size=12).map(" ".join) | st.sampled_from(
+    ["%accept q", "p, a, ε -> q, ε",
+     "p,a,X->q,X X", "q, ε, ε -> q, ε X", "ε, a, X -> q, X", "p, a, ε -> q, X for t in 1..2", "p , a , * -> q , * X",
+     "p, a, ε → q, for X in", "%stack X", "q, b, ε -> p, a-b\t-"]
+)  # fmt: skip
+
+
+def read(text):
+    """What comes of a text: the automaton and the warnings, or the error; with every word."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            pda = PDA.from_string(text)
+        except NotationError as error:
+            return str(error), error.line, error.column
+        return pda, str(pda), [str(one.message) for one in warned]
+
+
+@given(st.lists(written, max_size=6))
+@examples(400)
+def test_a_text_is_read_alike_with_and_without_plain_transitions(more):
+    text = "\n".join(["%accept q", "p, a, ε -> q, ε", *more])
+    quick = read(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pda_lines, "_plain", lambda *_: None)
+        assert quick == read(text)

@@ -11,6 +11,7 @@ from formal_llm.errors import InvalidAnswer
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.forks import Fork
 from formal_llm.planning.walks.journal import JournalEntry, log_probability, shares
+from formal_llm.planning.walks.wording import Wording
 
 FLAT = ChoiceTable.of(CFG.from_string("S -> a | b | c"))
 SOME = ChoiceTable.of(CFG.from_string("S -> some(salt, oil, chili)"))
@@ -118,3 +119,24 @@ def test_questions_tell_the_numbers_that_led_here() -> None:
     assert [question.options[number - 1].text for question, number in zip(walk.questions, (2, 1), strict=True)] == [
         'the output of "b"', 'the output of "a"',
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("conversation", [False, True])
+def test_questions_share_their_past_and_say_the_same_when_they_are_let_go(conversation: bool) -> None:
+    rules = CFG.from_string("S -> a T S | b\nT -> c T | d")
+    walk = Walk(rules, "a task", wording=Wording(conversation=conversation))
+    told = []
+    for number in (1, 1, 2, 1, 2, 2):
+        assert walk.question is not None
+        told.append((walk.question.prompt, walk.question.messages, walk.question.outlook))
+        if len(told) == 3:  # what is left of a walk that went back and of one that parted says nothing here
+            twin = walk.fork()
+            twin.answer(1)
+            walk.answer(1)
+            walk.back()
+        walk.answer(number)
+    assert walk.done
+    assert [(one.prompt, one.messages, one.outlook) for one in walk.questions] == told
+    entries = walk._trail.journal
+    assert sum(len(entry.past.since) for entry in entries if entry.past is not None) <= len(walk._trail.moves)
+    assert entries[-1].past is not None and entries[-1].past.moves == walk._trail.moves[: entries[-1].moves]

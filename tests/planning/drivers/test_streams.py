@@ -1,0 +1,112 @@
+"""Outcomes as they come: whichever way an LLM is asked, few walks are held, and whoever stops early stops the run."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Iterator
+from itertools import count, islice
+from typing import Any
+
+import pytest
+
+from formal_llm import CFG, Limits, Planner, Task
+from formal_llm.llms import WeightedLLM
+from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.walks.walk import Walk
+from tests.planning.drivers.test_batch import Awaited, Together
+
+WAYS: dict[str, tuple[Any, int | None]] = {
+    "one by one": (lambda: WeightedLLM(3), None), "threads": (lambda: WeightedLLM(3), 3),
+    "together": (Together, 3), "awaited": (Awaited, 3),
+}  # fmt: skip
+
+
+def forever(taken: list[int]) -> Iterator[Task]:
+    """Tasks without end; every fifth has no plan, which is known before the first question."""
+    for number in count():
+        taken.append(number)
+        yield Task(
+            f"task {number}", limits=Limits(at_least={"a": 1}, at_most={"a": 0}) if number % 5 == 4 else Limits()
+        )
+
+
+def planner_of(way: str, **settings: Any) -> tuple[Planner, int | None]:
+    llm, many = WAYS[way]
+    return Planner(CFG.from_string("S -> a T | b T\nT -> c | d"), llm(), **settings), many
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_tasks_without_end_are_taken_as_outcomes_are(way: str) -> None:
+    planner, many = planner_of(way)
+    taken: list[int] = []
+    outcomes = planner.plan_each(forever(taken), concurrency=many)
+    found = list(islice(outcomes, 20))
+    assert len({outcome.index for outcome in found}) == 20
+    assert all((outcome.plan is None) == (outcome.index % 5 == 4) for outcome in found)
+    assert len(taken) <= 20 + 2 * (many or 1)
+    outcomes.close()
+    known = len(taken)
+    assert next(outcomes, None) is None and len(taken) == known
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_plans_that_were_handed_out_are_not_held(way: str) -> None:
+    planner, many = planner_of(way)
+    most = 0
+    for outcome in planner.plan_each((f"task {number}" for number in range(60)), concurrency=many):
+        assert outcome.plan is not None
+        if outcome.index % 20 == 19:
+            gc.collect()
+            most = max(most, sum(isinstance(one, (Plan, Walk)) for one in gc.get_objects()))
+    assert most <= 4 * ((many or 1) + 2)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_outcomes_are_those_of_plan_all(way: str) -> None:
+    tasks = [f"task {number}" for number in range(12)]
+    planner, many = planner_of(way)
+    streamed = {outcome.index: outcome.unwrap() for outcome in planner.plan_each(tasks, concurrency=many, skip={3})}
+    listed = {outcome.index: outcome.unwrap() for outcome in planner.plan_all(tasks, concurrency=many, skip={3})}
+    assert streamed == listed and set(listed) == set(range(12)) - {3}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_in_a_coroutine_they_are_awaited(way: str) -> None:
+    planner, many = planner_of(way)
+    taken: list[int] = []
+
+    async def some() -> list[int]:
+        outcomes = planner.aplan_each(forever(taken), concurrency=many)
+        found = []
+        async for outcome in outcomes:
+            found.append(outcome.index)
+            if len(found) == 10:
+                break
+        await outcomes.aclose()
+        return found
+
+    assert len(set(asyncio.run(some()))) == 10
+    assert len(taken) <= 10 + 2 * (many or 1)
+
+
+def test_an_error_of_the_tasks_ends_an_awaited_run() -> None:
+    planner, _ = planner_of("awaited")
+
+    def tasks() -> Iterator[str]:
+        yield "one"
+        raise OSError("the file is gone")
+
+    with pytest.raises(OSError, match="the file is gone"):
+        list(planner.plan_each(tasks(), concurrency=2))
+    assert planner.llm.closed == 1  # type: ignore[attr-defined]
+
+
+def test_an_awaited_stream_of_a_coroutine_says_what_to_write() -> None:
+    planner, _ = planner_of("awaited")
+
+    async def wrong() -> None:
+        planner.plan_each(["one"])
+
+    with pytest.raises(RuntimeError, match="aplan_each"):
+        asyncio.run(wrong())
