@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from functools import partial
 
 from benchmarks.strain_cases.case import Case, milliseconds, spread
-from formal_llm import CFG, Planner
+from formal_llm import CFG
 from formal_llm.automata import PDA
-from formal_llm.automata.languages.differences import differences
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.planning.checking.verify import Verifier
 
@@ -26,7 +26,7 @@ def asked(source: CFG | PDA, words: Sequence[Sequence[str]]) -> dict[str, float 
     """Membership of words, the second time round."""
     for word in words:
         source.accepts(word)
-    return spread(milliseconds(lambda word=word: source.accepts(word)) for _ in range(_TIMES) for word in words)
+    return spread(milliseconds(partial(source.accepts, word)) for _ in range(_TIMES) for word in words)
 
 
 def finite() -> dict[str, float | str]:
@@ -65,7 +65,7 @@ def repaired(text: str, words: Sequence[Sequence[str]]) -> dict[str, float | str
     times = []
     for word in words:
         verifier = Verifier(cfg)
-        times.append(milliseconds(lambda: found.append(verifier.verify(word))))  # noqa: B023 - called at once
+        times.append(milliseconds(partial(lambda verifier, word: found.append(verifier.verify(word)), verifier, word)))
     undecided = sum(not each.decided or not each.nearest_decided for each in found)
     return {**spread(times), "distance": found[-1].distance or "none", "undecided": undecided}
 
@@ -80,6 +80,7 @@ TOOLS = "%limit 1\nS -> T | T S\nT -> " + " | ".join(f"t{n}" for n in range(20))
 def random_symbols() -> dict[str, float | str]:
     rng = random.Random(3)
     return repaired(TOOLS, [[f"t{rng.randrange(20)}" for _ in range(30)] for _ in range(3)])
+
 
 CASES = [
     Case("membership of 200 symbols: finite automaton", "0.05 ms", finite),
