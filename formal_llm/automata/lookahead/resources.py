@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -17,6 +18,11 @@ class PackedWay(NamedTuple):
     reads: tuple[str, ...]
     children: tuple[int, ...]
     steps: int
+
+
+def _place(field: tuple[int, int]) -> int:
+    """Where a field begins."""
+    return field[0]
 
 
 class Resources:
@@ -51,7 +57,9 @@ class Resources:
         self._width = self._packing.width
         self._top = (self._count + 1) * self._width
         self._most = self._packing.most
-        self._groups = [self._group(number, group) for number, group in enumerate(self._fields.parts)]
+        self._places = {field: number for number, group in enumerate(self._fields.parts) for field in group}
+        self._upper = sorted(self._places)
+        self._full: int | None = None
         self.guard = self._packing.guard
         self.ways: dict[int, tuple[PackedWay, ...]] = {
             index: tuple(dict.fromkeys(self._pack_way(*parts) for parts in group)) for index, group in ways.items()
@@ -79,19 +87,13 @@ class Resources:
                         ends.add(taken[0])
         return frozenset(ends)
 
-    def _group(self, number: int, group: list[tuple[int, int]]) -> tuple[int, int, list[tuple[int, int]], bool]:
-        """(place, the bits of fields that hold at most 1, the other fields, whether it is for ends) of a resource."""
-        bounds = zip(self._counters.fields, self._counters.bounds, strict=True)
-        upper = {field: bound.most for field, bound in bounds if bound.most is not None}
-        bits = sum(1 << shift for shift, mask in group if upper[shift, mask] == 1)
-        return number * self._width, bits, [field for field in group if upper[field] != 1], number in self._ends
-
     def _takes(self, reads: Iterable[str]) -> Mapping[int, int]:
         """What reading terminals takes by field, and behind that in fields of their own for ends and in all."""
         amounts = self._fields.taken(reads)
         if not amounts:
             return amounts
-        ends, total = sum([amounts.get(number, 0) for number in self._ends]), sum(amounts.values())
+        ends = sum([amount for number, amount in amounts.items() if number in self._ends])
+        total = sum(amounts.values())
         return {**amounts, self._count: ends, self._count + 1: total}
 
     def _pack_way(self, reads: tuple[str, ...], children: tuple[int, ...], steps: int) -> PackedWay:
@@ -101,19 +103,25 @@ class Resources:
         """What ``remaining``, a packed number of the counters, leaves of each resource; guard bits set."""
         packed = self._known.get(remaining)
         if packed is None:
-            packed = self._known[remaining] = self.need(remaining) | self.guard
+            # What has been used is looked at, and not what is left: plans are short where tools are many.
+            if self._full is None:
+                self._full = self.need(self._counters.remaining ^ self._counters.guard) | self.guard
+            packed = self._known[remaining] = self._full - self.need(self._counters.remaining - remaining)
         return packed
 
     def need(self, amounts: int) -> int:
         """Amounts packed as the counters do, packed as here (without guard bits)."""
         total = packed = ends = 0
-        for place, bits, fields, end in self._groups:
-            # Fields that hold 0 or 1 are counted all at once.
-            amount = (amounts & bits).bit_count() + sum([amounts >> shift & mask for shift, mask in fields])
+        while amounts:
+            field = self._upper[bisect_right(self._upper, (amounts & -amounts).bit_length() - 1, key=_place) - 1]
+            shift, mask = field
+            amount = amounts >> shift & mask
+            amounts &= ~(2 * mask + 1 << shift)
+            number = self._places[field]
             total += amount
-            if end:
+            if number in self._ends:
                 ends += amount
-            packed += amount << place
+            packed += amount << number * self._width
         return packed + (ends << self._top - self._width) + (total << self._top)
 
     def amounts(self, packed: int) -> tuple[int, ...]:

@@ -112,7 +112,8 @@ class Demands:
         self.version = 0
         self._demands: dict[tuple[State, Stack], Demand] = {}
         start = grammar.pda.start()
-        self.resolve(start.state, start.stack.top)
+        for _ in grammar.levels(start.state, start.stack):
+            pass  # all symbols are met, so that what is concluded of them need not be forgotten soon
         self._refresh()
 
     def _refresh(self) -> None:

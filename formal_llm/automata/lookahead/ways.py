@@ -5,7 +5,8 @@ A symbol that can only read one terminal is a *leaf*: it is merged into the ways
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.flow import FlowGrammar, FlowSymbol
@@ -56,31 +57,63 @@ def least_taken(
         ways: their ways.
         takes: what reading terminals takes, by field.
     """
-    users: dict[int, set[int]] = {}
+    users: dict[int, dict[int, None]] = {}
+    costs: dict[int, list[tuple[Mapping[int, int], tuple[int, ...]]]] = {}
+    known: dict[tuple[str, ...], Mapping[int, int]] = {}
     for index, group in ways.items():
-        for _, children, _ in group:
-            for child in children:
-                users.setdefault(child, set()).add(index)
+        if symbols[index].free:
+            continue
+        costs[index] = priced = []
+        for reads, children, _ in group:
+            taken = known.get(reads)
+            if taken is None:
+                taken = known[reads] = takes(reads)
+            # What free symbols take is nothing.
+            paid = tuple([child for child in children if not symbols[child].free])
+            priced.append((taken, paid))
+            for child in paid:
+                users.setdefault(child, {})[index] = None
     least: dict[int, dict[int, int]] = {}
-    todo = []
-    for symbol in sorted(symbols, key=lambda symbol: -symbol.least_steps):
+    first: list[int] = []
+    for symbol in sorted(symbols, key=lambda symbol: symbol.least_steps):
         if symbol.free:
             least[symbol.index] = {}  # no work: most symbols are free where few terminals are limited
         elif symbol.least_steps < INFINITE:
-            todo.append(symbol.index)
+            first.append(symbol.index)
+    todo = deque(first)
+    waiting = set(first)
     while todo:
-        index = todo.pop()
-        lowest: dict[int, int] | None = None
-        for reads, children, _ in ways[index]:
-            if not all(child in least for child in children):
-                continue
-            total = dict(takes(reads))
-            for child in children:
-                for number, amount in least[child].items():
-                    total[number] = total.get(number, 0) + amount
-            before = lowest if lowest is not None else total
-            lowest = {n: min(amount, total[n]) for n, amount in before.items() if n in total}
+        index = todo.popleft()
+        waiting.discard(index)
+        lowest = _lowest(costs[index], least)
         if lowest is not None and lowest != least.get(index):
             least[index] = lowest
-            todo += (user for user in users.get(index, ()) if not symbols[user].free)
+            # What takes nothing cannot take less.
+            again = [user for user in users.get(index, ()) if user not in waiting and least.get(user, True)]
+            todo += again
+            waiting.update(again)
     return least
+
+
+def _lowest(
+    costs: Iterable[tuple[Mapping[int, int], tuple[int, ...]]], least: Mapping[int, Mapping[int, int]]
+) -> dict[int, int] | None:
+    """The least that any way takes with its children, by field; None where none is known. What is 0 is left out."""
+    lowest: dict[int, int] | None = None
+    for taken, children in costs:
+        found = [least.get(child) for child in children]
+        if None in found:
+            continue
+        amounts = [taken, *[one for one in found if one]]
+        if lowest is None:
+            lowest = {}
+            for one in amounts:
+                for number, amount in one.items():
+                    lowest[number] = lowest.get(number, 0) + amount
+        elif not lowest:
+            break
+        else:
+            # Only what every way takes counts, so only that is added up.
+            sums = {number: sum([one.get(number, 0) for one in amounts]) for number in lowest}
+            lowest = {number: min(lowest[number], amount) for number, amount in sums.items() if amount}
+    return lowest

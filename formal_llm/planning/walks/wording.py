@@ -8,6 +8,7 @@ is a template that a task pack, or code, may replace.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -286,14 +287,16 @@ class Wording:
 
     def options(self, choices: Sequence[Choice], label: Callable[[str], str]) -> tuple[str, ...]:
         """The texts of the options; where two would read the same, what distinguishes them is added."""
-        plain = [self.option(choice, label) for choice in choices]
-        texts = list(plain)
+        texts = [self.option(choice, label) for choice in choices]
+        if len(set(texts)) == len(texts):
+            return tuple(texts)
+        alike = _repeated(texts)
         for number, choice in enumerate(choices):
             production = production_of(choice.moves[0]) if choice.moves else None
-            if production is not None and plain.count(plain[number]) > 1:
+            if production is not None and texts[number] in alike:
                 rest = production.body[1:]
                 texts[number] += f" from {' and '.join(map(label, rest))}" if rest else " alone"
-        alike = {text for text in texts if texts.count(text) > 1}
+        alike = _repeated(texts)
         for number, text in enumerate(texts):
             if text in alike:
                 # Equal labels for different symbols: the names are all that is left to tell them apart.
@@ -306,6 +309,11 @@ _CALLED = "in a wording"
 _OTHER_SHAPES: dict[str, Shape] = {"conversation": bool, "examples": Items(Items(str))}
 #: What may stand in a file with a wording.
 SHAPE = Keys({name: _OTHER_SHAPES.get(name, str) for name in Wording.__annotations__})
+
+
+def _repeated(texts: Iterable[str]) -> set[str]:
+    """The texts that stand there more than once."""
+    return {text for text, count in Counter(texts).items() if count > 1}
 
 
 def _path_to_open(tree: Node) -> list[Node] | None:
