@@ -26,7 +26,7 @@ def tells_apart(grammar: FlowGrammar, state: State, stack: Stack) -> bool:
     """
     sequence: list[int] = []
     while True:
-        ways = grammar.resolve(state, stack.top)
+        ways = grammar.resolve(state, stack.top, stack.rest)
         if len(ways) != 1:
             return not ways
         symbol, target = ways[0]
