@@ -170,7 +170,11 @@ class _Round:
         """Offer what an item makes alone, and with the items beside it that were taken before."""
         for edge in self._by_left.get(item.entry, ()):
             if edge.right is None:
-                self._offer(_Item(edge.head, item.used, item.paid), self._costs[item] + edge.price, (edge, item, None))
+                used, paid = item.used, item.paid
+                if edge.read is not None:
+                    used += self._counters.need.get(edge.read, 0)
+                    paid = self._paid(paid, self._counters.earn(edge.read, 0))
+                self._offer(_Item(edge.head, used, paid), self._costs[item] + edge.price, (edge, item, None))
                 continue
             for other in self._chart.get(edge.right, ()):
                 self._join(edge, item, other)
@@ -212,8 +216,8 @@ class _Round:
         """What the limits make sure to cost outside an item."""
         if item.entry == self._repairs.goal:
             return 0
-        entry = self._repairs.entries[item.entry]
-        return self._prices.around(max(entry.call[2], 0), entry.position, item.used, item.paid)
+        begin, end = self._repairs.spans[item.entry]
+        return self._prices.around(max(begin, 0), end, item.used, item.paid)
 
 
 def _around(repairs: Repairs) -> list[float]:
@@ -225,7 +229,7 @@ def _around(repairs: Repairs) -> list[float]:
             parts.setdefault(edge.head, []).append((edge.left, edge.price + beside))
             if edge.right is not None:
                 parts[edge.head].append((edge.right, repairs.costs[edge.left]))
-    around = [INFINITE] * len(repairs.entries)
+    around = [INFINITE] * len(repairs.spans)
     around[repairs.goal] = 0
     queue: list[tuple[float, int]] = [(0, repairs.goal)]
     while queue:
@@ -279,5 +283,5 @@ def _read_off(root: _Item, backs: dict[_Item, _Back]) -> Word:
         edge, left, right = backs[todo.pop()]
         if edge.read is not None:
             read.append(edge.read)
-        todo += (part for part in (right, left) if part is not None)
-    return tuple(read)
+        todo += (part for part in (left, right) if part is not None)
+    return tuple(reversed(read))  # what an edge reads comes behind what it is made of
