@@ -108,6 +108,10 @@ def _search(
         bound = max(following, bound + step)
 
 
+#: A bound that the word breaks.
+_Broken = tuple[int, int, int, int, list[int]]
+
+
 class _Round:
     """One round of the search: the cheapest repair within limits, of those that cost at most a bound.
 
@@ -244,12 +248,19 @@ def _around(repairs: Repairs) -> list[float]:
 
 
 class _LimitPrices:
-    """What limits make sure to cost outside a part of the word: symbols too many go, symbols too few come."""
+    """What limits make sure to cost outside a part of the word: symbols too many go, symbols too few come.
+
+    One edit lets one symbol go and one come. So what bounds that share no symbol cost is added up, upper ones and lower
+    ones by themselves.
+    """
 
     def __init__(self, counters: Counters, word: Word, weights: EditWeights) -> None:
         self._weights = weights
-        #: For each bound that the word breaks: (shift, mask, edge, is upper, greatest weight, sums up to each place).
-        self._broken: list[tuple[int, int, int, bool, int, list[int]]] = []
+        #: For each bound that the word breaks: (shift, mask, edge, greatest weight, sums up to each place); those that
+        #: share no symbol together.
+        self._upper: list[list[_Broken]] = []
+        self._lower: list[list[_Broken]] = []
+        names: dict[int, set[str]] = {}
         for (shift, mask), bound in zip(counters.fields, counters.bounds, strict=True):
             sums = [0]
             for name in word:
@@ -257,21 +268,32 @@ class _LimitPrices:
             upper = bound.most is not None
             edge = bound.most if bound.most is not None else bound.least
             if sums[-1] > edge if upper else sums[-1] < edge:
-                self._broken.append((shift, mask, edge, upper, max(bound.weights.values(), default=1), sums))
+                groups = self._upper if upper else self._lower
+                weighed = {name for name, weight in bound.weights.items() if weight}
+                group = next((one for one in groups if names[id(one)].isdisjoint(weighed)), None)
+                if group is None:
+                    group = []
+                    groups.append(group)
+                group.append((shift, mask, edge, max(bound.weights.values(), default=1), sums))
+                names.setdefault(id(group), set()).update(weighed)
 
     def around(self, begin: int, end: int, used: int, paid: int) -> float:
         """The least that edits outside ``begin`` to ``end`` cost when the part between uses and pays this."""
         total: float = 0
-        for shift, mask, edge, upper, greatest, sums in self._broken:
-            outside = sums[-1] - sums[end] + sums[begin]
-            if upper:
-                excess = outside + (used >> shift & mask) - edge
-                price = self._weights.lost
-            else:
-                excess = edge - outside - (paid >> shift & mask)
-                price = self._weights.gained
-            if excess > 0:
-                total = max(total, -(-excess // greatest) * price)
+        for group in self._upper:
+            excess = 0
+            for shift, mask, edge, greatest, sums in group:
+                more = sums[-1] - sums[end] + sums[begin] + (used >> shift & mask) - edge
+                if more > 0:
+                    excess += -(-more // greatest)
+            total = max(total, excess * self._weights.lost)
+        for group in self._lower:
+            lack = 0
+            for shift, mask, edge, greatest, sums in group:
+                less = edge - (sums[-1] - sums[end] + sums[begin]) - (paid >> shift & mask)
+                if less > 0:
+                    lack += -(-less // greatest)
+            total = max(total, lack * self._weights.gained)
         return total
 
 
