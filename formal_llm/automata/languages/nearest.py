@@ -13,6 +13,7 @@ import heapq
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from formal_llm.automata.languages.duals import Duals
 from formal_llm.automata.languages.edits import UNIT_WEIGHTS, Edit, EditWeights, edits, weigh
 from formal_llm.automata.languages.repairs import RepairEdge, Repairs
 from formal_llm.automata.lookahead.cheapest import INFINITE
@@ -80,8 +81,8 @@ class _Item(NamedTuple):
     paid: int
 
 
-#: The edge that made an item, and the items it was made of.
-_Back = tuple[RepairEdge, _Item | None, _Item | None]
+#: The edge that made an item, what was read, and the items it was made of.
+_Back = tuple[RepairEdge, str | None, _Item | None, _Item | None]
 
 
 def _search(
@@ -91,18 +92,21 @@ def _search(
 
     None and True where there is none.
     """
-    prices = _LimitPrices(counters, word, weights)
+    prices, duals = _LimitPrices(counters, word, weights), Duals(counters, word, weights)
     step = max(weights.insert, weights.delete, weights.substitute)
     bound: float = 0
     budget = max_states
     while True:
         if not repairs.explore(bound, max_states):
             return None, False
-        round_ = _Round(repairs, counters, prices, bound, budget)
-        found, budget = round_.run(), round_.budget
-        if found is not None or budget <= 0:
-            return found, found is not None
-        following = min(round_.beyond, repairs.next)
+        least = duals.climb(repairs)
+        if least <= bound:
+            round_ = _Round(repairs, counters, prices, duals, bound, budget)
+            found, budget = round_.run(), round_.budget
+            if found is not None or budget <= 0:
+                return found, found is not None
+            least = round_.beyond
+        following = min(least, repairs.next)
         if following == INFINITE:
             return None, True
         bound = max(following, bound + step)
@@ -120,10 +124,11 @@ class _Round:
         budget: how many more items may be looked at.
     """
 
-    def __init__(self, repairs: Repairs, counters: Counters, prices: _LimitPrices, bound: float, budget: int) -> None:
+    def __init__(self, repairs: Repairs, counters: Counters, prices: _LimitPrices, duals: Duals, bound: float, budget: int) -> None:
         self._repairs = repairs
         self._counters = counters
         self._prices = prices
+        self._duals = duals
         self._bound = bound
         self.beyond: float = INFINITE
         self.budget = budget
@@ -131,7 +136,7 @@ class _Round:
         self._by_left: dict[int, list[RepairEdge]] = {}
         self._by_right: dict[int, list[RepairEdge]] = {}
         #: The items with their priorities and a tie-breaker, the most promising first.
-        self._queue: list[tuple[float, int, _Item, _Back]] = []
+        self._queue: list[tuple[float, int, int, _Item, _Back]] = []
         self._tie = 0
         #: The least cost at which each item was offered.
         self._costs: dict[_Item, float] = {}
@@ -143,28 +148,40 @@ class _Round:
         """The word of the cheapest repair; None where there is none within the bound and the budget."""
         self._begin()
         while self._queue:
-            _, _, item, back = heapq.heappop(self._queue)
+            *_, item, back = heapq.heappop(self._queue)
             if item in self._backs:
                 continue
             self._backs[item] = back
             if item.entry == self._repairs.goal:
                 return _read_off(item, self._backs)
+            beside = self._chart.setdefault(item.entry, [])
+            if any(self._beats(other, item) for other in beside):
+                continue
             self.budget -= 1
             if self.budget <= 0:
                 return None
-            self._chart.setdefault(item.entry, []).append(item)
+            beside.append(item)
             self._combine(item)
         return None
+
+    def _beats(self, one: _Item, other: _Item) -> bool:
+        """Whether an item does all that another one does, at no greater cost, and uses no more."""
+        guard = self._counters.guard
+        return (
+            self._costs[one] <= self._costs[other]
+            and ((other.used | guard) - one.used) & guard == guard
+            and (one.paid == other.paid or not self._counters.less(other.paid, one.paid))
+        )
 
     def _begin(self) -> None:
         """Offer the entries that are made of nothing but what they read; sort the other edges by their parts."""
         counters = self._counters
         for edge in self._repairs.edges:
             if edge.left is None:
-                read = edge.read
-                used = counters.need.get(read, 0) if read is not None else 0
-                paid = counters.earn(read, 0) if read is not None else 0
-                self._offer(_Item(edge.head, used, paid), edge.price, (edge, None, None))
+                for read in edge.reads or (None,):
+                    used = counters.need.get(read, 0) if read is not None else 0
+                    paid = counters.earn(read, 0) if read is not None else 0
+                    self._offer(_Item(edge.head, used, paid), edge.price, (edge, read, None, None))
                 continue
             self._by_left.setdefault(edge.left, []).append(edge)
             if edge.right is not None:
@@ -174,11 +191,13 @@ class _Round:
         """Offer what an item makes alone, and with the items beside it that were taken before."""
         for edge in self._by_left.get(item.entry, ()):
             if edge.right is None:
-                used, paid = item.used, item.paid
-                if edge.read is not None:
-                    used += self._counters.need.get(edge.read, 0)
-                    paid = self._paid(paid, self._counters.earn(edge.read, 0))
-                self._offer(_Item(edge.head, used, paid), self._costs[item] + edge.price, (edge, item, None))
+                cost = self._costs[item] + edge.price
+                for read in edge.reads or (None,):
+                    used, paid = item.used, item.paid
+                    if read is not None:
+                        used += self._counters.need.get(read, 0)
+                        paid = self._paid(paid, self._counters.earn(read, 0))
+                    self._offer(_Item(edge.head, used, paid), cost, (edge, read, item, None))
                 continue
             for other in self._chart.get(edge.right, ()):
                 self._join(edge, item, other)
@@ -189,7 +208,7 @@ class _Round:
 
     def _join(self, edge: RepairEdge, left: _Item, right: _Item) -> None:
         joined = _Item(edge.head, left.used + right.used, self._paid(left.paid, right.paid))
-        self._offer(joined, self._costs[left] + self._costs[right], (edge, left, right))
+        self._offer(joined, self._costs[left] + self._costs[right], (edge, None, left, right))
 
     def _paid(self, one: int, other: int) -> int:
         """What two parts pay to the lower bounds together: each bound no more than it asks for."""
@@ -208,13 +227,16 @@ class _Round:
             return
         if item.entry == self._repairs.goal and item.paid != counters.needed:
             return
-        priority = cost + max(around, self._price(item))
+        priority = cost
+        if item.entry != self._repairs.goal:
+            priority = max(cost + max(around, self._price(item)), self._duals.least(item.entry, item.used, cost))
         if priority > self._bound:
             self.beyond = min(self.beyond, priority)
             return
         self._costs[item] = cost
-        self._tie -= 1  # among equals the newest first: it is furthest
-        heapq.heappush(self._queue, (priority, self._tie, item, back))
+        self._tie -= 1  # among equals the one that covers most of the word, then the newest: they are furthest
+        begin, end = self._repairs.spans[item.entry]
+        heapq.heappush(self._queue, (priority, begin - end, self._tie, item, back))
 
     def _price(self, item: _Item) -> float:
         """What the limits make sure to cost outside an item."""
@@ -302,8 +324,8 @@ def _read_off(root: _Item, backs: dict[_Item, _Back]) -> Word:
     read: list[str] = []
     todo = [root]
     while todo:
-        edge, left, right = backs[todo.pop()]
-        if edge.read is not None:
-            read.append(edge.read)
+        _, name, left, right = backs[todo.pop()]
+        if name is not None:
+            read.append(name)
         todo += (part for part in (left, right) if part is not None)
     return tuple(reversed(read))  # what an edge reads comes behind what it is made of

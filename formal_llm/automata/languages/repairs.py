@@ -26,11 +26,11 @@ from formal_llm.automata.models.pda import PDA
 
 
 class RepairEdge(NamedTuple):
-    """One way to get an entry: its price, the terminal read, and the entries it is made of (None: fewer than two)."""
+    """One way to get an entry: its price, the terminals one of which is read (none: nothing is), what it is made of."""
 
     head: int
     price: float
-    read: str | None = None
+    reads: tuple[str, ...] = ()
     left: int | None = None
     right: int | None = None
 
@@ -51,7 +51,7 @@ class _Shape:
         self.state = state
         self.top = top
         self.moves: list[tuple[str | None, _Point]] = []
-        self.leaves: dict[State, dict[str, None]] | None = None
+        self.leaves: dict[State, tuple[str, ...]] | None = None
         self.accepts = False
         #: The points at which nothing is left to pop, by state.
         self.ends: dict[State, _Point] = {}
@@ -108,7 +108,7 @@ class _Plan:
             found.leaves = None if found.accepts else self._leaves(state, top)
         return found
 
-    def _leaves(self, state: State, top: str | None) -> dict[State, dict[str, None]] | None:
+    def _leaves(self, state: State, top: str | None) -> dict[State, tuple[str, ...]] | None:
         """The terminals that are all a symbol can read, or a choice of such symbols; None where it is another one."""
         found: dict[State, dict[str, None]] = {}
         for t in self._pda.transitions_at(state, top):
@@ -123,7 +123,7 @@ class _Plan:
                     found.setdefault(one.target, {})[one.read] = None
             else:
                 return None
-        return found
+        return {target: tuple(names) for target, names in found.items()}
 
     def moves(self, shape: _Shape) -> list[tuple[str | None, _Point]]:
         """What the transitions of a shape read, and the points behind them."""
@@ -186,7 +186,7 @@ class Repairs:
         self.done: list[bool] = []
         self.edges: list[RepairEdge] = []
         self._points: list[_Point] = []
-        self._best: list[tuple[str | None, int | None, int | None] | None] = []
+        self._best: list[tuple[tuple[str, ...], int | None, int | None] | None] = []
         self._numbers: dict[int, int] = {}
         #: For each call (a shape at a position): its exits, the entries that wait for it, what it takes to get there,
         #: and whether the same call one position earlier leaves out the symbol between.
@@ -225,9 +225,8 @@ class Repairs:
         while todo:
             edge = self._best[todo.pop()]
             assert edge is not None
-            name, *parts = edge
-            if name is not None:
-                read.append(name)
+            names, *parts = edge
+            read += names[:1]  # without limits one terminal is as good as another
             todo += [part for part in parts if part is not None]
         return tuple(reversed(read))
 
@@ -288,10 +287,10 @@ class Repairs:
             if read is None:
                 self._relax(point, at, at, 0, 0)
                 continue
-            self._relax(point, at, at, self._weights.insert, self._weights.insert, read)
+            self._relax(point, at, at, self._weights.insert, self._weights.insert, (read,))
             if at < self._end:
                 price = 0 if self._word[at] == read else self._weights.substitute
-                self._relax(point, at, at + 1, price, price, read)
+                self._relax(point, at, at + 1, price, price, (read,))
         if at < self._end and self._plan.deletes(shape):
             self._push(self._base[call] + self._weights.delete + self._sure[at + 1], ~call)
 
@@ -308,20 +307,24 @@ class Repairs:
             self._relax(self._points[found], at - 1, end, self.costs[found] + price, price, left=found)
 
     def _read(
-        self, number: int, point: _Point, leaves: dict[State, dict[str, None]], begin: int, at: int, cost: float
+        self, number: int, point: _Point, leaves: dict[State, tuple[str, ...]], begin: int, at: int, cost: float
     ) -> None:
         """Read a terminal: the one that stands there, another one in its place, or one that is missing there."""
         weights = self._weights
         here = self._word[at] if at < self._end else None
         for state, names in leaves.items():
             after = self._plan.behind(point, state)
-            # Without limits one terminal is as good as another.
-            for name in names if self._keep else [*names][:1]:
-                self._relax(after, begin, at, cost + weights.insert, weights.insert, name, number)
-                if here is not None and here not in names:
-                    self._relax(after, begin, at + 1, cost + weights.substitute, weights.substitute, name, number)
+            self._relax(after, begin, at, cost + weights.insert, weights.insert, names, number)
+            if here is None:
+                continue
             if here in names:
-                self._relax(after, begin, at + 1, cost, 0, here, number)
+                self._relax(after, begin, at + 1, cost, 0, (here,), number)
+            if here not in names or self._keep:  # under limits it may be better to replace what could stay
+                others = tuple([name for name in names if name != here])
+                if others:
+                    self._relax(
+                        after, begin, at + 1, cost + weights.substitute, weights.substitute, others, number
+                    )
         if begin < at < self._end:
             self._relax(point, begin, at + 1, cost + weights.delete, weights.delete, left=number)
 
@@ -331,15 +334,15 @@ class Repairs:
         self._relax(after, begin, end, self.costs[left] + self.costs[right], 0, left=left, right=right)
 
     def _relax(
-        self, point: _Point, begin: int, end: int, cost: float, price: float, read: str | None = None,
+        self, point: _Point, begin: int, end: int, cost: float, price: float, reads: tuple[str, ...] = (),
         left: int | None = None, right: int | None = None,
     ) -> None:  # fmt: skip
         number = self._number(point, begin, end)
         if self._keep:
-            self.edges.append(RepairEdge(number, price, read, left, right))
+            self.edges.append(RepairEdge(number, price, reads, left, right))
         if cost < self.costs[number]:
             self.costs[number] = cost
-            self._best[number] = (read, left, right)
+            self._best[number] = (reads, left, right)
             base = self._base[point.shape.number * self._width + begin + 1]
             self._push(base + cost + self._sure[end], number)
 
