@@ -23,6 +23,10 @@ from formal_llm.automata.models.automaton import Word
 from formal_llm.errors import AutomatonError
 
 
+#: With how many others of its entry an item is compared, to see whether one of them beats it.
+_BESIDE = 50
+
+
 class Nearest(NamedTuple):
     """The nearest word.
 
@@ -62,7 +66,7 @@ def nearest(
     if lookahead.completable().value == "no":
         return Nearest(None)
     counters, repairs = Counters(lookahead.bounds), Repairs(lookahead.pda, word, weights, keep=True)
-    found, decided = _search(counters, repairs, word, weights, max_states)
+    found, decided = _search(counters, repairs, word, weights, _nearest(word, free, weights).distance, max_states)
     return _nearest(word, found, weights) if decided else Nearest(None, decided=False)
 
 
@@ -86,7 +90,7 @@ _Back = tuple[RepairEdge, str | None, _Item | None, _Item | None]
 
 
 def _search(
-    counters: Counters, repairs: Repairs, word: Word, weights: EditWeights, max_states: int
+    counters: Counters, repairs: Repairs, word: Word, weights: EditWeights, free: float, max_states: int
 ) -> tuple[Word | None, bool]:
     """The cheapest repair within limits, in rounds with a bound that rises: (the word, whether that is certain).
 
@@ -94,7 +98,7 @@ def _search(
     """
     prices, duals = _LimitPrices(counters, word, weights), Duals(counters, word, weights)
     step = max(weights.insert, weights.delete, weights.substitute)
-    bound: float = 0
+    bound = free
     budget = max_states
     while True:
         if not repairs.explore(bound, max_states):
@@ -106,10 +110,10 @@ def _search(
             if found is not None or budget <= 0:
                 return found, found is not None
             least = round_.beyond
-        following = min(least, repairs.next)
-        if following == INFINITE:
+        if least == INFINITE and repairs.next == INFINITE:
             return None, True
-        bound = max(following, bound + step)
+        # What is not explored yet costs more than the bound; what is explored costs at least so much.
+        bound = least if bound < least < INFINITE else max(min(least, repairs.next), bound + step)
 
 
 #: A bound that the word breaks.
@@ -133,6 +137,7 @@ class _Round:
         self.beyond: float = INFINITE
         self.budget = budget
         self._around = _around(repairs)
+        self._width = max(end for _, end in repairs.spans) + 2
         self._by_left: dict[int, list[RepairEdge]] = {}
         self._by_right: dict[int, list[RepairEdge]] = {}
         #: The items with their priorities and a tie-breaker, the most promising first.
@@ -155,7 +160,7 @@ class _Round:
             if item.entry == self._repairs.goal:
                 return _read_off(item, self._backs)
             beside = self._chart.setdefault(item.entry, [])
-            if any(self._beats(other, item) for other in beside):
+            if any(self._beats(other, item) for other in beside[-_BESIDE:]):
                 continue
             self.budget -= 1
             if self.budget <= 0:
@@ -234,9 +239,11 @@ class _Round:
             self.beyond = min(self.beyond, priority)
             return
         self._costs[item] = cost
-        self._tie -= 1  # among equals the one that covers most of the word, then the newest: they are furthest
+        # Among equals first what covers next to nothing, since others wait for it; then what covers most, the newest.
+        self._tie -= 1
         begin, end = self._repairs.spans[item.entry]
-        heapq.heappush(self._queue, (priority, begin - end, self._tie, item, back))
+        covers = end - begin if end - begin > 1 else self._width
+        heapq.heappush(self._queue, (priority, -covers, self._tie, item, back))
 
     def _price(self, item: _Item) -> float:
         """What the limits make sure to cost outside an item."""
