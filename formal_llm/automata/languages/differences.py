@@ -30,6 +30,8 @@ from formal_llm.errors import Undecided
 _CONFIGURATIONS = 500
 #: Without a bound, words are compared that are so much longer than the shortest: of pushdown automata, and listed ones.
 _FURTHER, _LISTED_FURTHER = 50, 10
+#: From how many terminals before the bound on it is searched for how many must follow at least.
+_NEAR = 4
 #: How many lengths words are counted of.
 _COUNTED = 12
 
@@ -199,7 +201,8 @@ class _Comparison:
     def _is_alive(self, side: Lookahead, now: Hashable, left: float) -> bool:
         if not side.completable(now).possible:
             return False
-        short = side.least_length(now) <= left
+        # What limits make of the length is worth a search only near the end.
+        short = left == INFINITE or side.least_length(now, search=left <= _NEAR) <= left
         self._cut = self._cut or not short
         return short
 

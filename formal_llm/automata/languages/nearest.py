@@ -13,6 +13,7 @@ import heapq
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from formal_llm.automata.languages.duals import Duals
 from formal_llm.automata.languages.edits import UNIT_WEIGHTS, Edit, EditWeights, edits, weigh
 from formal_llm.automata.languages.repairs import RepairEdge, Repairs
 from formal_llm.automata.lookahead.cheapest import INFINITE
@@ -20,6 +21,10 @@ from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import Word
 from formal_llm.errors import AutomatonError
+
+
+#: With how many others of its entry an item is compared, to see whether one of them beats it.
+_BESIDE = 50
 
 
 class Nearest(NamedTuple):
@@ -61,7 +66,7 @@ def nearest(
     if lookahead.completable().value == "no":
         return Nearest(None)
     counters, repairs = Counters(lookahead.bounds), Repairs(lookahead.pda, word, weights, keep=True)
-    found, decided = _search(counters, repairs, word, weights, max_states)
+    found, decided = _search(counters, repairs, word, weights, _nearest(word, free, weights).distance, max_states)
     return _nearest(word, found, weights) if decided else Nearest(None, decided=False)
 
 
@@ -80,32 +85,39 @@ class _Item(NamedTuple):
     paid: int
 
 
-#: The edge that made an item, and the items it was made of.
-_Back = tuple[RepairEdge, _Item | None, _Item | None]
+#: The edge that made an item, what was read, and the items it was made of.
+_Back = tuple[RepairEdge, str | None, _Item | None, _Item | None]
 
 
 def _search(
-    counters: Counters, repairs: Repairs, word: Word, weights: EditWeights, max_states: int
+    counters: Counters, repairs: Repairs, word: Word, weights: EditWeights, free: float, max_states: int
 ) -> tuple[Word | None, bool]:
     """The cheapest repair within limits, in rounds with a bound that rises: (the word, whether that is certain).
 
     None and True where there is none.
     """
-    prices = _LimitPrices(counters, word, weights)
+    prices, duals = _LimitPrices(counters, word, weights), Duals(counters, word, weights)
     step = max(weights.insert, weights.delete, weights.substitute)
-    bound: float = 0
+    bound = free
     budget = max_states
     while True:
         if not repairs.explore(bound, max_states):
             return None, False
-        round_ = _Round(repairs, counters, prices, bound, budget)
-        found, budget = round_.run(), round_.budget
-        if found is not None or budget <= 0:
-            return found, found is not None
-        following = min(round_.beyond, repairs.next)
-        if following == INFINITE:
+        least = duals.climb(repairs)
+        if least <= bound:
+            round_ = _Round(repairs, counters, prices, duals, bound, budget)
+            found, budget = round_.run(), round_.budget
+            if found is not None or budget <= 0:
+                return found, found is not None
+            least = round_.beyond
+        if least == INFINITE and repairs.next == INFINITE:
             return None, True
-        bound = max(following, bound + step)
+        # What is not explored yet costs more than the bound; what is explored costs at least so much.
+        bound = least if bound < least < INFINITE else max(min(least, repairs.next), bound + step)
+
+
+#: A bound that the word breaks.
+_Broken = tuple[int, int, int, int, list[int]]
 
 
 class _Round:
@@ -116,18 +128,22 @@ class _Round:
         budget: how many more items may be looked at.
     """
 
-    def __init__(self, repairs: Repairs, counters: Counters, prices: _LimitPrices, bound: float, budget: int) -> None:
+    def __init__(
+        self, repairs: Repairs, counters: Counters, prices: _LimitPrices, duals: Duals, bound: float, budget: int
+    ) -> None:
         self._repairs = repairs
         self._counters = counters
         self._prices = prices
+        self._duals = duals
         self._bound = bound
         self.beyond: float = INFINITE
         self.budget = budget
         self._around = _around(repairs)
+        self._width = max(end for _, end in repairs.spans) + 2
         self._by_left: dict[int, list[RepairEdge]] = {}
         self._by_right: dict[int, list[RepairEdge]] = {}
         #: The items with their priorities and a tie-breaker, the most promising first.
-        self._queue: list[tuple[float, int, _Item, _Back]] = []
+        self._queue: list[tuple[float, int, int, _Item, _Back]] = []
         self._tie = 0
         #: The least cost at which each item was offered.
         self._costs: dict[_Item, float] = {}
@@ -139,28 +155,40 @@ class _Round:
         """The word of the cheapest repair; None where there is none within the bound and the budget."""
         self._begin()
         while self._queue:
-            _, _, item, back = heapq.heappop(self._queue)
+            *_, item, back = heapq.heappop(self._queue)
             if item in self._backs:
                 continue
             self._backs[item] = back
             if item.entry == self._repairs.goal:
                 return _read_off(item, self._backs)
+            beside = self._chart.setdefault(item.entry, [])
+            if any(self._beats(other, item) for other in beside[-_BESIDE:]):
+                continue
             self.budget -= 1
             if self.budget <= 0:
                 return None
-            self._chart.setdefault(item.entry, []).append(item)
+            beside.append(item)
             self._combine(item)
         return None
+
+    def _beats(self, one: _Item, other: _Item) -> bool:
+        """Whether an item does all that another one does, at no greater cost, and uses no more."""
+        guard = self._counters.guard
+        return (
+            self._costs[one] <= self._costs[other]
+            and ((other.used | guard) - one.used) & guard == guard
+            and (one.paid == other.paid or not self._counters.less(other.paid, one.paid))
+        )
 
     def _begin(self) -> None:
         """Offer the entries that are made of nothing but what they read; sort the other edges by their parts."""
         counters = self._counters
         for edge in self._repairs.edges:
             if edge.left is None:
-                read = edge.read
-                used = counters.need.get(read, 0) if read is not None else 0
-                paid = counters.earn(read, 0) if read is not None else 0
-                self._offer(_Item(edge.head, used, paid), edge.price, (edge, None, None))
+                for read in edge.reads or (None,):
+                    used = counters.need.get(read, 0) if read is not None else 0
+                    paid = counters.earn(read, 0) if read is not None else 0
+                    self._offer(_Item(edge.head, used, paid), edge.price, (edge, read, None, None))
                 continue
             self._by_left.setdefault(edge.left, []).append(edge)
             if edge.right is not None:
@@ -170,7 +198,13 @@ class _Round:
         """Offer what an item makes alone, and with the items beside it that were taken before."""
         for edge in self._by_left.get(item.entry, ()):
             if edge.right is None:
-                self._offer(_Item(edge.head, item.used, item.paid), self._costs[item] + edge.price, (edge, item, None))
+                cost = self._costs[item] + edge.price
+                for read in edge.reads or (None,):
+                    used, paid = item.used, item.paid
+                    if read is not None:
+                        used += self._counters.need.get(read, 0)
+                        paid = self._paid(paid, self._counters.earn(read, 0))
+                    self._offer(_Item(edge.head, used, paid), cost, (edge, read, item, None))
                 continue
             for other in self._chart.get(edge.right, ()):
                 self._join(edge, item, other)
@@ -181,7 +215,7 @@ class _Round:
 
     def _join(self, edge: RepairEdge, left: _Item, right: _Item) -> None:
         joined = _Item(edge.head, left.used + right.used, self._paid(left.paid, right.paid))
-        self._offer(joined, self._costs[left] + self._costs[right], (edge, left, right))
+        self._offer(joined, self._costs[left] + self._costs[right], (edge, None, left, right))
 
     def _paid(self, one: int, other: int) -> int:
         """What two parts pay to the lower bounds together: each bound no more than it asks for."""
@@ -200,20 +234,25 @@ class _Round:
             return
         if item.entry == self._repairs.goal and item.paid != counters.needed:
             return
-        priority = cost + max(around, self._price(item))
+        priority = cost
+        if item.entry != self._repairs.goal:
+            priority = max(cost + max(around, self._price(item)), self._duals.least(item.entry, item.used, cost))
         if priority > self._bound:
             self.beyond = min(self.beyond, priority)
             return
         self._costs[item] = cost
-        self._tie -= 1  # among equals the newest first: it is furthest
-        heapq.heappush(self._queue, (priority, self._tie, item, back))
+        # Among equals first what covers next to nothing, since others wait for it; then what covers most, the newest.
+        self._tie -= 1
+        begin, end = self._repairs.spans[item.entry]
+        covers = end - begin if end - begin > 1 else self._width
+        heapq.heappush(self._queue, (priority, -covers, self._tie, item, back))
 
     def _price(self, item: _Item) -> float:
         """What the limits make sure to cost outside an item."""
         if item.entry == self._repairs.goal:
             return 0
-        entry = self._repairs.entries[item.entry]
-        return self._prices.around(max(entry.call[2], 0), entry.position, item.used, item.paid)
+        begin, end = self._repairs.spans[item.entry]
+        return self._prices.around(max(begin, 0), end, item.used, item.paid)
 
 
 def _around(repairs: Repairs) -> list[float]:
@@ -225,7 +264,7 @@ def _around(repairs: Repairs) -> list[float]:
             parts.setdefault(edge.head, []).append((edge.left, edge.price + beside))
             if edge.right is not None:
                 parts[edge.head].append((edge.right, repairs.costs[edge.left]))
-    around = [INFINITE] * len(repairs.entries)
+    around = [INFINITE] * len(repairs.spans)
     around[repairs.goal] = 0
     queue: list[tuple[float, int]] = [(0, repairs.goal)]
     while queue:
@@ -240,12 +279,19 @@ def _around(repairs: Repairs) -> list[float]:
 
 
 class _LimitPrices:
-    """What limits make sure to cost outside a part of the word: symbols too many go, symbols too few come."""
+    """What limits make sure to cost outside a part of the word: symbols too many go, symbols too few come.
+
+    One edit lets one symbol go and one come. So what bounds that share no symbol cost is added up, upper ones and lower
+    ones by themselves.
+    """
 
     def __init__(self, counters: Counters, word: Word, weights: EditWeights) -> None:
         self._weights = weights
-        #: For each bound that the word breaks: (shift, mask, edge, is upper, greatest weight, sums up to each place).
-        self._broken: list[tuple[int, int, int, bool, int, list[int]]] = []
+        #: For each bound that the word breaks: (shift, mask, edge, greatest weight, sums up to each place); those that
+        #: share no symbol together.
+        self._upper: list[list[_Broken]] = []
+        self._lower: list[list[_Broken]] = []
+        names: dict[int, set[str]] = {}
         for (shift, mask), bound in zip(counters.fields, counters.bounds, strict=True):
             sums = [0]
             for name in word:
@@ -253,21 +299,32 @@ class _LimitPrices:
             upper = bound.most is not None
             edge = bound.most if bound.most is not None else bound.least
             if sums[-1] > edge if upper else sums[-1] < edge:
-                self._broken.append((shift, mask, edge, upper, max(bound.weights.values(), default=1), sums))
+                groups = self._upper if upper else self._lower
+                weighed = {name for name, weight in bound.weights.items() if weight}
+                group = next((one for one in groups if names[id(one)].isdisjoint(weighed)), None)
+                if group is None:
+                    group = []
+                    groups.append(group)
+                group.append((shift, mask, edge, max(bound.weights.values(), default=1), sums))
+                names.setdefault(id(group), set()).update(weighed)
 
     def around(self, begin: int, end: int, used: int, paid: int) -> float:
         """The least that edits outside ``begin`` to ``end`` cost when the part between uses and pays this."""
         total: float = 0
-        for shift, mask, edge, upper, greatest, sums in self._broken:
-            outside = sums[-1] - sums[end] + sums[begin]
-            if upper:
-                excess = outside + (used >> shift & mask) - edge
-                price = self._weights.lost
-            else:
-                excess = edge - outside - (paid >> shift & mask)
-                price = self._weights.gained
-            if excess > 0:
-                total = max(total, -(-excess // greatest) * price)
+        for group in self._upper:
+            excess = 0
+            for shift, mask, edge, greatest, sums in group:
+                more = sums[-1] - sums[end] + sums[begin] + (used >> shift & mask) - edge
+                if more > 0:
+                    excess += -(-more // greatest)
+            total = max(total, excess * self._weights.lost)
+        for group in self._lower:
+            lack = 0
+            for shift, mask, edge, greatest, sums in group:
+                less = edge - (sums[-1] - sums[end] + sums[begin]) - (paid >> shift & mask)
+                if less > 0:
+                    lack += -(-less // greatest)
+            total = max(total, lack * self._weights.gained)
         return total
 
 
@@ -276,8 +333,8 @@ def _read_off(root: _Item, backs: dict[_Item, _Back]) -> Word:
     read: list[str] = []
     todo = [root]
     while todo:
-        edge, left, right = backs[todo.pop()]
-        if edge.read is not None:
-            read.append(edge.read)
-        todo += (part for part in (right, left) if part is not None)
-    return tuple(read)
+        _, name, left, right = backs[todo.pop()]
+        if name is not None:
+            read.append(name)
+        todo += (part for part in (left, right) if part is not None)
+    return tuple(reversed(read))  # what an edge reads comes behind what it is made of

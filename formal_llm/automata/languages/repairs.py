@@ -15,6 +15,7 @@ the order of Nederhof 2003, "Weighted deductive parsing and Knuth's algorithm").
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from formal_llm.automata.languages.edits import EditWeights
@@ -22,30 +23,138 @@ from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.flow import ACCEPTING
 from formal_llm.automata.models.automaton import State, Word
 from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.models.tabulation import StackCall
-from formal_llm.automata.models.transition import Transition
-
-#: The work below which all that is left on the stack is left there.
-_ROOT: StackCall = (ACCEPTING, "", -1)
 
 
 class RepairEdge(NamedTuple):
-    """One way to get an entry: its price, the terminal read, and the entries it is made of (None: fewer than two)."""
+    """One way to get an entry: its price, the terminals one of which is read (none: nothing is), what it is made of."""
 
     head: int
     price: float
-    read: str | None = None
+    reads: tuple[str, ...] = ()
     left: int | None = None
     right: int | None = None
 
 
-class RepairItem(NamedTuple):
-    """Part of the work on a stack symbol: ``rest`` is left of what was pushed for it, at a state and position."""
+class _Shape:
+    """A stack symbol in a state, wherever in the word it is worked off.
 
-    call: StackCall
-    rest: tuple[str | None, ...]
-    state: State
-    position: int
+    Attributes:
+        moves: what a transition reads, and the point behind it.
+        leaves: where all it can do is to read one terminal: for each state afterwards the terminals.
+        accepts: whether the run may accept there.
+    """
+
+    __slots__ = ("accepts", "ends", "leaves", "moves", "number", "state", "top")
+
+    def __init__(self, number: int, state: State, top: str | None) -> None:
+        self.number = number
+        self.state = state
+        self.top = top
+        self.moves: list[tuple[str | None, _Point]] = []
+        self.leaves: dict[State, tuple[str, ...]] | None = None
+        self.accepts = False
+        #: The points at which nothing is left to pop, by state.
+        self.ends: dict[State, _Point] = {}
+
+
+class _Point:
+    """How far the work on a stack symbol has come: what is left of what was pushed for it, in a state."""
+
+    __slots__ = ("after", "inner", "number", "rest", "shape", "state")
+
+    def __init__(self, number: int, shape: _Shape, rest: tuple[str | None, ...], state: State) -> None:
+        self.number = number
+        self.shape = shape
+        self.rest = rest
+        self.state = state
+        #: What is worked off next; None where nothing is left.
+        self.inner: _Shape | None = None
+        #: The point behind that, by the state in which it is reached.
+        self.after: dict[State, _Point] = {}
+
+
+class _Plan:
+    """The shapes and points of an automaton, made on demand."""
+
+    def __init__(self, pda: PDA) -> None:
+        self._pda = pda
+        self._shapes: dict[tuple[State, str | None], _Shape] = {}
+        self._points: dict[tuple[int, tuple[str | None, ...], State], _Point] = {}
+        self.root = _Shape(0, ACCEPTING, None)
+        self.shapes = [self.root]
+
+    def point(self, shape: _Shape, rest: tuple[str | None, ...], state: State) -> _Point:
+        key = (shape.number, rest, state)
+        found = self._points.get(key)
+        if found is None:
+            found = self._points[key] = _Point(len(self._points), shape, rest, state)
+            if rest:
+                found.inner = self.shape(state, rest[0])
+        return found
+
+    def behind(self, point: _Point, state: State) -> _Point:
+        """The point after the next symbol, when that is gone in ``state``."""
+        found = point.after.get(state)
+        if found is None:
+            found = point.after[state] = self.point(point.shape, point.rest[1:], state)
+        return found
+
+    def shape(self, state: State, top: str | None) -> _Shape:
+        found = self._shapes.get((state, top))
+        if found is None:
+            found = self._shapes[state, top] = _Shape(len(self.shapes), state, top)
+            self.shapes.append(found)
+            found.accepts = state is ACCEPTING or state in self._pda.accepting_states
+            found.leaves = None if found.accepts else self._leaves(state, top)
+        return found
+
+    def _leaves(self, state: State, top: str | None) -> dict[State, tuple[str, ...]] | None:
+        """The terminals that are all a symbol can read, or a choice of such symbols; None where it is another one."""
+        found: dict[State, dict[str, None]] = {}
+        for t in self._pda.transitions_at(state, top):
+            if t.pop is None:
+                return None
+            if t.read is not None and not t.push:
+                found.setdefault(t.target, {})[t.read] = None
+            elif t.read is None and len(t.push) == 1 and t.target not in self._pda.accepting_states:
+                for one in self._pda.transitions_at(t.target, t.push[0]):
+                    if one.read is None or one.pop is None or one.push:
+                        return None
+                    found.setdefault(one.target, {})[one.read] = None
+            else:
+                return None
+        return {target: tuple(names) for target, names in found.items()}
+
+    def moves(self, shape: _Shape) -> list[tuple[str | None, _Point]]:
+        """What the transitions of a shape read, and the points behind them."""
+        if not shape.moves:
+            for t in self._pda.transitions_at(shape.state, shape.top):
+                rest: tuple[str | None, ...] = t.push if t.pop is not None else (*t.push, shape.top)
+                shape.moves.append((t.read, self.point(shape, rest, t.target)))
+        return shape.moves
+
+    def deletes(self, shape: _Shape) -> bool:
+        """Whether a symbol of the word is deleted where the work on a shape begins.
+
+        Each deletion is made at one place: before a terminal that is not the first thing read on behalf of a symbol
+        where the terminal stands, else where the outermost symbol begins that reads nothing before. Only if that always
+        begins with the work on another symbol, it is left to that.
+        """
+        moves = self.moves(shape)
+        if _silent(moves):
+            return False
+        return any(
+            read is not None
+            or point.inner is None
+            or point.inner.leaves is not None
+            or _silent(self.moves(point.inner))
+            for read, point in moves
+        )
+
+
+def _silent(moves: Sequence[tuple[str | None, _Point]]) -> bool:
+    """Whether a symbol can only be popped without reading anything."""
+    return all(read is None and point.inner is None for read, point in moves)
 
 
 class Repairs:
@@ -58,7 +167,7 @@ class Repairs:
         keep: whether to keep all edges, not only the cheapest one of each entry.
 
     Attributes:
-        entries: the entries, by number.
+        spans: for each entry, by number, the positions where it begins and ends.
         costs: the least cost of each.
         done: whether that is certain.
         edges: all edges found, where they are kept.
@@ -66,39 +175,48 @@ class Repairs:
     """
 
     def __init__(self, pda: PDA, word: Word, weights: EditWeights, *, keep: bool = False) -> None:
-        self._pda = pda
+        self._plan = plan = _Plan(pda)
         self._word = word
+        self._end = len(word)
+        self._width = len(word) + 3
         self._weights = weights
         self._keep = keep
-        self.entries: list[RepairItem] = []
+        self.spans: list[tuple[int, int]] = []
         self.costs: list[float] = []
         self.done: list[bool] = []
         self.edges: list[RepairEdge] = []
-        self._best: list[RepairEdge | None] = []
-        self._numbers: dict[RepairItem, int] = {}
-        self._exits: dict[StackCall, list[int]] = {}
-        self._waiting: dict[StackCall, list[int]] = {}
-        self._base: dict[StackCall, float] = {_ROOT: 0}
-        self._queue: list[tuple[float, int, int, int | tuple[StackCall, Transition, int]]] = []
-        self._tie = 0
+        self._points: list[_Point] = []
+        self._best: list[tuple[tuple[str, ...], int | None, int | None] | None] = []
+        self._numbers: dict[int, int] = {}
+        #: For each call (a shape at a position): its exits, the entries that wait for it, what it takes to get there,
+        #: and whether the same call one position earlier leaves out the symbol between.
+        self._exits: dict[int, list[int]] = {0: []}
+        self._waiting: dict[int, list[int]] = {0: []}
+        self._base: dict[int, float] = {0: 0}
+        self._skipping: set[int] = set()
+        #: What is to be looked at, by priority: entries, and (as complements) calls that leave out a symbol.
+        self._buckets: dict[float, list[int]] = {}
+        self._queue: list[float] = []
         #: What is sure to be paid from each position on: symbols that no transition reads.
         self._sure: list[float] = [0]
         for name in reversed(word):
             self._sure.append(self._sure[-1] + (0 if name in pda.terminals else weights.lost))
         self._sure.reverse()
-        self._exits[_ROOT] = []
-        self._waiting[_ROOT] = []
-        self.goal = self._number(RepairItem(_ROOT, (), ACCEPTING, len(word) + 1))
-        self._relax(RepairItem(_ROOT, (*pda.start_stack, None), pda.start_state, 0), 0, 0)
+        self._sure.append(0)
+        last = plan.point(plan.root, (), ACCEPTING)
+        self.goal = self._number(last, -1, self._end + 1)
+        self._relax(plan.point(plan.root, (*pda.start_stack, None), pda.start_state), -1, 0, 0, 0)
 
     @property
     def next(self) -> float:
         """The priority of what would be looked at next; infinite when everything was."""
-        return self._queue[0][0] if self._queue else INFINITE
+        while self._queue and not self._buckets[self._queue[0]]:
+            del self._buckets[heapq.heappop(self._queue)]
+        return self._queue[0] if self._queue else INFINITE
 
     def word(self) -> Word | None:
         """The word of the cheapest repair; None where there is none."""
-        while self._queue and not self.done[self.goal]:
+        while not self.done[self.goal] and self.next < INFINITE:
             self._work()
         if not self.done[self.goal]:
             return None
@@ -107,15 +225,15 @@ class Repairs:
         while todo:
             edge = self._best[todo.pop()]
             assert edge is not None
-            if edge.read is not None:
-                read.append(edge.read)
-            todo += (part for part in (edge.right, edge.left) if part is not None)
-        return tuple(read)
+            names, *parts = edge
+            read += names[:1]  # without limits one terminal is as good as another
+            todo += [part for part in parts if part is not None]
+        return tuple(reversed(read))
 
     def explore(self, bound: float, max_entries: float) -> bool:
         """Look at everything whose priority is at most ``bound``; False where there are too many entries for that."""
-        while self._queue and self._queue[0][0] <= bound:
-            if len(self.entries) > max_entries:
+        while self.next <= bound:
+            if len(self.spans) > max_entries:
                 return False
             self._work()
         return True
@@ -123,100 +241,125 @@ class Repairs:
     # -- the work -----------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
-        """Take the first of the queue and draw the conclusions."""
-        _, _, _, item = heapq.heappop(self._queue)
-        if isinstance(item, tuple):
-            self._read(*item)
-            return
-        if self.done[item]:
-            return
-        self.done[item] = True
-        if item == self.goal:
-            return
-        entry, cost = self.entries[item], self.costs[item]
-        call, rest, state, position = entry
-        if not rest:
-            if call == _ROOT:
-                left = len(self._word) - position
-                last = RepairItem(_ROOT, (), ACCEPTING, len(self._word) + 1)
-                price = left * self._weights.delete
-                self._relax(last, cost + price, price, left=item)
-                return
-            self._exits[call].append(item)
-            for waiting in self._waiting[call]:
-                self._combine(waiting, item)
-            return
-        inner: StackCall = (state, rest[0], position)
-        if inner not in self._base:
-            self._base[inner] = self._base[call] + cost
-            self._begin(inner)
-        self._waiting[inner].append(item)
-        for found in self._exits[inner]:
-            self._combine(item, found)
+        """Take all that has the first priority of the queue, the newest first, and draw the conclusions."""
+        bucket = self._buckets[self._queue[0]]
+        item = bucket.pop()
+        if item < 0:
+            self._begin_later(~item)
+        elif not self.done[item]:
+            self.done[item] = True
+            if item != self.goal:
+                self._conclude(item)
 
-    def _begin(self, call: StackCall) -> None:
+    def _conclude(self, number: int) -> None:
+        point, (begin, at), cost = self._points[number], self.spans[number], self.costs[number]
+        inner = point.inner
+        call = point.shape.number * self._width + begin + 1
+        if inner is None:
+            if point.shape is self._plan.root:
+                price = (self._end - at) * self._weights.delete
+                self._relax(point, -1, self._end + 1, cost + price, price, left=number)
+                return
+            self._exits[call].append(number)
+            for waiting in self._waiting[call]:
+                self._combine(waiting, number)
+            if call in self._skipping:
+                price = self._weights.delete
+                self._relax(point, begin - 1, at, cost + price, price, left=number)
+            return
+        if inner.leaves is not None:
+            self._read(number, point, inner.leaves, begin, at, cost)
+            return
+        key = inner.number * self._width + at + 1
+        if key not in self._base:
+            self._base[key] = self._base[call] + cost
+            self._begin(inner, key, at)
+        self._waiting[key].append(number)
+        for found in self._exits[key]:
+            self._combine(number, found)
+
+    def _begin(self, shape: _Shape, call: int, at: int) -> None:
         self._exits[call] = []
         self._waiting[call] = []
-        state, top, position = call
-        if state is ACCEPTING or state in self._pda.accepting_states:
-            self._relax(RepairItem(call, (), ACCEPTING, position), 0, 0)
-        for transition in self._pda.transitions_at(state, top):
-            if transition.read is None:
-                self._relax(_after(call, transition, position), 0, 0)
-            else:
-                price = self._weights.insert
-                self._relax(_after(call, transition, position), price, price, read=transition.read)
-                self._read(call, transition, position)
+        if shape.accepts:
+            self._relax(self._plan.point(shape, (), ACCEPTING), at, at, 0, 0)
+        for read, point in self._plan.moves(shape):
+            if read is None:
+                self._relax(point, at, at, 0, 0)
+                continue
+            self._relax(point, at, at, self._weights.insert, self._weights.insert, (read,))
+            if at < self._end:
+                price = 0 if self._word[at] == read else self._weights.substitute
+                self._relax(point, at, at + 1, price, price, (read,))
+        if at < self._end and self._plan.deletes(shape):
+            self._push(self._base[call] + self._weights.delete + self._sure[at + 1], ~call)
 
-    def _read(self, call: StackCall, transition: Transition, position: int) -> None:
-        """Read at ``position``, all symbols from the call's own position to there deleted; or delete that one too."""
-        if position == len(self._word):
-            return
-        deleted = (position - call[2]) * self._weights.delete
-        price = deleted + (0 if self._word[position] == transition.read else self._weights.substitute)
-        self._relax(_after(call, transition, position + 1), price, price, read=transition.read)
-        priority = self._base[call] + deleted + self._weights.delete + self._sure[position + 1]
-        self._push(priority, position + 1, (call, transition, position + 1))
+    def _begin_later(self, call: int) -> None:
+        """Leave out the symbol at which a call begins."""
+        number, at = divmod(call, self._width)
+        later, price = call + 1, self._weights.delete
+        if later not in self._base:
+            self._base[later] = self._base[call] + price
+            self._begin(self._plan.shapes[number], later, at)
+        self._skipping.add(later)
+        for found in self._exits[later]:
+            end = self.spans[found][1]
+            self._relax(self._points[found], at - 1, end, self.costs[found] + price, price, left=found)
+
+    def _read(
+        self, number: int, point: _Point, leaves: dict[State, tuple[str, ...]], begin: int, at: int, cost: float
+    ) -> None:
+        """Read a terminal: the one that stands there, another one in its place, or one that is missing there."""
+        weights = self._weights
+        here = self._word[at] if at < self._end else None
+        for state, names in leaves.items():
+            after = self._plan.behind(point, state)
+            self._relax(after, begin, at, cost + weights.insert, weights.insert, names, number)
+            if here is None:
+                continue
+            if here in names:
+                self._relax(after, begin, at + 1, cost, 0, (here,), number)
+            if here not in names or self._keep:  # under limits it may be better to replace what could stay
+                others = tuple([name for name in names if name != here])
+                if others:
+                    self._relax(after, begin, at + 1, cost + weights.substitute, weights.substitute, others, number)
+        if begin < at < self._end:
+            self._relax(point, begin, at + 1, cost + weights.delete, weights.delete, left=number)
 
     def _combine(self, left: int, right: int) -> None:
-        call, rest, _, _ = self.entries[left]
-        _, _, state, position = self.entries[right]
-        self._relax(
-            RepairItem(call, rest[1:], state, position), self.costs[left] + self.costs[right], 0, left=left, right=right
-        )
+        after = self._plan.behind(self._points[left], self._points[right].state)
+        begin, end = self.spans[left][0], self.spans[right][1]
+        self._relax(after, begin, end, self.costs[left] + self.costs[right], 0, left=left, right=right)
 
     def _relax(
-        self, entry: RepairItem, cost: float, price: float, *, read: str | None = None, left: int | None = None,
-        right: int | None = None,
+        self, point: _Point, begin: int, end: int, cost: float, price: float, reads: tuple[str, ...] = (),
+        left: int | None = None, right: int | None = None,
     ) -> None:  # fmt: skip
-        number = self._number(entry)
-        edge = RepairEdge(number, price, read, left, right)
+        number = self._number(point, begin, end)
         if self._keep:
-            self.edges.append(edge)
+            self.edges.append(RepairEdge(number, price, reads, left, right))
         if cost < self.costs[number]:
             self.costs[number] = cost
-            self._best[number] = edge
-            sure = 0 if number == self.goal else self._sure[entry.position]
-            self._push(self._base[entry.call] + cost + sure, entry.position, number)
+            self._best[number] = (reads, left, right)
+            base = self._base[point.shape.number * self._width + begin + 1]
+            self._push(base + cost + self._sure[end], number)
 
-    def _push(self, priority: float, position: int, item: int | tuple[StackCall, Transition, int]) -> None:
-        # Among equals the one that is furthest in the word comes first: it is nearest to the goal.
-        self._tie += 1
-        heapq.heappush(self._queue, (priority, -position, self._tie, item))
-
-    def _number(self, entry: RepairItem) -> int:
-        number = self._numbers.get(entry)
+    def _number(self, point: _Point, begin: int, end: int) -> int:
+        key = (point.number * self._width + begin + 1) * self._width + end
+        number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[entry] = len(self.entries)
-            self.entries.append(entry)
+            number = self._numbers[key] = len(self.spans)
+            self.spans.append((begin, end))
             self.costs.append(INFINITE)
             self.done.append(False)
+            self._points.append(point)
             self._best.append(None)
         return number
 
-
-def _after(call: StackCall, transition: Transition, position: int) -> RepairItem:
-    rest: tuple[str | None, ...] = transition.push
-    if transition.pop is None:
-        rest = (*rest, call[1])
-    return RepairItem(call, rest, transition.target, position)
+    def _push(self, priority: float, item: int) -> None:
+        bucket = self._buckets.get(priority)
+        if bucket is None:
+            self._buckets[priority] = [item]
+            heapq.heappush(self._queue, priority)
+        else:
+            bucket.append(item)

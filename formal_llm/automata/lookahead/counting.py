@@ -179,7 +179,7 @@ class DerivationCounter:
         pending, factor, unresolved = 0, 1, (state, stack)
         while True:
             at, node = unresolved
-            ways = demands.resolve(at, node.top)
+            ways = demands.resolve(at, node.top, node.rest)
             if len(ways) != 1:
                 return factor, CountingState(pending, unresolved, self._classes.vector(remaining), needed)
             symbol, target = ways[0]
@@ -270,7 +270,7 @@ class DerivationCounter:
     def _open(self, state: CountingState, unresolved: tuple[State, Stack]) -> Iterable[tuple[int, CountingState]]:
         """The ways to be done with the top of the open part of a stack."""
         at, node = unresolved
-        for symbol, target in self.completion.demands.resolve(at, node.top):
+        for symbol, target in self.completion.demands.resolve(at, node.top, node.rest):
             rest = None if target is ACCEPTING else (target, node.rest)
             left, needed, pending, factor = state.left, state.needed, state.pending, 1
             name = self.completion.demands.resources.leaves.get(symbol.index)

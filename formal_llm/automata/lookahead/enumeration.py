@@ -45,7 +45,7 @@ class Enumeration:
         while fronts:
             after: dict[State, Words] = {}
             for at, words in fronts.items():
-                for symbol, target in self.grammar.resolve(at, stack.top):
+                for symbol, target in self.grammar.resolve(at, stack.top, stack.rest):
                     into = done if target is ACCEPTING else after.setdefault(target, {})
                     self._join(words, self._words.get(symbol.index, {}), into, remaining)
             fronts, stack = after, stack.rest

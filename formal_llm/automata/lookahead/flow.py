@@ -24,6 +24,8 @@ from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import reach
 from formal_llm.automata.models.tabulation import Tabulation
 
+#: Of how many stacks it is kept whether they can be worked off.
+_KEPT = 100_000
 #: One terminal, in the measure that counts terminals first and moves second. Costs are whole numbers of any size.
 LENGTH = 1 << 64
 
@@ -36,7 +38,18 @@ class Accept:
 
 
 ACCEPTING = Accept()
-#: (state, symbol on top or None for the empty stack, state afterwards or ACCEPTING)
+
+
+class Over(NamedTuple):
+    """The target of a symbol with all that lies below it, at most one more symbol: the run accepts, wherever.
+
+    One symbol so stands for all the states between, of which a product of many automata has very many.
+    """
+
+    below: tuple[str, ...]
+
+
+#: (state, symbol on top or None for the empty stack, state afterwards, ACCEPTING or Over)
 Key = tuple[State, str | None, State]
 
 
@@ -87,6 +100,8 @@ class FlowGrammar:
         self._known = 0
         self._table = Tabulation(pda, lambda _, at: at)
         self._open, self._open_at = False, -1
+        self._exits: dict[tuple[State, str | None], list[State]] = {}
+        self._ends: dict[tuple[State, Stack], bool] = {}
         self._detours: dict[int, dict[str, int]] = {}
         self._detours_of = 0
         #: The terminals in upper bounds, and those of them that may not be used at all.
@@ -97,7 +112,10 @@ class FlowGrammar:
 
     def exits(self, state: State, symbol: str | None) -> list[State]:
         """The states in which ``symbol`` can be gone, limits aside."""
-        return [target for target, _ in self._table.exits(state, symbol)]
+        found = self._exits.get((state, symbol))
+        if found is None:
+            found = self._exits[state, symbol] = [target for target, _ in self._table.exits(state, symbol)]
+        return found
 
     def symbol(self, state: State, top: str | None, target: State) -> FlowSymbol:
         """The symbol (state, top, target), with everything known of it."""
@@ -118,18 +136,54 @@ class FlowGrammar:
             self._open, self._open_at = self._table.open, len(self.symbols)
         return self._open
 
-    def resolve(self, state: State, top: str | None) -> list[tuple[FlowSymbol, State]]:
-        """The ways to be done with the top of a stack: accept before it is popped, or pop it in some state."""
+    def targets(self, state: State, top: str | None) -> list[State]:
+        """How a run can be done with the top of a stack: accept before it is popped, or pop it in some state."""
         targets: list[State] = [ACCEPTING] if self.may_accept(state, top) else []
-        if top is not None:
-            targets += self.exits(state, top)
+        return targets if top is None else targets + self.exits(state, top)
+
+    def resolve(self, state: State, top: str | None, rest: Stack | None = None) -> list[tuple[FlowSymbol, State]]:
+        """The ways to be done with the top of a stack: accept before it is popped, or pop it in some state.
+
+        Where ``rest`` is told, what lies below, only ways are given after which it can be worked off, limits aside; and
+        of several ways with at most one symbol below, one for all of them.
+        """
+        targets = self.targets(state, top)
+        if rest is not None and (len(targets) > 1 or not rest.depth):
+            if rest.depth <= 1 and len(targets) > 1:
+                return [(self.symbol(state, top, Over(tuple(rest))), ACCEPTING)]
+            targets = [target for target in targets if target is ACCEPTING or self._can_end(target, rest)]
         return [(self.symbol(state, top, target), target) for target in targets]
+
+    def _can_end(self, state: State, stack: Stack) -> bool:
+        """Whether a run can accept from here, limits aside."""
+        if len(self._ends) > _KEPT:
+            self._ends.clear()
+        known = self._ends
+        under_way: list[tuple[State, Stack, Iterator[State]]] = [(state, stack, iter(self.exits(state, stack.top)))]
+        while under_way:
+            at, node, targets = under_way[-1]
+            if (at, node) not in known and self.may_accept(at, node.top):
+                known[at, node] = True
+            while (at, node) not in known:
+                target = next(targets, None) if node.top is not None else None
+                if target is None:
+                    known[at, node] = False
+                elif known.get((target, node.rest)):
+                    known[at, node] = True
+                elif (target, node.rest) not in known:
+                    under_way.append((target, node.rest, iter(self.exits(target, node.rest.top))))
+                    break
+            else:
+                under_way.pop()
+                if known[at, node] and under_way:
+                    known[under_way[-1][0], under_way[-1][1]] = True
+        return known[state, stack]
 
     def levels(self, state: State, stack: Stack) -> Iterator[list[tuple[FlowSymbol, State]]]:
         """From the top of a stack down: the ways to be done with each symbol, from any state that can be reached."""
         states: dict[State, None] = {state: None}
         while states:
-            ways = [way for at in states for way in self.resolve(at, stack.top)]
+            ways = [way for at in states for way in self.resolve(at, stack.top, stack.rest)]
             yield ways
             states = dict.fromkeys(target for _, target in ways if target is not ACCEPTING)
             stack = stack.rest
@@ -158,25 +212,26 @@ class FlowGrammar:
 
     def _ways(self, key: Key) -> Iterator[Way]:
         state, top, target = key
-        accepting = target is ACCEPTING
-        if accepting and state in self.pda.accepting_states:
+        inside = target is ACCEPTING or isinstance(target, Over)
+        if inside and state in self.pda.accepting_states:
             yield Way(None, (), 0)
         for t in self.pda.transitions_at(state, top):
             if t.read in self._banned:
                 continue
             pushed: tuple[str | None, ...] = t.push if t.pop is not None else (*t.push, top)
-            if not accepting:
-                for children in self._chains(t.target, pushed, target):
+            whole = target
+            if target == Over(()) and len(pushed) > 1:
+                pushed, whole = pushed[:-1], Over(pushed[-1:])  # type: ignore[arg-type]  # nothing lies on no stack
+            for end in range(1, len(pushed)) if inside else ():
+                for children in self._chains(t.target, pushed[:end], ACCEPTING):
                     yield Way(t.read, children)
-            else:
-                for end in range(1, len(pushed) + 1):
-                    for children in self._chains(t.target, pushed[:end], target):
-                        yield Way(t.read, children)
+            for children in self._chains(t.target, pushed, whole):
+                yield Way(t.read, children)
 
     def _chains(self, state: State, pushed: tuple[str | None, ...], target: State) -> list[tuple[int, ...]]:
         """All ways through the states between: symbols (state, X1, p1) (p1, X2, p2) ... (.., Xn, target)."""
         if not pushed:
-            return [()] if state == target else []
+            return self._below(state, target) if isinstance(target, Over) else [()] * (state == target)
         chains: list[tuple[State, tuple[int, ...]]] = [(state, ())]
         for top in pushed[:-1]:
             chains = [
@@ -184,12 +239,23 @@ class FlowGrammar:
                 for before, chain in chains
                 for after in self.exits(before, top)
             ]
-        last = pushed[-1]
-        return [
-            (*chain, self._index((before, last, target)))
-            for before, chain in chains
-            if (self.may_accept(before, last) if target is ACCEPTING else target in self.exits(before, last))
-        ]
+        return [(*chain, *ends) for before, chain in chains for ends in self._last(before, pushed[-1], target)]
+
+    def _last(self, state: State, top: str | None, target: State) -> list[tuple[int, ...]]:
+        """All ways to work off one symbol, with a target of any kind."""
+        if not isinstance(target, Over):
+            there = self.may_accept(state, top) if target is ACCEPTING else target in self.exits(state, top)
+            return [(self._index((state, top, target)),)] if there else []
+        targets = self.targets(state, top)
+        if len(targets) > 1:
+            return [(self._index((state, top, target)),)]
+        if targets == [ACCEPTING]:
+            return [(self._index((state, top, ACCEPTING)),)]
+        return [(self._index((state, top, after)), *ends) for after in targets for ends in self._below(after, target)]
+
+    def _below(self, state: State, over: Over) -> list[tuple[int, ...]]:
+        """All ways to work off what lies below."""
+        return self._last(state, over.below[0], Over(())) if over.below else self._last(state, None, ACCEPTING)
 
     # -- what is known before any search ------------------------------------------------------------------------
 

@@ -178,7 +178,7 @@ class IntegerProgram:
         """The ways to work off the top of an open stack, each with all below it that is sure then."""
         state, stack = node
         made = []
-        for symbol, target in self.demands.resolve(state, stack.top):
+        for symbol, target in self.demands.resolve(state, stack.top, stack.rest):
             below = NOTHING if target is ACCEPTING else self.demands.of(target, stack.rest)
             whole = self.demands.on_top(symbol, below)
             if whole.least_steps == INFINITE:

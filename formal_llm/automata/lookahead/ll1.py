@@ -38,10 +38,10 @@ def _stack_rules(grammar: FlowGrammar, state: State, stack: Stack) -> list[Rule]
     numbers: dict[tuple[State, Stack], int] = {(state, stack): _START}
     todo = [(state, stack)]
     for begin in todo:
-        for symbol, target in grammar.resolve(begin[0], begin[1].top):
+        for symbol, target in grammar.resolve(begin[0], begin[1].top, begin[1].rest):
             body: list[Name] = [symbol.index]
             at, rest = target, begin[1].rest
-            while at is not ACCEPTING and len(ways := grammar.resolve(at, rest.top)) == 1:
+            while at is not ACCEPTING and len(ways := grammar.resolve(at, rest.top, rest.rest)) == 1:
                 body.append(ways[0][0].index)
                 at, rest = ways[0][1], rest.rest
             if at is not ACCEPTING:

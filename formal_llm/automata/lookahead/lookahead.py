@@ -346,12 +346,16 @@ class Lookahead:
             return 0.0
         return self._search.demands.of(*self._parts(configuration).inner).least_steps
 
-    def least_length(self, configuration: Hashable) -> float:
-        """A lower bound of the terminals to the end, as near as little work makes it while lower bounds are open."""
+    def least_length(self, configuration: Hashable, *, search: bool = True) -> float:
+        """A lower bound of the terminals to the end: cheap, and exact as far as little work makes it so.
+
+        Limits are looked at only while a lower bound is open, since that is when they make plans longer; without
+        ``search`` they are not.
+        """
         if self._search is None:
             return 0.0
         (state, stack), _, needed = self._parts(configuration)
         least = self._search.demands.of(state, stack).least_length
-        if needed:
+        if needed and search:
             least = max(least, self._cheapest(configuration, by_length=True, max_states=_LITTLE_WORK))
         return least if least == INFINITE else least // LENGTH

@@ -337,7 +337,7 @@ class CompletionSearch:
 
     def _resolve(self, state: SearchState, at: State, stack: Stack) -> Iterator[tuple[float, SearchState]]:
         """The ways to work off the top of the open part: accept before it is popped, or pop it in some state."""
-        for symbol, target in self.demands.resolve(at, stack.top):
+        for symbol, target in self.demands.resolve(at, stack.top, stack.rest):
             whole = self.demands.on_top(symbol, NOTHING if target is ACCEPTING else self.demands.of(target, stack.rest))
             if whole.least_steps == INFINITE:
                 continue

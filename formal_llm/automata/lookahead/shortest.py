@@ -192,7 +192,7 @@ class ShortestSearch:
             state, stack = unresolved
             ways = [
                 (symbol, target)
-                for symbol, target in self.demands.resolve(state, stack.top)
+                for symbol, target in self.demands.resolve(state, stack.top, stack.rest)
                 if target is ACCEPTING or self.demands.of(target, stack.rest).least_steps < INFINITE
             ]
             if len(ways) > 1:
@@ -242,8 +242,9 @@ class ShortestSearch:
         pending, unresolved, left, needed = state
         following: list[tuple[float, tuple[float, SearchState, float] | None]] = []
         if unresolved is not None:
-            for symbol, target in self.demands.resolve(unresolved[0], unresolved[1].top):
-                rest = None if target is ACCEPTING else (target, unresolved[1].rest)
+            at, stack = unresolved
+            for symbol, target in self.demands.resolve(at, stack.top, stack.rest):
+                rest = None if target is ACCEPTING else (target, stack.rest)
                 following.append((0, self._weigh(measure, [symbol], rest, left, needed, pending)))
         elif pending:
             symbol, _, unit = next(self.multisets.items(pending))

@@ -138,10 +138,10 @@ class Demands:
         """The demand of what lies under the top, where it is sure in which state it will be reached."""
         found = self._below_cache.get((state, stack))
         if found is None:
-            ways = self.resolve(state, stack.top)
-            if len(ways) != 1:
+            targets = self.grammar.targets(state, stack.top)
+            if len(targets) != 1:
                 return None
-            target = ways[0][1]
+            target = targets[0]
             found = NOTHING if target is ACCEPTING else self.of(target, stack.rest)
             self._below_cache[state, stack] = found
         return found
@@ -165,7 +165,7 @@ class Demands:
         states: list[State] = [state]
         node = stack
         while states:
-            ways = {at: self.resolve(at, node.top) for at in states}
+            ways = {at: self.resolve(at, node.top, node.rest) for at in states}
             levels.append((node, ways))
             below = dict.fromkeys(target for group in ways.values() for _, target in group if target is not ACCEPTING)
             node = node.rest

@@ -11,12 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from itertools import compress
+from operator import or_
 from typing import Any, Protocol
 
 #: In place of the next terminal: whatever terminal comes next.
 ANY = "\0any"
 #: How many items of a chart are followed back to make a stack of them.
 _UNWIND = 32
+#: From how many origins on an item is passed for all of them at once.
+_MANY = 8
+#: From the digits of a number to truth values.
+_TRUTH = bytes.maketrans(b"01", b"\0\1")
 
 #: Symbols from the top down: (row, the stack below); the lowest has None below it and stands for the empty stack.
 #: Typed Any: it is unpacked once a terminal.
@@ -76,12 +83,48 @@ class Column:
         ways: the same, with chains of items at their end passed; filled as it is asked for.
         next: for each terminal that is read here, the items after it and their origins.
         accepted: whether the whole stack that the chart began with can be derived up to here.
+        gathered: of the first column: for each symbol what waits for it in all columns together, as far as asked for.
     """
 
     waiting: dict[str, dict[Item, Origins]] = field(default_factory=dict)
     ways: dict[str, dict[Item, Origins]] = field(default_factory=dict)
     next: dict[str, dict[Item, Origins]] = field(default_factory=dict)
     accepted: bool = False
+    gathered: dict[str, Gathered] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What waits for a symbol, in all columns together.
+
+    Attributes:
+        columns: those that are in it.
+        own: for each item that waits the columns, as bits, in which the column itself is an origin of it.
+        others: for each item its other origins in each column, up to the last column in which it has any.
+    """
+
+    columns: list[Column] = field(default_factory=list)
+    own: dict[Item, int] = field(default_factory=dict)
+    others: dict[Item, list[int]] = field(default_factory=dict)
+
+    def up_to(self, end: int, columns: Sequence[Column], symbol: str) -> None:
+        """Make it that of the first columns; a chart that is taken back and read on has others at its end."""
+        mine = self.columns
+        if mine and (len(mine) > end or mine[-1] is not columns[len(mine) - 1]):
+            while mine and (len(mine) > end or mine[-1] is not columns[len(mine) - 1]):
+                mine.pop()
+            for item, others in self.others.items():
+                del others[len(mine) :]
+                self.own[item] &= (1 << len(mine)) - 1
+        for at, column in enumerate(columns[len(mine) : end], len(mine)):
+            for item, origins in column.waiting.get(symbol, {}).items():
+                bits, bit = origins if origins >= 0 else 1 << ~origins, 1 << at
+                self.own[item] = self.own.get(item, 0) | (bits & bit)
+                others = self.others.setdefault(item, [])
+                if bits & ~bit:
+                    others += [0] * (at - len(others))
+                    others.append(bits & ~bit)
+            mine.append(column)
 
 
 def next_column(columns: list[Column], items: Mapping[Item, Origins], terminal: str | None) -> Column:
@@ -105,13 +148,11 @@ def next_column(columns: list[Column], items: Mapping[Item, Origins], terminal: 
             if item.head is None:
                 column.accepted = True
                 continue
-            for origin in each(origins):
-                # What begins and ends here derives ε, and whatever waits for it has stepped over it.
-                if origin != here:
-                    for waiter, more in _ways(columns, item.head.symbol, origin).items():
-                        new = _join(seen, waiter, more)
-                        if new is not None:
-                            todo.append((waiter, new))
+            # What begins and ends here derives ε, and whatever waits for it has stepped over it.
+            for waiter, more in _waiters(columns, item.head.symbol, origins):
+                new = _join(seen, waiter, more)
+                if new is not None:
+                    todo.append((waiter, new))
         elif row.terminal:
             if terminal in (row.symbol, ANY):
                 _join(following.setdefault(row.symbol, {}), item.after, origins)
@@ -153,6 +194,26 @@ def one_stack(columns: list[Column], items: Mapping[Item, Origins]) -> ChartStac
         parts.append(item)
         items = _ways(columns, item.head.symbol, ~origins)
     return None
+
+
+def _waiters(columns: Sequence[Column], symbol: str, origins: Origins) -> Iterator[tuple[Item, Origins]]:
+    """The items that go on when ``symbol`` is derived that began at any of ``origins``, all before the last column."""
+    here = len(columns) - 1
+    if origins < 0 or origins.bit_count() < _MANY:
+        for origin in each(origins):
+            if origin != here:
+                yield from _ways(columns, symbol, origin).items()
+        return
+    gathered = columns[0].gathered.get(symbol)
+    if gathered is None:
+        gathered = columns[0].gathered[symbol] = Gathered()
+    gathered.up_to(here, columns, symbol)
+    origins &= ~(1 << here)
+    chosen = bin(origins)[:1:-1].encode().translate(_TRUTH)
+    for item, others in gathered.others.items():
+        more = reduce(or_, compress(others, chosen), gathered.own[item] & origins)
+        if more:
+            yield item, more
 
 
 def _ways(columns: Sequence[Column], symbol: str, origin: int) -> dict[Item, Origins]:

@@ -4,15 +4,17 @@ While only one production fits the next terminal, the word is read with a stack 
 Lam, Sethi and Ullman, section 4.4). What a symbol on top does with a terminal is worked out once, down to the terminal
 itself, and kept in a :class:`PredictRow`; so a terminal costs about one look into a table, however large the grammar.
 
-Where several productions fit, the stack becomes the first item of a chart (:mod:`formal_llm.automata.models.earley`),
-and as soon as one item is left, and one way out of it, it is a stack again.
+Where several productions fit, the symbol on top is read from the bottom up, as an LR(1) parser does
+(:mod:`formal_llm.automata.models.bottom_up`). Where several fit there too, the stack becomes the first item of a chart
+(:mod:`formal_llm.automata.models.earley`), and as soon as one item is left, and one way out of it, it is a stack again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from formal_llm.automata.models.bottom_up import LRTables
 from formal_llm.automata.models.earley import ANY, ChartStack, Column, Item, Origins, ground, next_column, one_stack
 from formal_llm.automata.models.first_follow import first_sets, follow_sets
 from formal_llm.automata.models.symbols import Production, closure
@@ -123,6 +125,7 @@ class Recognizer:
         self.first = first_sets(rules, self.bits, self.nullable)
         self.follow = follow_sets(rules, self.bits, self.nullable, self.first)
         self._rows: dict[str, PredictRow] = {}
+        self._tables: LRTables | None = None
 
     def row(self, symbol: str) -> PredictRow:
         """The row of a symbol."""
@@ -170,9 +173,26 @@ class Recognizer:
             except _Reject:
                 return False
             except _Conflict:
-                at, stack = self._by_chart(word, at, (row, stack))
-                if stack is None:
-                    return at == end
+                found = self._bottom_up(word, at, row, stack)
+                if found is None:
+                    at, stack = self._by_chart(word, at, (row, stack))
+                    if stack is None:
+                        return at == end
+                elif found < 0:
+                    return False
+                else:
+                    at = found
+
+    def _bottom_up(self, word: Sequence[str], at: int, row: Any, stack: ChartStack) -> int | None:
+        """Where the symbol of ``row``, which stands on ``stack``, ends; as :meth:`BottomUp.read` tells it."""
+        if self._tables is None:
+            self._tables = LRTables(self.by_head, self.bits, self.first, self.nullable)
+        symbol, follow = row.symbol, 0
+        while True:
+            row, stack = stack
+            follow |= self._tables.end if row.symbol == _BOTTOM else self.first.get(row.symbol, 0)
+            if not row.nullable:
+                return self._tables.reader(symbol, follow).read(word, at)
 
     def _by_chart(self, word: Sequence[str], at: int, stack: ChartStack) -> tuple[int, ChartStack]:
         """Read on from ``at`` until one stack is left: (position, stack).

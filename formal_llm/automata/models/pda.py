@@ -18,6 +18,7 @@ from formal_llm.automata.models.automaton import EMPTY, Configuration, Stack, St
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.frozen import ByFields, FrozenDict
 from formal_llm.automata.models.limits import Bound, Limits
+from formal_llm.automata.models.subsets import Subsets
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, members
 from formal_llm.automata.models.tabulation import accepts
 from formal_llm.automata.models.transition import Transition, find_problem, states_of, transition_of
@@ -28,7 +29,7 @@ from formal_llm.pictures.drawable import Drawable
 #: The states of the automaton of a grammar.
 START, LOOP, ACCEPT = "start", "loop", "accept"
 #: What is worked out of the transitions alone, and so is the same under other limits.
-_OF_TRANSITIONS = ("_table", "fingerprint", "is_of_cfg", "stack_symbols", "states")
+_OF_TRANSITIONS = ("_subsets", "_table", "fingerprint", "is_of_cfg", "stack_symbols", "states", "uses_stack")
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,10 +163,15 @@ class PDA(ByFields, Written, Drawable):
         pushed = [*self.start_stack, *(name for t in self.transitions for name in t.push)]
         return FrozenDict(dict.fromkeys(pushed))
 
-    @property
+    @cached_property
     def uses_stack(self) -> bool:
         """Whether any transition touches the stack; without one the automaton is finite."""
         return any(t.pop is not None or t.push for t in self.transitions)
+
+    @cached_property
+    def _subsets(self) -> Subsets:
+        """What decides membership where no transition touches the stack."""
+        return Subsets(self.transitions, self.start_state, self.accepting_states)
 
     @cached_property
     def is_of_cfg(self) -> bool:
@@ -305,7 +311,7 @@ class PDA(ByFields, Written, Drawable):
             return False
         if self.is_of_cfg and self.cfg is not None:
             return self.cfg.accepts(word)
-        return accepts(self, word)
+        return accepts(self, word) if self.uses_stack else self._subsets.accepts(word)
 
     def _in_time(self, word: tuple[str, ...]) -> bool:
         """Whether a word keeps the timetable among the limits."""

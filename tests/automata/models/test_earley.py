@@ -1,10 +1,14 @@
 """Charts alone, without the stack that reads what is unambiguous."""
 
+from unittest.mock import patch
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formal_llm import CFG
+from formal_llm.automata.languages.words import words as cfg_words
+from formal_llm.automata.models import earley
 from formal_llm.automata.models.earley import ANY, each, ground, next_column, one_stack
 from tests.oracles import all_words, alphabet, language
 from tests.strategies import examples, grammars
@@ -33,6 +37,20 @@ class TestChart:
         words = language(cfg, 4)
         for word in all_words(alphabet(cfg)[:3], 4):
             assert accepts(cfg, word) == (word in words), word
+
+    @given(grammars())
+    @examples(100)
+    def test_many_origins_at_once(self, cfg):
+        assume(not cfg.recognizer.empty)
+        with patch.object(earley, "_MANY", 1):
+            words = language(cfg, 4)
+            for word in all_words(alphabet(cfg)[:3], 4):
+                assert accepts(cfg, word) == (word in words), word
+
+    def test_many_origins_of_a_chart_that_is_taken_back(self):
+        cfg = CFG.from_string("S -> S S | S S S | a | b")
+        with patch.object(earley, "_MANY", 1):
+            assert [*cfg_words(cfg, 4)] == [*all_words("ab", 4)][1:]
 
     @given(grammars())
     @examples(80)
