@@ -85,12 +85,11 @@ def why_empty(automaton: Source, *, max_states: int = 20_000) -> WhyEmpty:
         way_out = rules.remedy(clashing, max_tries=60)
         limits = rules.called(rule for rule in clashing if rules.is_limit(rule))
         constraints = rules.called(rule for rule in clashing if not rules.is_limit(rule))
-        if len(clashing) == 1:
-            return WhyEmpty(f"no plan keeps {rules.shown(clashing[0])}", (), tuple(limits), tuple(constraints),
-                            tuple(rules.called(way_out)))  # fmt: skip
         kind = "limits" if not constraints else "constraints" if not limits else "rules"
-        reason = f"these {kind} clash: {'; '.join(map(rules.shown, clashing))}"
-        if way_out:
+        told = "no plan keeps" if len(clashing) == 1 else f"these {kind} clash:"
+        reason = f"{told} {'; '.join(map(rules.shown, clashing))}"
+        # Where a single rule is in the way, it goes without saying that dropping it is the remedy.
+        if way_out and (way_out != clashing or len(clashing) > 1):
             reason += f"; there is a plan without {' and '.join(map(rules.shown, way_out))}"
         return WhyEmpty(reason, (), tuple(limits), tuple(constraints), tuple(rules.called(way_out)))
     cfg = rules.base.cfg if isinstance(rules.base, PDA) else None

@@ -181,7 +181,7 @@ class TestWhyEmpty:
         why = why_empty(as_automaton(ABC, Limits({"a": 0, "b": 0, "c": 0}, {"a": 1, "b": 1})))
         assert why.limits == ("%limit 0 c",)
         assert len(why.remedy) == 3
-        assert why.reason == f"these limits clash: %limit 0 c; there is a plan without {' and '.join(why.remedy)}"
+        assert why.reason == f"no plan keeps %limit 0 c; there is a plan without {' and '.join(why.remedy)}"
 
     @pytest.mark.parametrize("constraints", [[], [only("b")]])
     def test_symbols_to_blame(self, constraints):
