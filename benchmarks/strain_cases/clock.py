@@ -38,7 +38,8 @@ def walked(planner: Planner, questions: int, seed: int = 0) -> dict[str, float |
         found["start"] = milliseconds(lambda: walks.append(planner.start("a day")))
     except NoValidPlan:
         return {"no plan": ""}
-    walk, rng, times = walks[0], random.Random(seed), []
+    times: list[float] = []
+    walk, rng = walks[0], random.Random(seed)
     try:
         while len(times) < questions and (question := walk.question) is not None:
             number, begun = rng.randint(1, len(question.options)), process_time()
