@@ -23,8 +23,11 @@ from rich.table import Table
 
 sys.path.append(str(Path(__file__).parents[1]))  # behind what PYTHONPATH says
 
-from benchmarks import strain_cases
-from benchmarks.strain_cases.case import Case
+import benchmarks
+
+benchmarks.__path__ = [str(Path(__file__).parent)]  # the cases are always those of this checkout
+from benchmarks import strain_cases  # noqa: E402
+from benchmarks.strain_cases.case import Case  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
 

@@ -114,8 +114,6 @@ class Lookahead:
             return counted
         return LimitedConfiguration(configuration, 0, 0)
 
-    # -- verdicts -----------------------------------------------------------------------------------------------
-
     def _decide(self, configuration: Hashable) -> tuple[float, str]:
         """(moves of some completion, infinite for none, ``UNKNOWN``; what decided it)."""
         if self._search is None:
@@ -226,8 +224,6 @@ class Lookahead:
         affords = self._search.counters.affords
         return {name: extra for name, extra in found.items() if affords(name, remaining)}
 
-    # -- how many -----------------------------------------------------------------------------------------------
-
     def count(self, configuration: Hashable = None, *, of: Of = "words", max_length: int | None = None) -> int:
         """The number of completions of a configuration (the start, if left out) within the limits. Exact.
 
@@ -276,8 +272,6 @@ class Lookahead:
             sampler = self._samplers[max_length] = Sampler(self.pda, self.bounds, max_length, max_states)
         return sampler, self._parts(self.automaton.start() if configuration is None else configuration)
 
-    # -- for walks: what an automaton may tell besides ----------------------------------------------------------
-
     def selection(self, configuration: Hashable) -> Word | None:
         """The terminals of which a non-empty subset is chosen next; None where the next choice is another one."""
         return None if self._selecting is None else self._selecting.selection(configuration)
@@ -290,8 +284,6 @@ class Lookahead:
         """The configuration of the pushdown automaton, without counters."""
         state, stack = self._parts(configuration).inner
         return Configuration(state, stack)
-
-    # -- for walks: many configurations at once -----------------------------------------------------------------
 
     def signature(self, configuration: Hashable) -> tuple[Hashable, float]:
         """(what decides the moves and their verdicts, moves that complete what does not decide them).

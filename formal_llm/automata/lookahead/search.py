@@ -35,8 +35,7 @@ _CACHE = 200_000
 #: The states that a search visits before it asks the integer program, where there is one. Few searches that have not
 #: ended by then end soon, and the program takes about as long as so many states (benchmarks/lookahead_tools.py).
 PATIENCE = 100
-
-#: The searches that stand still at once, each with as many states as it has visited.
+#: The searches that stand still at once.
 _STANDING = 32
 #: The least seconds that are worth an integer program.
 _LEAST_EFFORT = 0.01

@@ -173,8 +173,6 @@ class Planner(PlansMany):
         """What every walk of this planner is given."""
         return {"wording": self.wording, "budget": self.budget, "prices": self.prices, "on_event": self.on_event}
 
-    # -- one plan -----------------------------------------------------------------------------------------------
-
     def plan(self, task: str | Task) -> Plan:
         """A plan for ``task``: a word of the language, within all limits, whatever the LLM answers.
 

@@ -40,7 +40,6 @@ _CACHE = 200_000
 
 @cache
 def _tell_of_solver() -> None:
-    """Tell once what would have helped."""
     warnings.warn(
         "whether some options lead to a valid plan was not decided in the search time of a question; the solver "
         'decides most of these: pip install "formal-llm[solver]"',
@@ -254,8 +253,6 @@ class ChoiceTable:
     @staticmethod
     def _reach(moves: tuple[Any, ...], verdict: Verdict, deeper: float) -> float:
         return len(moves) + (-1 if verdict.steps is None else verdict.steps) - deeper
-
-    # -- selections ---------------------------------------------------------------------------------------------
 
     def _selection(
         self, configuration: Any, members: tuple[str, ...], deeper: float, steps: float

@@ -94,8 +94,6 @@ class Walk:
         if trail.state is Stage.DONE and trail.on_event is not None:
             trail.on_event(Finished(self.plan, self.name, id=self.id))
 
-    # -- looking ------------------------------------------------------------------------------------------------
-
     @property
     def id(self) -> int:
         """The number that this walk and its forks have for themselves in this process; its events tell it."""
@@ -193,8 +191,6 @@ class Walk:
             complete=self._trail.state is Stage.DONE, log_probability=self.log_probability,
             run=lambda: (table.lookahead.source, moves),
         )  # fmt: skip
-
-    # -- what it takes ------------------------------------------------------------------------------------------
 
     @property
     def usage(self) -> Usage:
