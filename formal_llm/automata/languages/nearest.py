@@ -22,7 +22,6 @@ from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import Word
 from formal_llm.errors import AutomatonError
 
-
 #: With how many others of its entry an item is compared, to see whether one of them beats it.
 _BESIDE = 50
 
@@ -128,7 +127,9 @@ class _Round:
         budget: how many more items may be looked at.
     """
 
-    def __init__(self, repairs: Repairs, counters: Counters, prices: _LimitPrices, duals: Duals, bound: float, budget: int) -> None:
+    def __init__(
+        self, repairs: Repairs, counters: Counters, prices: _LimitPrices, duals: Duals, bound: float, budget: int
+    ) -> None:
         self._repairs = repairs
         self._counters = counters
         self._prices = prices
@@ -239,8 +240,8 @@ class _Round:
             self.beyond = min(self.beyond, priority)
             return
         self._costs[item] = cost
-        # Among equals first what covers next to nothing, since others wait for it; then what covers most, the newest.
-        self._tie -= 1
+        # Among equals first what covers next to nothing, since others wait for it; then what covers most, the oldest.
+        self._tie += 1
         begin, end = self._repairs.spans[item.entry]
         covers = end - begin if end - begin > 1 else self._width
         heapq.heappush(self._queue, (priority, -covers, self._tie, item, back))
