@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from benchmarks.strain_cases.case import Case, milliseconds, spread
-from formal_llm import CFG
-from formal_llm.automata import PDA
+from formal_llm import CFG, PDA, Planner, constraint
+from formal_llm.automata.languages.differences import differences
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.planning.checking.verify import Verifier
 
@@ -77,9 +77,71 @@ def no_middle() -> dict[str, float | str]:
 TOOLS = "%limit 1\nS -> T | T S\nT -> " + " | ".join(f"t{n}" for n in range(20))
 
 
-def random_symbols() -> dict[str, float | str]:
+TYPED = """
+%limit 1
+%limit * given_text given_image
+S -> T | I
+T -> B I | D T | E I T | F T T | given_text
+I -> A I | C T | given_image
+A -> a1 | a2 | a3 | a4 | a5
+B -> b1 | b2 | b3 | b4
+C -> c1 | c2
+D -> d1 | d2 | d3 | d4 | d5 | d6
+E -> e1
+F -> f1 | f2
+"""
+
+
+def random_symbols(text: str) -> dict[str, float | str]:
+    """Words of 30 random symbols."""
     rng = random.Random(3)
-    return repaired(TOOLS, [[f"t{rng.randrange(20)}" for _ in range(30)] for _ in range(3)])
+    names = list(CFG.from_string(text).terminals)
+    return repaired(text, [rng.choices(names, k=30) for _ in range(3)])
+
+
+NAMES = [f"t{n}" for n in range(12)]
+RULES = [
+    "(eventually {a})",
+    "(-> (eventually {c}) (eventually {a}))",
+    "(-> (eventually {a}) (eventually (next {b} (until any {c}))))",
+    "(not (eventually (next {a} {b})))",
+    "(not (eventually (next {a} (until any {b}))))",
+    "(until (not (eventually {a})) (or empty (next {b} (until any empty))))",
+]
+
+
+def ten_formulas() -> dict[str, float | str]:
+    """From ten random formulas to the first question."""
+    cfg = CFG.from_string("%limit 1\nS -> T | T S\nT -> " + " | ".join(NAMES))
+    times = []
+    for seed in (1, 2):
+        rng = random.Random(seed)
+        rules = []
+        for _ in range(10):
+            a, b, c = rng.sample(NAMES, 3)
+            rules.append(constraint(rng.choice(RULES).format(a=a, b=b, c=c), cfg))
+        times.append(milliseconds(partial(Planner(cfg, "test:first", constraints=rules).start, "a plan")))
+    return {"start": max(times)}
+
+
+MINUTES = {
+    "museum": 120, "lunch": 60, "walk": 30, "coffee": 15, "shop": 45, "swim": 75, "read": 90, "call": 105, "mail": 15,
+    "nap": 30,
+}  # fmt: skip
+
+
+def day(most: int, limit: str, form: str) -> CFG:
+    lines = [limit, form, "A -> " + " | ".join(MINUTES), *(f'{name} "{name}" min={n}' for name, n in MINUTES.items())]
+    return CFG.from_string("\n".join([*lines, f"%limit min <= {most}", "%limit min >= 480"]))
+
+
+def days() -> dict[str, float | str]:
+    """Days of eight hours: each activity once, against any; some at most twice, written in two ways."""
+    plain, other = "S -> A | A S", "S -> A R\nR -> A R | ε"
+    once, longer = day(480, "%limit 1", plain), day(495, "", plain)
+    twice, both = day(480, "%limit 2 museum lunch swim", plain), day(480, "%limit 2 museum lunch", other)
+    first = milliseconds(partial(differences, once, longer))
+    return {"once": first, "twice": milliseconds(partial(differences, twice, both))}
 
 
 CASES = [
@@ -88,5 +150,8 @@ CASES = [
     Case("membership of 200 symbols: left-recursive expressions", "0.2 ms", left_recursive),
     Case("membership of 200 symbols: S -> S S | a", "5 ms", ambiguous),
     Case("verify with repair: a^400 in S -> a S b | c", "1,000 ms", no_middle),
-    Case("verify with repair: 30 random symbols, 20 tools", "500 ms", random_symbols),
+    Case("verify with repair: 30 random symbols, 20 tools", "500 ms, decided", partial(random_symbols, TOOLS)),
+    Case("verify with repair: 30 random symbols, 20 typed tools", "500 ms, decided", partial(random_symbols, TYPED)),
+    Case("start: ten formulas over 12 tools", "300 ms", ten_formulas),
+    Case("diff: two days in quarter hours", "1,000 ms", days),
 ]

@@ -1,9 +1,9 @@
 """Prices for limits: what a repair within limits costs at least, by Lagrangian relaxation.
 
-Each upper bound gets a price for what is used of it. With whatever prices, the cheapest repair of all, its uses paid and
-the bounds' own amounts paid back, costs no more than the cheapest within the bounds; good prices make the two nearly
-the same (Held and Karp 1971; Fisher 1981, "The Lagrangian relaxation method"). They are found by steps uphill: what is
-used too much becomes dearer.
+Each upper bound gets a price for what is used of it. With whatever prices, the cheapest repair of all, its uses paid
+and the bounds' own amounts paid back, costs no more than the cheapest within the bounds; good prices make the two
+nearly the same (Held and Karp 1971; Fisher 1981, "The Lagrangian relaxation method"). They are found by steps uphill:
+what is used too much becomes dearer.
 """
 
 from __future__ import annotations

@@ -22,7 +22,6 @@ from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import Word
 from formal_llm.errors import AutomatonError
 
-
 #: With how many others of its entry an item is compared, to see whether one of them beats it.
 _BESIDE = 50
 
@@ -241,8 +240,8 @@ class _Round:
             self.beyond = min(self.beyond, priority)
             return
         self._costs[item] = cost
-        # Among equals first what covers next to nothing, since others wait for it; then what covers most, the newest.
-        self._tie -= 1
+        # Among equals first what covers next to nothing, since others wait for it; then what covers most, the oldest.
+        self._tie += 1
         begin, end = self._repairs.spans[item.entry]
         covers = end - begin if end - begin > 1 else self._width
         heapq.heappush(self._queue, (priority, -covers, self._tie, item, back))

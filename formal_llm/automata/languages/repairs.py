@@ -15,10 +15,10 @@ the order of Nederhof 2003, "Weighted deductive parsing and Knuth's algorithm").
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from formal_llm.automata.languages.edits import EditWeights
+from formal_llm.automata.languages.points import Point, Points, Shape
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.flow import ACCEPTING
 from formal_llm.automata.models.automaton import State, Word
@@ -33,128 +33,6 @@ class RepairEdge(NamedTuple):
     reads: tuple[str, ...] = ()
     left: int | None = None
     right: int | None = None
-
-
-class _Shape:
-    """A stack symbol in a state, wherever in the word it is worked off.
-
-    Attributes:
-        moves: what a transition reads, and the point behind it.
-        leaves: where all it can do is to read one terminal: for each state afterwards the terminals.
-        accepts: whether the run may accept there.
-    """
-
-    __slots__ = ("accepts", "ends", "leaves", "moves", "number", "state", "top")
-
-    def __init__(self, number: int, state: State, top: str | None) -> None:
-        self.number = number
-        self.state = state
-        self.top = top
-        self.moves: list[tuple[str | None, _Point]] = []
-        self.leaves: dict[State, tuple[str, ...]] | None = None
-        self.accepts = False
-        #: The points at which nothing is left to pop, by state.
-        self.ends: dict[State, _Point] = {}
-
-
-class _Point:
-    """How far the work on a stack symbol has come: what is left of what was pushed for it, in a state."""
-
-    __slots__ = ("after", "inner", "number", "rest", "shape", "state")
-
-    def __init__(self, number: int, shape: _Shape, rest: tuple[str | None, ...], state: State) -> None:
-        self.number = number
-        self.shape = shape
-        self.rest = rest
-        self.state = state
-        #: What is worked off next; None where nothing is left.
-        self.inner: _Shape | None = None
-        #: The point behind that, by the state in which it is reached.
-        self.after: dict[State, _Point] = {}
-
-
-class _Plan:
-    """The shapes and points of an automaton, made on demand."""
-
-    def __init__(self, pda: PDA) -> None:
-        self._pda = pda
-        self._shapes: dict[tuple[State, str | None], _Shape] = {}
-        self._points: dict[tuple[int, tuple[str | None, ...], State], _Point] = {}
-        self.root = _Shape(0, ACCEPTING, None)
-        self.shapes = [self.root]
-
-    def point(self, shape: _Shape, rest: tuple[str | None, ...], state: State) -> _Point:
-        key = (shape.number, rest, state)
-        found = self._points.get(key)
-        if found is None:
-            found = self._points[key] = _Point(len(self._points), shape, rest, state)
-            if rest:
-                found.inner = self.shape(state, rest[0])
-        return found
-
-    def behind(self, point: _Point, state: State) -> _Point:
-        """The point after the next symbol, when that is gone in ``state``."""
-        found = point.after.get(state)
-        if found is None:
-            found = point.after[state] = self.point(point.shape, point.rest[1:], state)
-        return found
-
-    def shape(self, state: State, top: str | None) -> _Shape:
-        found = self._shapes.get((state, top))
-        if found is None:
-            found = self._shapes[state, top] = _Shape(len(self.shapes), state, top)
-            self.shapes.append(found)
-            found.accepts = state is ACCEPTING or state in self._pda.accepting_states
-            found.leaves = None if found.accepts else self._leaves(state, top)
-        return found
-
-    def _leaves(self, state: State, top: str | None) -> dict[State, tuple[str, ...]] | None:
-        """The terminals that are all a symbol can read, or a choice of such symbols; None where it is another one."""
-        found: dict[State, dict[str, None]] = {}
-        for t in self._pda.transitions_at(state, top):
-            if t.pop is None:
-                return None
-            if t.read is not None and not t.push:
-                found.setdefault(t.target, {})[t.read] = None
-            elif t.read is None and len(t.push) == 1 and t.target not in self._pda.accepting_states:
-                for one in self._pda.transitions_at(t.target, t.push[0]):
-                    if one.read is None or one.pop is None or one.push:
-                        return None
-                    found.setdefault(one.target, {})[one.read] = None
-            else:
-                return None
-        return {target: tuple(names) for target, names in found.items()}
-
-    def moves(self, shape: _Shape) -> list[tuple[str | None, _Point]]:
-        """What the transitions of a shape read, and the points behind them."""
-        if not shape.moves:
-            for t in self._pda.transitions_at(shape.state, shape.top):
-                rest: tuple[str | None, ...] = t.push if t.pop is not None else (*t.push, shape.top)
-                shape.moves.append((t.read, self.point(shape, rest, t.target)))
-        return shape.moves
-
-    def deletes(self, shape: _Shape) -> bool:
-        """Whether a symbol of the word is deleted where the work on a shape begins.
-
-        Each deletion is made at one place: before a terminal that is not the first thing read on behalf of a symbol
-        where the terminal stands, else where the outermost symbol begins that reads nothing before. Only if that always
-        begins with the work on another symbol, it is left to that.
-        """
-        moves = self.moves(shape)
-        if _silent(moves):
-            return False
-        return any(
-            read is not None
-            or point.inner is None
-            or point.inner.leaves is not None
-            or _silent(self.moves(point.inner))
-            for read, point in moves
-        )
-
-
-def _silent(moves: Sequence[tuple[str | None, _Point]]) -> bool:
-    """Whether a symbol can only be popped without reading anything."""
-    return all(read is None and point.inner is None for read, point in moves)
 
 
 class Repairs:
@@ -175,7 +53,7 @@ class Repairs:
     """
 
     def __init__(self, pda: PDA, word: Word, weights: EditWeights, *, keep: bool = False) -> None:
-        self._plan = plan = _Plan(pda)
+        self._plan = plan = Points(pda)
         self._word = word
         self._end = len(word)
         self._width = len(word) + 3
@@ -185,7 +63,7 @@ class Repairs:
         self.costs: list[float] = []
         self.done: list[bool] = []
         self.edges: list[RepairEdge] = []
-        self._points: list[_Point] = []
+        self._points: list[Point] = []
         self._best: list[tuple[tuple[str, ...], int | None, int | None] | None] = []
         self._numbers: dict[int, int] = {}
         #: For each call (a shape at a position): its exits, the entries that wait for it, what it takes to get there,
@@ -232,7 +110,7 @@ class Repairs:
 
     def explore(self, bound: float, max_entries: float) -> bool:
         """Look at everything whose priority is at most ``bound``; False where there are too many entries for that."""
-        while self.next <= bound:
+        while (first := self.next) <= bound and first < INFINITE:
             if len(self.spans) > max_entries:
                 return False
             self._work()
@@ -278,7 +156,7 @@ class Repairs:
         for found in self._exits[key]:
             self._combine(number, found)
 
-    def _begin(self, shape: _Shape, call: int, at: int) -> None:
+    def _begin(self, shape: Shape, call: int, at: int) -> None:
         self._exits[call] = []
         self._waiting[call] = []
         if shape.accepts:
@@ -307,7 +185,7 @@ class Repairs:
             self._relax(self._points[found], at - 1, end, self.costs[found] + price, price, left=found)
 
     def _read(
-        self, number: int, point: _Point, leaves: dict[State, tuple[str, ...]], begin: int, at: int, cost: float
+        self, number: int, point: Point, leaves: dict[State, tuple[str, ...]], begin: int, at: int, cost: float
     ) -> None:
         """Read a terminal: the one that stands there, another one in its place, or one that is missing there."""
         weights = self._weights
@@ -332,7 +210,7 @@ class Repairs:
         self._relax(after, begin, end, self.costs[left] + self.costs[right], 0, left=left, right=right)
 
     def _relax(
-        self, point: _Point, begin: int, end: int, cost: float, price: float, reads: tuple[str, ...] = (),
+        self, point: Point, begin: int, end: int, cost: float, price: float, reads: tuple[str, ...] = (),
         left: int | None = None, right: int | None = None,
     ) -> None:  # fmt: skip
         number = self._number(point, begin, end)
@@ -344,7 +222,7 @@ class Repairs:
             base = self._base[point.shape.number * self._width + begin + 1]
             self._push(base + cost + self._sure[end], number)
 
-    def _number(self, point: _Point, begin: int, end: int) -> int:
+    def _number(self, point: Point, begin: int, end: int) -> int:
         key = (point.number * self._width + begin + 1) * self._width + end
         number = self._numbers.get(key)
         if number is None:
