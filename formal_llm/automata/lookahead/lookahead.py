@@ -339,11 +339,7 @@ class Lookahead:
         return self._search.demands.of(*self._parts(configuration).inner).least_steps
 
     def least_length(self, configuration: Hashable, *, search: bool = True) -> float:
-        """A lower bound of the terminals to the end: cheap, and exact as far as little work makes it so.
-
-        Limits are looked at only while a lower bound is open, since that is when they make plans longer; without
-        ``search`` they are not.
-        """
+        """A lower bound of the terminals to the end; with ``search``, open lower bounds are looked at a little, too."""
         if self._search is None:
             return 0.0
         (state, stack), _, needed = self._parts(configuration)

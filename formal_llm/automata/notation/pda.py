@@ -20,15 +20,7 @@ from formal_llm.automata.models.symbols import ORDERS, Order, Symbol
 from formal_llm.automata.models.timetable import Timetable
 from formal_llm.automata.models.transition import Transition, dead_ends, find_problem, near
 from formal_llm.automata.notation import limit_lines, pda_lines
-from formal_llm.automata.notation.pda_lines import (
-    ANY,
-    DIRECTIVES,
-    PdaLine,
-    PdaToken,
-    PlainTransition,
-    statements,
-    unquoted,
-)
+from formal_llm.automata.notation.pda_lines import ANY, DIRECTIVES, PdaLine, PdaToken, PlainTransition, fields, unquoted
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError, did_you_mean, unknown
 
@@ -40,7 +32,7 @@ def read_pda(text: str, file: str | None = None) -> PDA:
     """The automaton that ``text`` describes; see :meth:`PDA.from_string`."""
     source = SourceText.of(text, file, NotationError)
     reader = _Reader(source)
-    for line in statements(source):
+    for line in pda_lines.statements(source):
         reader.read(line)
     return reader.automaton()
 
@@ -99,7 +91,7 @@ class _Reader:
             at = line.tokens[arrows[1]] if arrows else line.end
             what = "a second arrow" if arrows else "the arrow is missing"
             self.fail(what, at, expected=("state, read, pop -> state, push",))
-        left = self._fields(line.tokens[: arrows[0]], line.tokens[arrows[0]])
+        left = fields(self.source, line.tokens[: arrows[0]], line.tokens[arrows[0]])
         if len(left) != 3:
             self.fail(f"{len(left)} parts before the arrow; there are three: state, read, pop", line.tokens[0],
                       suggestion="write ε where nothing is read or popped")  # fmt: skip
@@ -107,7 +99,7 @@ class _Reader:
             if len(field) > 1:
                 self.fail(f"unexpected {field[1].text!r}", field[1], expected=("','",))
         right, strings = self._texts(list(line.tokens[arrows[0] + 1 :]))
-        parts = self._fields(right, line.end)
+        parts = fields(self.source, right, line.end)
         if len(parts) != 2 or len(parts[0]) > 1:
             at = parts[0][1] if parts and len(parts[0]) > 1 else parts[2][0] if len(parts) > 2 else line.end
             self.fail("behind the arrow stand a state, a comma, and what is pushed, with blanks between", at,
@@ -136,20 +128,6 @@ class _Reader:
             decision=decision,
         )
         self.transitions.append((made, state, pop))
-
-    def _fields(self, tokens: Sequence[PdaToken], end: PdaToken) -> list[list[PdaToken]]:
-        """Tokens, parted by commas."""
-        fields: list[list[PdaToken]] = [[]]
-        for token in [*tokens, end]:
-            if token is end or token.kind == "comma":
-                if not fields[-1]:
-                    self.fail("a name is missing here", token, suggestion="write ε for nothing")
-                fields.append([])
-            elif token.kind in ("name", "any"):
-                fields[-1].append(token)
-            else:
-                self.fail(f"unexpected {token.text!r}", token, expected=("a name", "ε", "','"))
-        return fields[:-1]
 
     def _texts(self, tokens: list[PdaToken]) -> tuple[list[PdaToken], tuple[str, str, bool]]:
         """What stands behind the arrow, less the text and the question at its end."""

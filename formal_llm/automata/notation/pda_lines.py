@@ -200,6 +200,21 @@ def _check_decimal_comma(source: SourceText, line: PdaLine) -> None:
 # -- families ---------------------------------------------------------------------------------------------------------
 
 
+def fields(source: SourceText, tokens: Sequence[PdaToken], end: PdaToken) -> list[list[PdaToken]]:
+    """Tokens, parted by commas."""
+    found: list[list[PdaToken]] = [[]]
+    for token in [*tokens, end]:
+        if token is end or token.kind == "comma":
+            if not found[-1]:
+                source.fail("a name is missing here", token.place, suggestion="write ε for nothing")
+            found.append([])
+        elif token.kind in ("name", "any"):
+            found[-1].append(token)
+        else:
+            source.fail(f"unexpected {token.text!r}", token.place, expected=("a name", "ε", "','"))
+    return found[:-1]
+
+
 def _begins_clause(tokens: Sequence[PdaToken]) -> bool:
     return len(tokens) > 2 and tokens[0].is_word("for") and tokens[1].kind == "name" and tokens[2].is_word("in")
 

@@ -180,10 +180,7 @@ class ChoiceTable:
             return self.lookahead.completable(configuration)
 
     def second_look(self, configuration: Hashable, choice: Choice) -> Verdict:
-        """Whether a plan can be finished after a choice, with the time of a question for this alone.
-
-        It does not depend on what was decided before, so it may be asked beforehand, while an answer is waited for.
-        """
+        """Whether a plan can be finished after a choice, with the time of a question for this alone (at any time)."""
         return self.lookahead.second_look(self.after(configuration, choice), self.search_time)
 
     def rule_out(self, configuration: Hashable, choice: Choice, verdict: Verdict) -> None:

@@ -263,10 +263,7 @@ class Walk:
         self._settle()
 
     def ponder(self) -> bool:
-        """Do beforehand what :meth:`answer` would do for one :attr:`undecided` option; False where none is left.
-
-        It takes the search time of a question at the most, and changes nothing but how soon the answer is taken.
-        """
+        """Look beforehand at one :attr:`undecided` option, for as long as :meth:`answer` would; False: none is left."""
         return self._trail.ponder()
 
     def back(self) -> None:
