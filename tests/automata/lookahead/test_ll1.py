@@ -3,9 +3,10 @@ from hypothesis import given
 
 from formal_llm import CFG, Lookahead
 from formal_llm.automata.languages.derivations import ambiguity_witness
+from formal_llm.automata.lookahead import ll1
 from formal_llm.automata.lookahead.ll1 import tells_apart
 from tests.oracles import language
-from tests.strategies import choices, examples, grammars, walk
+from tests.strategies import automata, choices, direct_automata, examples, grammars, walk
 
 
 def told(cfg, picks=()):
@@ -23,9 +24,23 @@ def test_a_grammar_told_apart_is_unambiguous(cfg):
 
 @given(grammars(), choices)
 @examples(60)
-def test_what_is_told_apart_stays_so_on_the_way(cfg, picks):
-    if told(cfg):
-        assert told(cfg, picks)
+def test_what_is_told_apart_by_ll1_stays_so_on_the_way(cfg, picks):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ll1, "is_lalr", lambda *_: False)
+        if told(cfg):
+            assert told(cfg, picks)
+
+
+@given(grammars() | automata() | direct_automata(), choices)
+@examples(100)
+def test_where_it_is_told_apart_on_the_way_there_are_as_many_words_as_runs(source, picks):
+    lookahead = Lookahead(source)
+    now, _ = walk(lookahead.automaton, picks)
+    state, stack = lookahead.uncounted(now)
+    if tells_apart(lookahead._search.grammar, state, stack):
+        sampler, begin = lookahead._sampler(now, 4)
+        begin = sampler._bounded(begin)
+        assert sampler._derivations(begin) == len(sampler._list(begin))
 
 
 @pytest.mark.parametrize(
