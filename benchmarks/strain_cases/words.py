@@ -114,7 +114,7 @@ def ten_formulas() -> dict[str, float | str]:
     """From ten random formulas to the first question."""
     cfg = CFG.from_string("%limit 1\nS -> T | T S\nT -> " + " | ".join(NAMES))
     times = []
-    for seed in (1, 2):
+    for seed in (3, 4):
         rng = random.Random(seed)
         rules = []
         for _ in range(10):

@@ -1,14 +1,26 @@
 """The commutative grammar of an automaton, against words written out."""
 
 from hypothesis import given
+from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Limits
+from formal_llm import CFG, PDA, Limits, Lookahead, constraint
+from formal_llm.automata.languages.prefixes import Prefixes
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import ACCEPTING, LENGTH, FlowGrammar
 from formal_llm.automata.models.pda import LOOP
+from formal_llm.automata.models.product import constrained
 from tests.oracles import language
-from tests.strategies import examples, grammars, limited_grammars
+from tests.strategies import LETTERS, examples, grammars, limited_grammars
+
+FORMULAS = [
+    "(eventually a)",
+    "(not (eventually b))",
+    "(-> (eventually a) (eventually (next b (until any c))))",
+    "(not (eventually (next a b)))",
+    "(eventually (next c (until any a)))",
+    "(until_0_2 any (next b (until any empty)))",
+]
 
 
 def flow(cfg, limits=None):
@@ -75,3 +87,30 @@ class TestDetours:
         for word in language(cfg, 4):
             for name in word:
                 assert symbol.least_length // LENGTH + detours[name] <= len(word)
+
+
+class TestManyStates:
+    """A product of constraints, which may pop a symbol in very many states."""
+
+    @given(grammars(), st.lists(st.sampled_from(FORMULAS), min_size=1, max_size=3, unique=True))
+    @examples(30)
+    def test_products_are_decided_as_words_written_out(self, cfg, formulas):
+        limits = Limits(default=2)
+        pda = constrained(PDA.from_cfg(cfg), [constraint(formula, LETTERS) for formula in formulas])
+        words = [word for word in language(cfg, 5) if pda.accepts(word) and all(word.count(a) < 3 for a in LETTERS)]
+        lookahead = Lookahead(pda, limits)
+        for cut in {word[:n] for word in words for n in range(len(word) + 1)}:
+            assert Prefixes(lookahead).viable(cut) is not False
+        if words:
+            assert lookahead.shortest() == min(map(len, words))
+        assert lookahead.completable().value != "no" or not words
+
+    def test_the_last_symbol_has_one_flow_symbol_for_all_states(self):
+        cfg = CFG.from_string("S -> T | T S\nT -> a | b | c")
+        formulas = ["(eventually a)", "(eventually b)", "(eventually c)"]
+        formulas = [f"(or {one} (not {one}))" for one in formulas] + ["(not (eventually (next a (until any b))))"]
+        pda = constrained(PDA.from_cfg(cfg), [constraint(formula, cfg) for formula in formulas])
+        grammar = FlowGrammar(pda, Counters(()))
+        stack = pda.start().stack
+        assert [target for _, target in grammar.resolve(pda.start_state, stack.top, stack.rest)] == [ACCEPTING]
+        assert sum(symbol.key[1] == "S" for symbol in grammar.symbols) <= len(pda.states)
