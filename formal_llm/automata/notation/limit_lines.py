@@ -50,7 +50,7 @@ _MEANT = {"<": "<=", ">": ">=", "≤": "<=", "≥": ">=", "==": "=", "=<": "<=",
 
 def is_sum(words: list[str]) -> bool:
     """Whether the words behind ``%limit`` bound a sum, and not how often something is used (``<`` may be a name)."""
-    counted = words[:1] == ["*"] or (words[0].isascii() and words[0].isdigit() and len(words) != 5)
+    counted = words[:1] == ["*"] or (len(words) not in (0, 5) and words[0].isascii() and words[0].isdigit())
     return any(word in _SIGNS or (word in _MEANT and not counted) for word in words[1:4:2])
 
 

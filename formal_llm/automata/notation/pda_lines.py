@@ -189,7 +189,9 @@ def number_of(source: SourceText, token: PdaToken) -> tuple[str, int | Decimal]:
 
 
 def _check_decimal_comma(source: SourceText, line: PdaLine) -> None:
-    """Raise where a number is written with a decimal comma, as in ``kg=1,5``."""
+    """Raise where a number is written with a decimal comma, as in ``kg=1,5``; in a transition commas part names."""
+    if any(token.kind == "arrow" for token in line.tokens):
+        return
     for token, comma, rest in zip(line.tokens, line.tokens[1:], line.tokens[2:], strict=False):
         quantity, sign, number = token.text.rpartition("=")
         if comma.kind == "comma" and quantity and sign and number.isdigit() and rest.text[:1].isdigit():
