@@ -17,7 +17,8 @@ from tests.cli.program import run
         (b"\xff\xfe\x00S", "not a text file"),
         (b"S = a b\n", "write '->' instead of '='"),
         (b"S -> A\nA -> S\n", "the language is empty"),
-        (b"S -> a\n%require 2 a\n%limit 1 a\n", "clash"),
+        (b"S -> a\n%require 2 a\n%limit 1 a\n", "no word keeps %require 2 a"),
+        (b"S -> a S | a\n%require 2 a\n%limit 1 a\n", "clash"),
     ],
 )
 def test_bad_files_are_told_with_their_place(content: bytes, said: str, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ the order of Nederhof 2003, "Weighted deductive parsing and Knuth's algorithm").
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from typing import NamedTuple
 
 from formal_llm.automata.languages.edits import EditWeights
@@ -73,8 +74,8 @@ class Repairs:
         self._base: dict[int, float] = {0: 0}
         self._skipping: set[int] = set()
         #: What is to be looked at, by priority: entries, and (as complements) calls that leave out a symbol.
-        self._buckets: dict[float, list[int]] = {}
-        self._queue: list[float] = []
+        self._buckets: dict[tuple[float, int], deque[int]] = {}
+        self._queue: list[tuple[float, int]] = []
         #: What is sure to be paid from each position on: symbols that no transition reads.
         self._sure: list[float] = [0]
         for name in reversed(word):
@@ -90,7 +91,7 @@ class Repairs:
         """The priority of what would be looked at next; infinite when everything was."""
         while self._queue and not self._buckets[self._queue[0]]:
             del self._buckets[heapq.heappop(self._queue)]
-        return self._queue[0] if self._queue else INFINITE
+        return self._queue[0][0] if self._queue else INFINITE
 
     def word(self) -> Word | None:
         """The word of the cheapest repair; None where there is none."""
@@ -119,9 +120,9 @@ class Repairs:
     # -- the work -----------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
-        """Take all that has the first priority of the queue, the newest first, and draw the conclusions."""
+        """Take the first of the queue and draw the conclusions."""
         bucket = self._buckets[self._queue[0]]
-        item = bucket.pop()
+        item = bucket.popleft()
         if item < 0:
             self._begin_later(~item)
         elif not self.done[item]:
@@ -170,7 +171,7 @@ class Repairs:
                 price = 0 if self._word[at] == read else self._weights.substitute
                 self._relax(point, at, at + 1, price, price, (read,))
         if at < self._end and self._plan.deletes(shape):
-            self._push(self._base[call] + self._weights.delete + self._sure[at + 1], ~call)
+            self._push(self._base[call] + self._weights.delete + self._sure[at + 1], at + 1, ~call)
 
     def _begin_later(self, call: int) -> None:
         """Leave out the symbol at which a call begins."""
@@ -220,7 +221,7 @@ class Repairs:
             self.costs[number] = cost
             self._best[number] = (reads, left, right)
             base = self._base[point.shape.number * self._width + begin + 1]
-            self._push(base + cost + self._sure[end], number)
+            self._push(base + cost + self._sure[end], end, number)
 
     def _number(self, point: Point, begin: int, end: int) -> int:
         key = (point.number * self._width + begin + 1) * self._width + end
@@ -234,10 +235,12 @@ class Repairs:
             self._best.append(None)
         return number
 
-    def _push(self, priority: float, item: int) -> None:
-        bucket = self._buckets.get(priority)
+    def _push(self, priority: float, position: int, item: int) -> None:
+        # Among equals the one that is furthest in the word comes first: it is nearest to the goal.
+        key = (priority, -position)
+        bucket = self._buckets.get(key)
         if bucket is None:
-            self._buckets[priority] = [item]
-            heapq.heappush(self._queue, priority)
+            self._buckets[key] = deque([item])
+            heapq.heappush(self._queue, key)
         else:
             bucket.append(item)
