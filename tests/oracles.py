@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -115,8 +116,8 @@ def runs(pda: Any, word: Sequence[str], *, max_depth: int = 8, max_seen: int = 4
 # -- limits -------------------------------------------------------------------------------------------------------
 
 
-def amount(value: float) -> Fraction:
-    return Fraction(str(value))
+def amount(value: float | Decimal) -> Fraction:
+    return Fraction(value) if isinstance(value, Decimal) else Fraction(str(value))
 
 
 def bounds_of(

@@ -18,6 +18,7 @@ from functools import lru_cache
 from formal_llm.automata import PDA, Limits, Source, Transition
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.automaton import Move, State
+from formal_llm.automata.models.quantities import amount
 from formal_llm.errors import AutomatonError
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.runs import run_of
@@ -114,10 +115,10 @@ def _limits(pda: PDA) -> list[tuple[str, dict[str, Fraction], str, Fraction]]:
             found.append((f"%require {least} {name}", {name: Fraction(1)}, "at_least", Fraction(least)))
     for limit in pda.limits.sums:
         carried = {name: symbol.numbers for name, symbol in pda.symbols.items() if name in pda.terminals}
-        weights = {n: Fraction(str(has[limit.quantity])) for n, has in carried.items() if limit.quantity in has}
+        weights = {n: Fraction(has[limit.quantity]) for n, has in carried.items() if limit.quantity in has}
         for part in limit.parts():
             kind, edge = ("at_least", part.at_least) if part.at_most is None else ("at_most", part.at_most)
-            found.append((part.lines()[0], weights, kind, Fraction(str(edge))))
+            found.append((part.lines()[0], weights, kind, Fraction(amount(edge or 0))))
     return found
 
 

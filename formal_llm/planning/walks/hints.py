@@ -13,6 +13,7 @@ from typing import Any
 
 from formal_llm.automata.lookahead.limited import LimitedAutomaton
 from formal_llm.automata.models.limits import SumLimit
+from formal_llm.automata.models.quantities import amount
 from formal_llm.automata.models.symbols import reach
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.journal import JournalEntry
@@ -87,7 +88,7 @@ def _due(
         if bound.line == line and bound.terminal is None:
             upper = part.at_most is not None
             whole = bound.most if bound.most is not None else bound.least
-            edge = Fraction(str(part.at_most if upper else part.at_least))
+            edge = Fraction(amount((part.at_most if upper else part.at_least) or 0))
             now = (configuration.remaining if upper else configuration.needed) >> shift & mask
             return bound.weights.keys(), edge * now / whole if whole else Fraction(0)
     return None
