@@ -17,12 +17,16 @@ FAULTS = ("fails", "hangs", "wrong kind", "memory", "too much")
 INPUTS = {"input_image": picture(1, 8), "input_text": "some words"}
 
 
+#: For how many seconds tools do not answer that have a hundredth of a second for it.
+HANGING = {"hangs": 0.3, "hangs long": 5.0}
+
+
 def broken(name: str, inputs: Any, output: Any, fault: str) -> Tool:
     def function(*_values: Any) -> Any:
         if fault == "fails":
             raise RuntimeError("broken on purpose")
-        if fault == "hangs":
-            time.sleep(0.3)
+        if fault in HANGING:
+            time.sleep(HANGING[fault])
         if fault == "wrong kind":
             return 3.5
         if fault == "memory":
@@ -31,7 +35,7 @@ def broken(name: str, inputs: Any, output: Any, fault: str) -> Tool:
             return "x" * 200_000 if output == TEXT else picture(0, 256)
         return None
 
-    return Tool(name, inputs, output, function, version=fault, timeout=0.01 if fault == "hangs" else None)
+    return Tool(name, inputs, output, function, version=fault, timeout=0.01 if fault in HANGING else None)
 
 
 def flaky(name: str, inputs: Any, output: Any, function: Any, rng: random.Random) -> Tool:
@@ -173,7 +177,7 @@ def test_solving_awaited() -> None:
     import asyncio
 
     cfg = CFG.from_string("T -> one doc | two doc | three doc")
-    kit = Toolkit([broken("one", (TEXT,), TEXT, "hangs"), Tool("three", (TEXT,), TEXT, str.title)])
+    kit = Toolkit([broken("one", (TEXT,), TEXT, "hangs long"), Tool("three", (TEXT,), TEXT, str.title)])
     solution = asyncio.run(Planner(cfg, "test:first").asolve("t", {"doc": "x"}, kit))
     assert solution.result.output == "X"
     assert [error.reason for error in solution.failures] == ["timeout"]

@@ -131,7 +131,9 @@ def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
     try:
         connection.text_factory = bytes
-        _check_owner(connection, path)  # before anything is changed
+        with connection:
+            connection.execute("BEGIN")  # what is read is of one moment: another process may be making the table
+            _check_owner(connection, path)  # before anything is changed
         _use_log(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
         with connection:
