@@ -8,13 +8,14 @@ from typing import Literal
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 
 #: What decided a question.
-FILTER, SEARCH, LINEAR, PROGRAM = "filter", "search", "linear argument", "integer program"
+FILTER, SEARCH, PROGRAM = "filter", "search", "integer program"
 #: What ended it before it was decided.
 BUDGET, TIME = "state budget", "time"
 
-#: Counts of what decided, in one number: a field of 32 bits for each of :data:`KINDS`.
-KINDS = (FILTER, SEARCH, LINEAR, PROGRAM, "unknown")
-TALLY = {kind: 1 << 32 * place for place, kind in enumerate(KINDS)}
+#: Counts of what decided, in one number: a field of so many bits for each of :data:`KINDS`.
+BITS = 32
+KINDS = (FILTER, SEARCH, PROGRAM, "unknown")
+TALLY = {kind: 1 << BITS * place for place, kind in enumerate(KINDS)}
 TALLY[BUDGET] = TALLY[TIME] = TALLY["unknown"]
 
 

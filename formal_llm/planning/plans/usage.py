@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+from formal_llm.automata.lookahead.verdicts import BITS
 from formal_llm.llms.usage import TokenUsage
-
-#: Bits of each count in a packed table.
-_BITS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,14 +16,12 @@ class Verdicts:
     Attributes:
         filter: without a search.
         search: by the search.
-        linear: by a linear argument.
         program: by an integer program (the extra ``solver``).
         unknown: not decided in the time or the states that a question may take, and offered.
     """
 
     filter: int = 0
     search: int = 0
-    linear: int = 0
     program: int = 0
     unknown: int = 0
 
@@ -36,11 +32,11 @@ class Verdicts:
     @classmethod
     def unpack(cls, packed: int) -> Verdicts:
         """The table of a sum of :data:`~formal_llm.automata.lookahead.verdicts.TALLY`."""
-        return cls(*(packed >> _BITS * place & (1 << _BITS) - 1 for place in range(len(fields(cls)))))
+        return cls(*(packed >> BITS * place & (1 << BITS) - 1 for place in range(len(fields(cls)))))
 
     def pack(self) -> int:
         """The table as :meth:`unpack` takes it."""
-        return sum(getattr(self, field.name) << _BITS * place for place, field in enumerate(fields(self)))
+        return sum(getattr(self, field.name) << BITS * place for place, field in enumerate(fields(self)))
 
 
 @dataclass(frozen=True, slots=True)

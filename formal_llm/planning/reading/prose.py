@@ -234,13 +234,11 @@ def _check_skipped(
     aside = marked and (not _is_marked(line) or (begun and not over and line[:1].isspace() and not _is_numbered(line)))
     if not (heading or introduces or aside):
         raise unknown_step(text, phrases.names, place, line)
-    hidden = phrases.hidden(line[heading:])
-    if hidden is not None:
-        raise NotationError(
-            f"this line is no step, and it cannot be left out, since it names one ({hidden}); "
-            "write the step on a line of its own, or take the line out",
-            file="<plan>", line=place, source_line=line,
-        )  # fmt: skip
+    _check_hidden(
+        line[heading:], place, line, phrases,
+        "this line is no step, and it cannot be left out, since it names one ({}); "
+        "write the step on a line of its own, or take the line out",
+    )  # fmt: skip
 
 
 def _is_numbered(line: str) -> bool:
@@ -249,13 +247,17 @@ def _is_numbered(line: str) -> bool:
 
 
 def _check_remark(place: int, line: str, remark: str, phrases: Phrases) -> None:
-    hidden = phrases.hidden(remark)
+    _check_hidden(
+        remark, place, line, phrases,
+        "the remark behind this step names a step ({}), so it is not left out; write each step on a line of its own",
+    )  # fmt: skip
+
+
+def _check_hidden(text: str, place: int, line: str, phrases: Phrases, told: str) -> None:
+    """Raise where a text that would be left out names a step."""
+    hidden = phrases.hidden(text)
     if hidden is not None:
-        raise NotationError(
-            f"the remark behind this step names a step ({hidden}), so it is not left out; "
-            "write each step on a line of its own",
-            file="<plan>", line=place, source_line=line,
-        )  # fmt: skip
+        raise NotationError(told.format(hidden), file="<plan>", line=place, source_line=line)
 
 
 def unknown_step(text: str, known: Iterable[str], place: int, line: str) -> NotationError:

@@ -39,7 +39,7 @@ class Fork:
         only: of a selection, the one set that can be chosen; None where there are more, or where that is not known.
         unknown: the indices of the choices of which it is not known whether a plan can be finished after them.
         open: those of these that were left because the time for the question was spent.
-        tally: what decided how many of all choices (see :data:`~formal_llm.automata.lookahead.search.TALLY`).
+        tally: what decided how many of all choices (see :data:`~formal_llm.automata.lookahead.verdicts.TALLY`).
         shown: what options were made of the choices; kept by the walk.
     """
 
