@@ -24,6 +24,7 @@ from typing import Literal
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar, FlowSymbol
 from formal_llm.automata.lookahead.integer_program import IntegerProgram, installed
+from formal_llm.automata.lookahead.linear_program import LinearProgram
 from formal_llm.automata.lookahead.resources import PackedWay
 from formal_llm.automata.lookahead.stacks import NOTHING, Demand, Demands, SearchState, Unresolved
 from formal_llm.automata.models.automaton import Stack, State
@@ -86,6 +87,7 @@ class CompletionSearch:
         self.demands = Demands(grammar)
         self.multisets = self.demands.multisets
         self._version = 0
+        self.linear = LinearProgram(self.demands)
 
     @cached_property
     def program(self) -> IntegerProgram | None:
@@ -148,6 +150,20 @@ class CompletionSearch:
 
     def _solve(self, state: SearchState) -> float:
         """The search with a little patience, the integer program, the search with the whole budget."""
+        linear = self.linear
+        if linear.refuted(state):
+            self._memo[state] = INFINITE
+            return INFINITE
+        moves = linear.known(state)
+        if moves is None:
+            found = self._search(state, min(10, self.max_states))
+            if found != UNKNOWN:
+                return found
+            moves, _ = linear.decide(state, self.max_states // 100)
+        if moves is not None:
+            self._memo[state] = moves
+            return moves
+        self._memo.pop(state, None)
         program = self.program
         if program is None:
             return self._search(state, self.max_states)

@@ -1,0 +1,336 @@
+"""Deciding states of the search by linear programs: arguments that are learned, completions that are kept.
+
+A state asks how often each way is taken (:mod:`formal_llm.automata.lookahead.integer_program` says why that is enough).
+Let these numbers be fractions, and what is asked is a linear program. It is used in three ways:
+
+- where it has no solution, a linear argument says why, and that argument is tried on every later state first;
+- where it has one in whole numbers, that is a completion. What is left of it after each of its first ways is a
+  completion of what is left to do then, so the next question finds most of its answers there;
+- else it is split: some way is taken at most, or at least, so often (branch and bound, Land and Doig 1960). Likewise
+  where a solution has cycles that nothing pending leads to: either none of their ways is taken, or one that leads there.
+
+Every *no* is checked as an argument in whole numbers, every *yes* as a completion. All work is bounded.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.lookahead.linear import Argument, Flow, argument
+from formal_llm.automata.lookahead.simplex import Simplex
+from formal_llm.automata.lookahead.stacks import Demands, SearchState
+
+#: The most entries of a table; in larger grammars no linear program is asked.
+LARGEST = 40_000
+#: The most programs and pivots for one state.
+NODES, PIVOTS = 80, 600
+#: How many arguments are remembered, and how many completions.
+_ARGUMENTS, _COMPLETIONS = 64, 20_000
+_NEAR = 1e-6
+#: How many cuts are learned.
+_CUTS = 60
+
+
+class _Completion(NamedTuple):
+    """How often each way is taken, and the ways of them that are gone already."""
+
+    counts: Mapping[int, int]
+    gone: Mapping[int, int]
+
+
+class LinearProgram:
+    """The linear programs over the states of one search.
+
+    Args:
+        demands: the demands that the states were made with.
+
+    Attributes:
+        arguments: what was learned, the most useful last.
+    """
+
+    def __init__(self, demands: Demands) -> None:
+        self._demands = demands
+        self._version = -1
+        self.arguments: list[Argument] = []
+
+    def _prepare(self) -> bool:
+        """Make the table of the grammar as it is known now; False where it would be too large."""
+        demands = self._demands
+        if self._version == demands.version:
+            return self._fits
+        self._version = demands.version
+        self.arguments.clear()
+        self._kept: dict[int, list[_Completion]] = {}
+        self.flow = flow = Flow(demands)
+        self._rows = {symbol: row for row, symbol in enumerate(flow.of)}
+        self._resource_rows = {number: row for row, number in enumerate(flow.resources, len(self._rows))}
+        first_due = len(self._rows) + len(self._resource_rows)
+        self._due_rows = {shift: row for row, shift in enumerate(flow.dues, first_due)}
+        height = first_due + len(self._due_rows)
+        self._height = height
+        self._fits = height * (height + len(flow.ways)) <= LARGEST
+        if self._fits:
+            exact = [symbol not in flow.free for symbol in self._rows] + [False] * (height - len(self._rows))
+            costs = [1.0 + number * 0.618034 % 1.0 for number in range(len(flow.ways))]
+            self._simplex = Simplex([self._column(number) for number in range(len(flow.ways))], exact, costs)
+            unit = demands.multisets.unit
+            self._left_behind = [sum(unit(c) * n for c, n in way.children) for way in flow.ways]
+        return self._fits
+
+    def _column(self, number: int) -> dict[int, int]:
+        way = self.flow.ways[number]
+        column = Counter({self._rows[way.head]: 1})
+        for child, count in way.children:
+            column[self._rows[child]] -= count
+        column.update({self._resource_rows[n]: amount for n, amount in way.takes if n in self._resource_rows})
+        column.update({self._due_rows[shift]: -amount for shift, amount in way.pays})
+        return {row: factor for row, factor in column.items() if factor}
+
+    # -- what is known already ----------------------------------------------------------------------------------
+
+    def refuted(self, state: SearchState) -> bool:
+        """Whether an argument that was learned rules a state out."""
+        if state.unresolved is not None or self._version != self._demands.version or not self.arguments:
+            return False
+        parts = self.flow.parts(state)
+        for place in range(len(self.arguments) - 1, -1, -1):
+            if self.arguments[place].excess(*parts) > 0:
+                self.arguments.append(self.arguments.pop(place))
+                return True
+        return False
+
+    def known(self, state: SearchState) -> float | None:
+        """The moves of a completion that is known from another state; None where none is."""
+        if state.unresolved is not None or self._version != self._demands.version or not self._fits:
+            return None
+        pending, left, needed = self.flow.parts(state)
+        for kept in reversed(self._kept.get(state.pending, ())):
+            counts = {number: count - kept.gone.get(number, 0) for number, count in kept.counts.items()}
+            counts = {number: count for number, count in counts.items() if count}
+            moves = self._checked(counts, pending, left, needed)
+            if moves is not None:
+                self._keep(state, counts)
+                return moves
+        return None
+
+    def _keep(self, state: SearchState, counts: Mapping[int, int]) -> None:
+        """Remember a completion, under what is pending after each of the ways it may begin with."""
+        if len(self._kept) > _COMPLETIONS:
+            self._kept.clear()
+        self._kept.setdefault(state.pending, []).append(_Completion(counts, {}))
+        ways = self.flow.ways
+        for symbol, _, unit in self._demands.multisets.items(state.pending):
+            for number in self.flow.of[symbol.index]:
+                if number in counts:
+                    gone = {number: 1}
+                    pending = self._unforced(state.pending - unit + self._left_behind[number], counts, gone)
+                    group = self._kept.setdefault(pending, [])
+                    group.append(_Completion(counts, gone))
+                    del group[:-8]
+        assert ways
+
+    def _unforced(self, pending: int, counts: Mapping[int, int], gone: dict[int, int]) -> int:
+        return pending
+
+    # -- a new program ------------------------------------------------------------------------------------------
+
+    def decide(self, state: SearchState, nodes: int = NODES) -> tuple[float | None, bool]:
+        """Whether a state can be completed.
+
+        Args:
+            state: as the search makes them.
+            nodes: how many linear programs may be solved.
+
+        Returns:
+            The moves of some completion, infinite for none, None where the work was spent before; and whether the
+            first linear program was enough.
+        """
+        if state.unresolved is not None or nodes <= 0 or not self._prepare():
+            return None, False
+        pending, left, needed = parts = self.flow.parts(state)
+        right = [pending.get(symbol, 0) for symbol in self._rows]
+        right += [left[number] for number in self._resource_rows]
+        right += [-needed[shift] for shift in self._due_rows]
+        right += [cut.right(pending) for cut in self.flow.cuts]
+        most = [min([INFINITE, *(left[n] // amount for n, amount in way.takes)]) for way in self.flow.ways]
+        todo: list[tuple[dict[int, int], dict[int, int]]] = [({}, {})]
+        last = self._simplex.pivots + PIVOTS
+        solved = 0
+        while todo:
+            lower, upper = todo.pop()
+            if solved >= nodes:
+                return None, False
+            solved += 1
+            low = [lower.get(number, 0) for number in range(len(most))]
+            high = [min(bound, upper.get(number, INFINITE)) for number, bound in enumerate(most)]
+            solution, factors = self._simplex.solve(right, low, high, last - self._simplex.pivots)
+            if factors is not None:
+                if not self._refutes(factors, parts, lower, upper, high):
+                    return None, False
+            elif solution is None:
+                return None, False
+            else:
+                if self._cuts(solution, pending, right):
+                    todo.append((lower, upper))
+                    continue
+                number = self._split(solution)
+                if number is not None:
+                    todo += self._halves(number, solution[number], lower, upper)
+                    continue
+                counts = {n: round(value) for n, value in enumerate(solution) if round(value)}
+                moves = self._checked(counts, pending, left, needed)
+                if moves is not None:
+                    self._keep(state, counts)
+                    return moves, solved == 1
+                stranded = self._stranded(counts, pending)
+                if not stranded:
+                    return None, False  # rounding made it wrong
+                todo += self._led_to(stranded, lower, upper)
+        return INFINITE, solved == 1
+
+    def _refutes(
+        self,
+        factors: list[float],
+        parts: tuple[Mapping[int, int], tuple[int, ...], Mapping[int, int]],
+        lower: Mapping[int, int],
+        upper: Mapping[int, int],
+        high: list[float],
+    ) -> bool:
+        """Whether factors of rows become an argument that rules out a state within bounds; it is learned then."""
+        pending, left, needed = parts
+        flow = self.flow
+        # What must be taken is taken before.
+        if lower:
+            pending, amounts, needed = Counter(pending), list(left), dict(needed)
+            for number, count in lower.items():
+                way = flow.ways[number]
+                pending[way.head] -= count
+                for child, times in way.children:
+                    pending[child] += times * count
+                for resource, amount in way.takes:
+                    amounts[resource] -= amount * count
+                for shift, amount in way.pays:
+                    needed[shift] -= amount * count
+            left = tuple(amounts)
+        # The bound of a way is whole where what is left, divided by what it takes, is not.
+        uneven = (n for n, way in enumerate(flow.ways) if way.alone and left[way.alone[0]] % way.alone[1])
+        capped = {*upper, *uneven}
+        made = argument(
+            flow,
+            {symbol: -factors[row] for symbol, row in self._rows.items()},
+            {number: factors[row] for number, row in self._resource_rows.items()},
+            {shift: factors[row] for shift, row in self._due_rows.items()},
+            factors[self._height :],
+            capped,
+        )
+        if made is None:
+            return False
+        found, extra = made
+        excess = found.excess(pending, left, needed)
+        excess -= sum(int(high[number] - lower.get(number, 0)) * price for number, price in extra.items())
+        if excess <= 0:
+            return False
+        if not extra:
+            self.arguments.append(found)
+            del self.arguments[:-_ARGUMENTS]
+        return True
+
+    def _cuts(self, solution: list[float], pending: Mapping[int, int], right: list[int]) -> bool:
+        """Learn of ways that are taken though nothing leads to them; whether there was something new."""
+        counts = {number: 1 for number, value in enumerate(solution) if value > _NEAR}
+        stranded = frozenset(self._stranded(counts, pending))
+        if not stranded or len(self.flow.cuts) >= _CUTS:
+            return False
+        new = False
+        for number in counts:
+            if self.flow.ways[number].head in stranded:
+                cut = self.flow.cut(number, stranded)
+                if cut is not None:
+                    self._simplex.add(cut.row())
+                    right.append(cut.right(pending))
+                    new = True
+        return new
+
+    @staticmethod
+    def _split(solution: list[float]) -> int | None:
+        """The way that is furthest from being taken a whole number of times."""
+        number, worst = None, _NEAR
+        for n, value in enumerate(solution):
+            off = abs(value - round(value))
+            if off > worst:
+                number, worst = n, off
+        return number
+
+    @staticmethod
+    def _halves(
+        number: int, value: float, lower: dict[int, int], upper: dict[int, int]
+    ) -> list[tuple[dict[int, int], dict[int, int]]]:
+        """At most, and at least: the nearer one last, to be tried first."""
+        floor = int(value)
+        below = (lower, {**upper, number: floor})
+        above = ({**lower, number: floor + 1}, upper)
+        return [below, above] if value - floor > 0.3 else [above, below]
+
+    def _reached(self, counts: Mapping[int, int], pending: Mapping[int, int]) -> set[int]:
+        """The symbols that ways which are taken lead to."""
+        ways, of = self.flow.ways, self.flow.of
+        reached = set(pending)
+        todo = list(pending)
+        while todo:
+            for number in of[todo.pop()]:
+                if number in counts:
+                    for child, _ in ways[number].children:
+                        if child not in reached:
+                            reached.add(child)
+                            todo.append(child)
+        return reached
+
+    def _stranded(self, counts: Mapping[int, int], pending: Mapping[int, int]) -> set[int]:
+        """The symbols that are worked off though nothing leads to them."""
+        return {self.flow.ways[number].head for number in counts} - self._reached(counts, pending)
+
+    def _led_to(
+        self, stranded: set[int], lower: dict[int, int], upper: dict[int, int]
+    ) -> Iterator[tuple[dict[int, int], dict[int, int]]]:
+        """Some way that leads to these symbols is taken, or none of theirs."""
+        into = [
+            number
+            for number, way in enumerate(self.flow.ways)
+            if way.head not in stranded and any(child in stranded for child, _ in way.children)
+        ]
+        for place, number in enumerate(into):
+            if upper.get(number, 1) > 0:
+                none = dict.fromkeys(into[:place], 0)
+                yield {**lower, number: max(1, lower.get(number, 0))}, {**upper, **none}
+        yield lower, {**upper, **{number: 0 for symbol in stranded for number in self.flow.of[symbol]}}
+
+    def _checked(
+        self, counts: Mapping[int, int], pending: Mapping[int, int], left: tuple[int, ...], needed: Mapping[int, int]
+    ) -> float | None:
+        """The moves of a completion that takes each way so often; None where it is none, or one is not reached."""
+        balance = Counter(pending)
+        taken: Counter[int] = Counter()
+        due = dict(needed)
+        moves: float = 0
+        for number, count in counts.items():
+            way = self.flow.ways[number]
+            balance[way.head] -= count
+            for child, times in way.children:
+                balance[child] += times * count
+            for resource, amount in way.takes:
+                taken[resource] += amount * count
+            for shift, amount in way.pays:
+                due[shift] -= amount * count
+            moves += way.moves * count
+        if any(amount > left[resource] for resource, amount in taken.items()) or any(d > 0 for d in due.values()):
+            return None
+        for symbol, count in balance.items():
+            if count:
+                steps = self.flow.free.get(symbol)
+                if count < 0 or steps is None:
+                    return None
+                moves += steps * count
+        return None if self._stranded(counts, pending) else moves
