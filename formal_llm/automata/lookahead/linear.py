@@ -15,7 +15,7 @@ holds for all, and one sum decides then what would otherwise be searched anew. A
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -118,6 +118,14 @@ class Flow:
         self.cuts: list[Cut] = []
         #: For each way its factors in cuts.
         self.factors: list[dict[int, int]] = [{} for _ in self.ways]
+
+    def keep(self, cuts: Iterable[Cut]) -> None:
+        """Forget the other cuts."""
+        self.cuts = list(cuts)
+        self.factors = [{} for _ in self.ways]
+        for place, cut in enumerate(self.cuts):
+            for n, factor in cut.row().items():
+                self.factors[n][place] = factor
 
     def _most(self, way: FlowWay) -> int | None:
         """How often a way can be taken at all, as far as a resource of its own says so."""

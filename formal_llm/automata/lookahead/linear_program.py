@@ -27,11 +27,11 @@ from formal_llm.automata.lookahead.stacks import Demands, SearchState
 LARGEST = 40_000
 #: The most programs and pivots for one state.
 NODES, PIVOTS = 80, 600
-#: How many arguments are remembered, and how many completions.
-_ARGUMENTS, _COMPLETIONS = 64, 20_000
+#: How many arguments are remembered, and how many completions (of what is alike).
+_ARGUMENTS, _COMPLETIONS, _ALIKE = 64, 20_000, 8
 _NEAR = 1e-6
 #: How many cuts are learned.
-_CUTS = 60
+_CUTS, _AT_ONCE = 6, 2
 
 
 class _Completion(NamedTuple):
@@ -73,12 +73,34 @@ class LinearProgram:
         self._height = height
         self._fits = height * (height + len(flow.ways)) <= LARGEST
         if self._fits:
-            exact = [symbol not in flow.free for symbol in self._rows] + [False] * (height - len(self._rows))
-            costs = [1.0 + number * 0.618034 % 1.0 for number in range(len(flow.ways))]
-            self._simplex = Simplex([self._column(number) for number in range(len(flow.ways))], exact, costs)
+            self._renew()
             unit = demands.multisets.unit
             self._left_behind = [sum(unit(c) * n for c, n in way.children) for way in flow.ways]
         return self._fits
+
+    def _renew(self) -> None:
+        """A table without cuts."""
+        flow = self.flow
+        flow.keep(())
+        exact = [symbol not in flow.free for symbol in self._rows] + [False] * (self._height - len(self._rows))
+        self._simplex = Simplex([self._column(number) for number in range(len(flow.ways))], exact, self._costs())
+
+    def _costs(self) -> list[float]:
+        """What ways take of the bounds that many share, less what they pay: solutions that leave room are preferred.
+
+        Below 0 and among equals any order will do; it is fixed by a fraction of the golden ratio for each.
+        """
+        start = self._demands.counters.needed
+        begin = self._demands.resources.of(self._demands.counters.remaining)
+        left = self._demands.resources.amounts(begin)
+        shared = {number: 1 / max(1, left[number]) for number in self._resource_rows}
+        due = {shift: 1 / amount for shift, mask in self.flow.dues.items() if (amount := start >> shift & mask) > 1}
+        costs = []
+        for number, way in enumerate(self.flow.ways):
+            cost = sum(shared.get(n, 0.0) * amount for n, amount in way.takes)
+            cost -= sum(due.get(shift, 0.0) * amount for shift, amount in way.pays)
+            costs.append(10 * max(0.0, cost) + 0.1 * (number * 0.618034 % 1.0))
+        return costs
 
     def _column(self, number: int) -> dict[int, int]:
         way = self.flow.ways[number]
@@ -121,19 +143,12 @@ class LinearProgram:
         if len(self._kept) > _COMPLETIONS:
             self._kept.clear()
         self._kept.setdefault(state.pending, []).append(_Completion(counts, {}))
-        ways = self.flow.ways
         for symbol, _, unit in self._demands.multisets.items(state.pending):
             for number in self.flow.of[symbol.index]:
                 if number in counts:
-                    gone = {number: 1}
-                    pending = self._unforced(state.pending - unit + self._left_behind[number], counts, gone)
-                    group = self._kept.setdefault(pending, [])
-                    group.append(_Completion(counts, gone))
-                    del group[:-8]
-        assert ways
-
-    def _unforced(self, pending: int, counts: Mapping[int, int], gone: dict[int, int]) -> int:
-        return pending
+                    group = self._kept.setdefault(state.pending - unit + self._left_behind[number], [])
+                    group.append(_Completion(counts, {number: 1}))
+                    del group[:-_ALIKE]
 
     # -- a new program ------------------------------------------------------------------------------------------
 
@@ -150,6 +165,9 @@ class LinearProgram:
         """
         if state.unresolved is not None or nodes <= 0 or not self._prepare():
             return None, False
+        if len(self.flow.cuts) >= _CUTS:
+            kept = self._simplex.drop(self._height)
+            self.flow.keep([self.flow.cuts[row - self._height] for row in kept])
         pending, left, needed = parts = self.flow.parts(state)
         right = [pending.get(symbol, 0) for symbol in self._rows]
         right += [left[number] for number in self._resource_rows]
@@ -240,19 +258,19 @@ class LinearProgram:
 
     def _cuts(self, solution: list[float], pending: Mapping[int, int], right: list[int]) -> bool:
         """Learn of ways that are taken though nothing leads to them; whether there was something new."""
-        counts = {number: 1 for number, value in enumerate(solution) if value > _NEAR}
+        counts = {number: value for number, value in enumerate(solution) if value > _NEAR}
         stranded = frozenset(self._stranded(counts, pending))
-        if not stranded or len(self.flow.cuts) >= _CUTS:
+        if not stranded or len(self.flow.cuts) >= 30:
             return False
-        new = False
-        for number in counts:
-            if self.flow.ways[number].head in stranded:
+        new = 0
+        for number in sorted(counts, key=counts.__getitem__, reverse=True):
+            if new < _AT_ONCE and self.flow.ways[number].head in stranded:
                 cut = self.flow.cut(number, stranded)
                 if cut is not None:
                     self._simplex.add(cut.row())
                     right.append(cut.right(pending))
-                    new = True
-        return new
+                    new += 1
+        return new > 0
 
     @staticmethod
     def _split(solution: list[float]) -> int | None:
@@ -274,7 +292,7 @@ class LinearProgram:
         above = ({**lower, number: floor + 1}, upper)
         return [below, above] if value - floor > 0.3 else [above, below]
 
-    def _reached(self, counts: Mapping[int, int], pending: Mapping[int, int]) -> set[int]:
+    def _reached(self, counts: Mapping[int, float], pending: Mapping[int, int]) -> set[int]:
         """The symbols that ways which are taken lead to."""
         ways, of = self.flow.ways, self.flow.of
         reached = set(pending)
@@ -288,7 +306,7 @@ class LinearProgram:
                             todo.append(child)
         return reached
 
-    def _stranded(self, counts: Mapping[int, int], pending: Mapping[int, int]) -> set[int]:
+    def _stranded(self, counts: Mapping[int, float], pending: Mapping[int, int]) -> set[int]:
         """The symbols that are worked off though nothing leads to them."""
         return {self.flow.ways[number].head for number in counts} - self._reached(counts, pending)
 

@@ -77,6 +77,26 @@ class Simplex:
         self._upper.append(False)
         self._prices.append(0.0)
 
+    def drop(self, first: int) -> list[int]:
+        """Take out the rows from ``first`` on that do not bind now; the numbers of those that stay."""
+        basic = {j: row for row, j in enumerate(self._basis)}
+        loose = [n for n in range(first, len(self._exact)) if self._width + n in basic]
+        kept = [n for n in range(first, len(self._exact)) if self._width + n not in basic]
+        for number in reversed(loose):
+            place = self._width + number
+            for row in (*self._rows, self._free, self._upper, self._prices):
+                del row[place]
+            line = self._basis.index(place)
+            del self._rows[line], self._basis[line], self._exact[number]
+            self._basis = [j - (j > place) for j in self._basis]
+        if loose:
+            after = {number: first + place for place, number in enumerate(kept)}
+            for column in self._columns:
+                rows = {after.get(row, row): factor for row, factor in column.items() if row < first or row in after}
+                column.clear()
+                column.update(rows)
+        return kept
+
     def solve(
         self, right: Sequence[int], lower: Sequence[int], upper: Sequence[float], most: int
     ) -> tuple[list[float] | None, list[float] | None]:
@@ -161,13 +181,17 @@ class Simplex:
         line = [value / pivot for value in rows[out]]
         line[into] = 1.0
         places = [j for j, value in enumerate(line) if value > _ZERO or value < -_ZERO]
+        dense = 2 * len(places) > len(line)
         for number, row in enumerate(rows):
             factor = row[into]
             if number == out or -_ZERO < factor < _ZERO:
                 continue
             values[number] -= factor * step
-            for j in places:
-                row[j] -= factor * line[j]
+            if dense:
+                row = rows[number] = [value - factor * of_line for value, of_line in zip(row, line, strict=True)]
+            else:
+                for j in places:
+                    row[j] -= factor * line[j]
             row[into] = 0.0
         rows[out] = line
         values[out] = begin + step
