@@ -52,8 +52,8 @@ class FlowWay(NamedTuple):
 class Cut(NamedTuple):
     """What connectivity adds: a way within some symbols is taken only where something leads to them.
 
-    Where ``way`` is taken at most ``most`` times, it is taken at most ``most`` times as often as all ways ``into`` those
-    symbols together are, and as those symbols are pending.
+    Where ``way`` is taken at most ``most`` times, it is taken at most ``most`` times as often as all ways ``into``
+    those symbols together are, and as those symbols are pending.
     """
 
     way: int
@@ -94,7 +94,7 @@ class Flow:
         leaves = demands.resources.leaves  # never pending: they are merged into the ways that lead to them
         for index, group in demands.resources.ways.items():
             for way in group if index not in leaves else ():
-                takes = tuple((n, a) for n, a in enumerate(demands.resources.amounts(way.need)) if a)
+                takes = tuple(demands.resources.taken(way.need))
                 pays: Counter[int] = Counter()
                 for name in way.reads:
                     for shift, _, weight in counters.dues.get(name, ()):
@@ -102,19 +102,17 @@ class Flow:
                 idle = [symbols[c] for c in way.children if symbols[c].free and not symbols[c].due]
                 children = Counter(c for c in way.children if not symbols[c].free or symbols[c].due)
                 moves = way.steps + sum(child.free_steps for child in idle)
-                made.append(
-                    FlowWay(index, takes, tuple(pays.items()), tuple(children.items()), moves, way.need, None)
-                )
-        users = Counter(number for way in made for number, _ in way.takes)
-        self.ways = tuple(way._replace(alone=next((t for t in way.takes if users[t[0]] == 1), None)) for way in made)
-        bound = {way.alone[0] for way in self.ways if way.alone is not None}
+                made.append(FlowWay(index, takes, tuple(pays.items()), tuple(children.items()), moves, way.need, None))
+        users = Counter(number for one in made for number, _ in one.takes)
+        self.ways = tuple(one._replace(alone=next((t for t in one.takes if users[t[0]] == 1), None)) for one in made)
+        bound = {one.alone[0] for one in self.ways if one.alone is not None}
         self.resources = [number for number in sorted(users) if number not in bound]
         self.of: dict[int, list[int]] = {}
-        for number, way in enumerate(self.ways):
-            self.of.setdefault(way.head, []).append(number)
+        for number, one in enumerate(self.ways):
+            self.of.setdefault(one.head, []).append(number)
         self.free = {index: symbols[index].free_steps for index in self.of if symbols[index].free}
 
-        self.most = [self._most(way) for way in self.ways]
+        self.most = [self._most(one) for one in self.ways]
         self.cuts: list[Cut] = []
         #: For each way its factors in cuts.
         self.factors: list[dict[int, int]] = [{} for _ in self.ways]
@@ -149,7 +147,7 @@ class Flow:
         self.cuts.append(cut)
         return cut
 
-    def parts(self, state: SearchState) -> tuple[dict[int, int], Sequence[int], dict[int, int]]:
+    def parts(self, state: SearchState) -> tuple[dict[int, int], tuple[int, ...], dict[int, int]]:
         """(symbols pending, what is left of each resource, what each lower bound needs) of a state."""
         pending = {symbol.index: count for symbol, count, _ in self.demands.multisets.items(state.pending)}
         needed = {shift: state.needed >> shift & mask for shift, mask in self.dues.items()}
@@ -198,26 +196,28 @@ class Argument:
         )
 
 
-def argument(
-    flow: Flow,
-    potentials: Mapping[int, float],
-    prices: Mapping[int, float],
-    dues: Mapping[int, float],
-    cuts: Sequence[float],
-    capped: Collection[int] = (),
-) -> tuple[Argument, dict[int, int]] | None:
+class Prices(NamedTuple):
+    """The numbers of an :class:`Argument` in floating point: potentials, prices, dues, and the prices of all cuts."""
+
+    potentials: Mapping[int, float]
+    prices: Mapping[int, float]
+    dues: Mapping[int, float]
+    cuts: Sequence[float]
+
+
+def argument(flow: Flow, near: Prices, capped: Collection[int] = ()) -> tuple[Argument, dict[int, int]] | None:
     """Numbers that are about right as an argument that is right.
 
     Args:
         flow: the ways.
-        potentials, prices, dues, cuts: as of an :class:`Argument`, but in floating point. A price that is not given, of a
-            resource that one way alone takes, is found.
+        near: the numbers. A price that is not given, of a resource that one way alone takes, is found.
         capped: the numbers of ways that are bounded, how often they may be taken, for some reason besides.
 
     Returns:
         The argument, and the prices that it gives to one use of capped ways; it is an argument in itself where there
         are none. None where rounding did not come to an end.
     """
+    potentials, prices, dues, cuts = near
     largest = max(map(abs, (*potentials.values(), *prices.values(), *dues.values(), *cuts)), default=0.0)
     if not largest:
         return None

@@ -6,8 +6,8 @@ Let these numbers be fractions, and what is asked is a linear program. It is use
 - where it has no solution, a linear argument says why, and that argument is tried on every later state first;
 - where it has one in whole numbers, that is a completion. What is left of it after each of its first ways is a
   completion of what is left to do then, so the next question finds most of its answers there;
-- else it is split: some way is taken at most, or at least, so often (branch and bound, Land and Doig 1960). Likewise
-  where a solution has cycles that nothing pending leads to: either none of their ways is taken, or one that leads there.
+- else it is split: some way is taken at most, or at least, so often (branch and bound, Land and Doig 1960). A solution
+  with cycles that nothing pending leads to is cut off, or split: none of their ways is taken, or one that leads there.
 
 Every *no* is checked as an argument in whole numbers, every *yes* as a completion. All work is bounded.
 """
@@ -19,14 +19,14 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from formal_llm.automata.lookahead.cheapest import INFINITE
-from formal_llm.automata.lookahead.linear import Argument, Flow, argument
+from formal_llm.automata.lookahead.linear import Argument, Flow, Prices, argument
 from formal_llm.automata.lookahead.simplex import Simplex
 from formal_llm.automata.lookahead.stacks import Demands, SearchState
 
 #: The most entries of a table; in larger grammars no linear program is asked.
 LARGEST = 40_000
 #: The most programs and pivots for one state.
-NODES, PIVOTS = 80, 600
+NODES, PIVOTS = 80, 400
 #: How many arguments are remembered, and how many completions (of what is alike).
 _ARGUMENTS, _COMPLETIONS, _ALIKE = 64, 20_000, 8
 _NEAR = 1e-6
@@ -54,6 +54,7 @@ class LinearProgram:
     def __init__(self, demands: Demands) -> None:
         self._demands = demands
         self._version = -1
+        self._fits = False
         self.arguments: list[Argument] = []
 
     def _prepare(self) -> bool:
@@ -126,10 +127,13 @@ class LinearProgram:
 
     def known(self, state: SearchState) -> float | None:
         """The moves of a completion that is known from another state; None where none is."""
-        if state.unresolved is not None or self._version != self._demands.version or not self._fits:
+        if state.unresolved is not None or self._version != self._demands.version:
+            return None
+        group = self._kept.get(state.pending)
+        if not group:
             return None
         pending, left, needed = self.flow.parts(state)
-        for kept in reversed(self._kept.get(state.pending, ())):
+        for kept in reversed(group):
             counts = {number: count - kept.gone.get(number, 0) for number, count in kept.counts.items()}
             counts = {number: count for number, count in counts.items() if count}
             moves = self._checked(counts, pending, left, needed)
@@ -163,7 +167,7 @@ class LinearProgram:
             The moves of some completion, infinite for none, None where the work was spent before; and whether the
             first linear program was enough.
         """
-        if state.unresolved is not None or nodes <= 0 or not self._prepare():
+        if state.unresolved is not None or nodes < 1 or not self._prepare():
             return None, False
         if len(self.flow.cuts) >= _CUTS:
             kept = self._simplex.drop(self._height)
@@ -236,14 +240,13 @@ class LinearProgram:
         # The bound of a way is whole where what is left, divided by what it takes, is not.
         uneven = (n for n, way in enumerate(flow.ways) if way.alone and left[way.alone[0]] % way.alone[1])
         capped = {*upper, *uneven}
-        made = argument(
-            flow,
+        near = Prices(
             {symbol: -factors[row] for symbol, row in self._rows.items()},
             {number: factors[row] for number, row in self._resource_rows.items()},
             {shift: factors[row] for shift, row in self._due_rows.items()},
             factors[self._height :],
-            capped,
         )
+        made = argument(flow, near, capped)
         if made is None:
             return False
         found, extra = made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from formal_llm.automata.lookahead.flow import FlowGrammar
@@ -119,6 +119,15 @@ class Resources:
     def amounts(self, packed: int) -> tuple[int, ...]:
         """A packed number of this class as one amount for each resource (without the sums behind them)."""
         return tuple(self._packing.amounts(packed)[: self._count])
+
+    def taken(self, need: int) -> Iterator[tuple[int, int]]:
+        """(resource, amount) of all that a packed need takes."""
+        while need:
+            number = ((need & -need).bit_length() - 1) // self._width
+            amount = need >> number * self._width & self._most
+            need -= amount << number * self._width
+            if number < self._count:
+                yield number, amount
 
     def cover(self, left: int, least: int, least_total: int) -> bool:
         """Whether what is left pays for least amounts; the total first, since only then no field has overflowed."""

@@ -9,9 +9,10 @@ keep it small, and with enough budget finite:
 - the order of symbols does not matter, and interchangeable terminals are one resource.
 
 Deciding this is NP-complete in general (already for grammars of the form of OpenAGI's, by a reduction from exact
-cover). So the search has a budget of states. When that is spent an integer program decides
-(:mod:`formal_llm.automata.lookahead.integer_program`), where the optional solver is installed; else the answer is
-"unknown".
+cover). So the search has a budget of states. Where a little of it did not do, linear programs come first
+(:mod:`formal_llm.automata.lookahead.linear_program`): what they learn decides most of the states that follow. Then an
+integer program decides (:mod:`formal_llm.automata.lookahead.integer_program`), where the optional solver is installed,
+then the whole budget; when that is spent the answer is "unknown".
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Literal
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar, FlowSymbol
 from formal_llm.automata.lookahead.integer_program import IntegerProgram, installed
-from formal_llm.automata.lookahead.linear_program import LinearProgram
+from formal_llm.automata.lookahead.linear_program import NODES, LinearProgram
 from formal_llm.automata.lookahead.resources import PackedWay
 from formal_llm.automata.lookahead.stacks import NOTHING, Demand, Demands, SearchState, Unresolved
 from formal_llm.automata.models.automaton import Stack, State
@@ -36,7 +37,8 @@ class Verdict:
 
     Attributes:
         value: ``"yes"``, ``"no"`` or ``"unknown"``.
-        how: what decided it: ``"filter"`` (no search was needed), ``"search"``, ``"integer program"``, or the
+        how: what decided it: ``"filter"`` (no search was needed), ``"linear argument"`` (limits and what is pending
+            add up to no, see :mod:`formal_llm.automata.lookahead.linear`), ``"search"``, ``"integer program"``, or the
             budget that ran out: ``"state budget"``, ``"step budget"``.
         steps: for yes, the moves of one completion (not the cheapest one in general).
     """
@@ -59,12 +61,16 @@ class Verdict:
 
 _CACHE = 200_000
 
-#: The states that a search visits before it asks the integer program, where there is one. Few searches that have not
-#: ended by then end soon, and the program takes about as long as so many states (benchmarks/lookahead_tools.py).
-PATIENCE = 100
+#: The states that a search visits before linear programs are asked. Few searches that have not ended by then end soon;
+#: a linear program takes about as long as so many states (benchmarks/strain_cases/sums.py).
+PATIENCE = 10
+
+#: A linear program counts as so many states.
+_STATES = 100
 
 #: What decided a question.
-FILTER, SEARCH, PROGRAM, BUDGET = "filter", "search", "integer program", "state budget"
+FILTER, LINEAR, SEARCH = "filter", "linear argument", "search"
+PROGRAM, BUDGET = "integer program", "state budget"
 
 #: A way of a symbol, the symbols it leaves pending as a multiset, and the moves of the free ones that are left out.
 _Compiled = tuple[PackedWay, int, float]
@@ -99,7 +105,7 @@ class CompletionSearch:
         if self._version != self.demands.version:
             self._version = self.demands.version
             self._memo: dict[SearchState, float] = {}
-            self._by_program: set[SearchState] = set()
+            self._how: dict[SearchState, str] = {}
             self._finished: dict[tuple[int, Unresolved, int, int], tuple[float, str]] = {}
             self._compiled: dict[int, tuple[_Compiled, ...]] = {}
 
@@ -146,38 +152,34 @@ class CompletionSearch:
             found = self._solve(state)
         if found == UNKNOWN:
             return UNKNOWN, BUDGET
-        return found + cost, PROGRAM if state in self._by_program else SEARCH
+        return found + cost, self._how.get(state, SEARCH)
 
     def _solve(self, state: SearchState) -> float:
-        """The search with a little patience, the integer program, the search with the whole budget."""
-        linear = self.linear
+        """What is known, a little search, linear programs, the integer program, the search with the whole budget."""
+        linear, patience = self.linear, min(PATIENCE, self.max_states)
         if linear.refuted(state):
-            self._memo[state] = INFINITE
-            return INFINITE
+            return self._settled(state, INFINITE, LINEAR)
         moves = linear.known(state)
-        if moves is None:
-            found = self._search(state, min(10, self.max_states))
-            if found != UNKNOWN:
-                return found
-            moves, _ = linear.decide(state, self.max_states // 100)
         if moves is not None:
-            self._memo[state] = moves
-            return moves
-        self._memo.pop(state, None)
-        program = self.program
-        if program is None:
-            return self._search(state, self.max_states)
-        found = self._search(state, min(PATIENCE, self.max_states))
-        if found == UNKNOWN:
-            decided = program.decide(state)
-            if decided is not None:
-                self._memo[state] = decided
-                self._by_program.add(state)
-                return decided
-            if self.max_states > PATIENCE:
-                del self._memo[state]
-                found = self._search(state, self.max_states)
-        return found
+            return self._settled(state, moves, SEARCH)
+        found = self._search(state, patience)
+        if found != UNKNOWN:
+            return found
+        del self._memo[state]
+        moves, at_once = linear.decide(state, min(NODES, self.max_states // _STATES))
+        if moves is not None:
+            return self._settled(state, moves, LINEAR if at_once and moves == INFINITE else SEARCH)
+        if self.program is not None:
+            moves = self.program.decide(state)
+            if moves is not None:
+                return self._settled(state, moves, PROGRAM)
+        return self._search(state, self.max_states)
+
+    def _settled(self, state: SearchState, moves: float, how: str) -> float:
+        self._memo[state] = moves
+        if how != SEARCH:
+            self._how[state] = how
+        return moves
 
     def _normal(self, pending: int, unresolved: Unresolved, left: int, needed: int) -> tuple[float, SearchState] | None:
         """Leave out what is free; None where some resource cannot pay what all pending symbols take at least."""
@@ -213,7 +215,7 @@ class CompletionSearch:
         memo = self._memo
         if len(memo) > _CACHE:
             memo.clear()
-            self._by_program.clear()
+            self._how.clear()
         visited = {root}
         frames: list[tuple[SearchState, float, Iterator[tuple[float, SearchState]]]] = [(root, 0, self._expand(root))]
         unsure = False

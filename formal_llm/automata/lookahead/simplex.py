@@ -1,9 +1,9 @@
 """Whether linear inequalities have a solution: the dual simplex method with bounded variables, kept warm.
 
-The system is A x + s = b with l <= x <= u and a slack s for each row, from 0 up or just 0. A is fixed; the right-hand side
-and the bounds change from one question to the next, and the basis of the last question is where the next one begins
-(Lemke 1954, The dual method of solving the linear programming problem). Costs only break ties: any basis is as good a
-beginning as another, since a solution is all that is asked for.
+The system is A x + s = b with l <= x <= u and a slack s for each row, from 0 up or just 0. A is fixed; the right-hand
+side and the bounds change from one question to the next, and the basis of the last question is where the next one
+begins (Lemke 1954, The dual method of solving the linear programming problem). Costs only break ties: any basis is as
+good a beginning as another, since a solution is all that is asked for.
 
 It counts in floating point numbers, so nothing it says is certain: who asks checks the solution, or the combination of
 rows that no solution can meet (Farkas' lemma), in whole numbers.
@@ -84,8 +84,9 @@ class Simplex:
         kept = [n for n in range(first, len(self._exact)) if self._width + n not in basic]
         for number in reversed(loose):
             place = self._width + number
-            for row in (*self._rows, self._free, self._upper, self._prices):
+            for row in (*self._rows, self._prices):
                 del row[place]
+            del self._free[place], self._upper[place]
             line = self._basis.index(place)
             del self._rows[line], self._basis[line], self._exact[number]
             self._basis = [j - (j > place) for j in self._basis]
@@ -181,17 +182,13 @@ class Simplex:
         line = [value / pivot for value in rows[out]]
         line[into] = 1.0
         places = [j for j, value in enumerate(line) if value > _ZERO or value < -_ZERO]
-        dense = 2 * len(places) > len(line)
         for number, row in enumerate(rows):
             factor = row[into]
             if number == out or -_ZERO < factor < _ZERO:
                 continue
             values[number] -= factor * step
-            if dense:
-                row = rows[number] = [value - factor * of_line for value, of_line in zip(row, line, strict=True)]
-            else:
-                for j in places:
-                    row[j] -= factor * line[j]
+            for j in places:
+                row[j] -= factor * line[j]
             row[into] = 0.0
         rows[out] = line
         values[out] = begin + step
