@@ -74,7 +74,6 @@ def walked(cfg: CFG, rng: random.Random, walks: int, *, solver: bool = True) -> 
 
 def tools(count: int, grammars: int, walks: int, *, solver: bool = True) -> dict[str, float | str]:
     """Figures of random walks over some grammars of so many tools."""
-    Walk(CFG.from_string("%limit 1\nS -> a | b"))
     starts: list[float] = []
     times: list[float] = []
     wasted = 0
@@ -87,9 +86,29 @@ def tools(count: int, grammars: int, walks: int, *, solver: bool = True) -> dict
     return {**spread(times), "start": max(starts), "questions": float(len(times)), "wasted": float(wasted)}
 
 
+def subset_sums(items: int) -> CFG:
+    """Take each item or leave it, so that the weights add up to a sum that half of them have."""
+    rng = random.Random(items)
+    weights = {f"item{n}": rng.randint(100_000, 1_000_000) for n in range(items)}
+    total = sum(weights[name] for name in rng.sample(sorted(weights), items // 2))
+    productions = [("Pack", tuple(f"Choice{n}" for n in range(items)))]
+    productions += [(f"Choice{n}", (name,)) for n in range(items) for name in (f"item{n}", f"none{n}")]
+    symbols = {name: Symbol(numbers={"weight": weight}) for name, weight in weights.items()}
+    return CFG(productions, "Pack", symbols, Limits(sums=(SumLimit("weight", at_most=total, at_least=total),)))
+
+
+def packed(items: int, *, solver: bool = True) -> dict[str, float | str]:
+    """Figures of one random walk."""
+    start, times, wasted = walked(subset_sums(items), random.Random(0), 1, solver=solver)
+    return {**spread(times), "start": start, "questions": float(len(times)), "wasted": float(wasted)}
+
+
 CASES = [
     Case("60 tools, 3 sums, 5 required", "5 / 30 ms", partial(tools, 60, 5, 4)),
     Case("200 tools, 3 sums, 5 required", "10 / 100 ms, start 300", partial(tools, 200, 4, 3)),
     Case("60 tools, 3 sums, 5 required, no solver", "5 / 30 ms", partial(tools, 60, 5, 4, solver=False)),
     Case("200 tools, 3 sums, 5 required, no solver", "10 / 100 ms, start 300", partial(tools, 200, 4, 3, solver=False)),
+    Case("a sum hit exactly with 24 items", "50 ms, start 1,000", partial(packed, 24)),
+    Case("a sum hit exactly with 30 items", "50 ms, start 1,000", partial(packed, 30)),
+    Case("a sum hit exactly with 30 items, no solver", "50 ms, start 1,000", partial(packed, 30, solver=False)),
 ]

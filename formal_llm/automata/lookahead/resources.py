@@ -120,6 +120,19 @@ class Resources:
         """A packed number of this class as one amount for each resource (without the sums behind them)."""
         return tuple(self._packing.amounts(packed)[: self._count])
 
+    def place(self, bound: int) -> int:
+        """The resource of an upper bound, by the number of the bound."""
+        field = self._counters.fields[bound]
+        return next(
+            number
+            for number, group in enumerate(self._fields.parts)
+            if field in group and self._counters.bounds[bound].most is not None
+        )
+
+    def amount(self, packed: int, number: int) -> int:
+        """What a packed number of this class holds of one resource."""
+        return self._packing.amount(packed, number)
+
     def taken(self, need: int) -> Iterator[tuple[int, int]]:
         """(resource, amount) of all that a packed need takes."""
         while need:

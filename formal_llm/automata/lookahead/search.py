@@ -23,6 +23,7 @@ from functools import cached_property
 from typing import Literal
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
+from formal_llm.automata.lookahead.exact_sums import ExactSums
 from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar, FlowSymbol
 from formal_llm.automata.lookahead.integer_program import IntegerProgram, installed
 from formal_llm.automata.lookahead.linear_program import NODES, LinearProgram
@@ -65,6 +66,9 @@ _CACHE = 200_000
 #: a linear program takes about as long as so many states (benchmarks/strain_cases/sums.py).
 PATIENCE = 10
 
+#: The same where sums are bounded from both sides, and lead it to an end.
+_PATIENCE = 200
+
 #: A linear program counts as so many states.
 _STATES = 100
 
@@ -104,6 +108,7 @@ class CompletionSearch:
         """Drop what was concluded from an older version of the grammar."""
         if self._version != self.demands.version:
             self._version = self.demands.version
+            self._sums = ExactSums(self.demands)
             self._memo: dict[SearchState, float] = {}
             self._how: dict[SearchState, str] = {}
             self._finished: dict[tuple[int, Unresolved, int, int], tuple[float, str]] = {}
@@ -156,7 +161,8 @@ class CompletionSearch:
 
     def _solve(self, state: SearchState) -> float:
         """What is known, a little search, linear programs, the integer program, the search with the whole budget."""
-        linear, patience = self.linear, min(PATIENCE, self.max_states)
+        patience = min(_PATIENCE if self._sums else PATIENCE, self.max_states)
+        linear = self.linear
         if linear.refuted(state):
             return self._settled(state, INFINITE, LINEAR)
         moves = linear.known(state)
@@ -208,6 +214,8 @@ class CompletionSearch:
         if total and not self.demands.resources.cover(left, least, total):
             return None
         if needed and not self.demands.resources.covers_due(left, needed):
+            return None
+        if needed and self._sums and unresolved is None and not self._sums.possible(pending, left, needed):
             return None
         return cost, SearchState(pending, unresolved, left, needed)
 
@@ -276,7 +284,8 @@ class CompletionSearch:
         best: tuple[int, list[_Compiled]] | None = None
         for symbol, _, unit in self.multisets.items(state.pending):
             ways = [entry for entry in self._compile(symbol) if (left - entry[0].need) & guard == guard]
-            if best is None or len(ways) < len(best[1]):
+            # Where sums are exact, of equals the last, which lies on top of the stack: its rest is asked for next.
+            if best is None or len(ways) < len(best[1]) + bool(self._sums):
                 best = (unit, ways)
                 if len(ways) <= 1:
                     break
