@@ -153,6 +153,52 @@ class Flow:
         needed = {shift: state.needed >> shift & mask for shift, mask in self.dues.items()}
         return pending, self.demands.resources.amounts(state.left), needed
 
+    def stranded(self, counts: Mapping[int, float], pending: Mapping[int, int]) -> set[int]:
+        """The symbols that are worked off though nothing leads to them."""
+        return {self.ways[number].head for number in counts} - self.reached(counts, pending)
+
+    def reached(self, counts: Mapping[int, float], pending: Mapping[int, int]) -> set[int]:
+        """The symbols that ways which are taken lead to."""
+        ways, of = self.ways, self.of
+        reached = set(pending)
+        todo = list(pending)
+        while todo:
+            for number in of[todo.pop()]:
+                if number in counts:
+                    for child, _ in ways[number].children:
+                        if child not in reached:
+                            reached.add(child)
+                            todo.append(child)
+        return reached
+
+    def moves(
+        self, counts: Mapping[int, int], pending: Mapping[int, int], left: tuple[int, ...], needed: Mapping[int, int]
+    ) -> float | None:
+        """The moves of a completion that takes each way so often; None where it is none, or one is not reached."""
+        balance = Counter(pending)
+        taken: Counter[int] = Counter()
+        due = dict(needed)
+        moves: float = 0
+        for number, count in counts.items():
+            way = self.ways[number]
+            balance[way.head] -= count
+            for child, times in way.children:
+                balance[child] += times * count
+            for resource, amount in way.takes:
+                taken[resource] += amount * count
+            for shift, amount in way.pays:
+                due[shift] -= amount * count
+            moves += way.moves * count
+        if any(amount > left[resource] for resource, amount in taken.items()) or any(d > 0 for d in due.values()):
+            return None
+        for symbol, count in balance.items():
+            if count:
+                steps = self.free.get(symbol)
+                if count < 0 or steps is None:
+                    return None
+                moves += steps * count
+        return None if self.stranded(counts, pending) else moves
+
 
 @dataclass(frozen=True, slots=True)
 class Argument:

@@ -136,7 +136,7 @@ class LinearProgram:
         for kept in reversed(group):
             counts = {number: count - kept.gone.get(number, 0) for number, count in kept.counts.items()}
             counts = {number: count for number, count in counts.items() if count}
-            moves = self._checked(counts, pending, left, needed)
+            moves = self.flow.moves(counts, pending, left, needed)
             if moves is not None:
                 self._keep(state, counts)
                 return moves
@@ -203,11 +203,11 @@ class LinearProgram:
                     todo += self._halves(number, solution[number], lower, upper)
                     continue
                 counts = {n: round(value) for n, value in enumerate(solution) if round(value)}
-                moves = self._checked(counts, pending, left, needed)
+                moves = self.flow.moves(counts, pending, left, needed)
                 if moves is not None:
                     self._keep(state, counts)
                     return moves, solved == 1
-                stranded = self._stranded(counts, pending)
+                stranded = self.flow.stranded(counts, pending)
                 if not stranded:
                     return None, False  # rounding made it wrong
                 todo += self._led_to(stranded, lower, upper)
@@ -262,7 +262,7 @@ class LinearProgram:
     def _cuts(self, solution: list[float], pending: Mapping[int, int], right: list[int]) -> bool:
         """Learn of ways that are taken though nothing leads to them; whether there was something new."""
         counts = {number: value for number, value in enumerate(solution) if value > _NEAR}
-        stranded = frozenset(self._stranded(counts, pending))
+        stranded = frozenset(self.flow.stranded(counts, pending))
         if not stranded or len(self.flow.cuts) >= 30:
             return False
         new = 0
@@ -295,24 +295,6 @@ class LinearProgram:
         above = ({**lower, number: floor + 1}, upper)
         return [below, above] if value - floor > 0.3 else [above, below]
 
-    def _reached(self, counts: Mapping[int, float], pending: Mapping[int, int]) -> set[int]:
-        """The symbols that ways which are taken lead to."""
-        ways, of = self.flow.ways, self.flow.of
-        reached = set(pending)
-        todo = list(pending)
-        while todo:
-            for number in of[todo.pop()]:
-                if number in counts:
-                    for child, _ in ways[number].children:
-                        if child not in reached:
-                            reached.add(child)
-                            todo.append(child)
-        return reached
-
-    def _stranded(self, counts: Mapping[int, float], pending: Mapping[int, int]) -> set[int]:
-        """The symbols that are worked off though nothing leads to them."""
-        return {self.flow.ways[number].head for number in counts} - self._reached(counts, pending)
-
     def _led_to(
         self, stranded: set[int], lower: dict[int, int], upper: dict[int, int]
     ) -> Iterator[tuple[dict[int, int], dict[int, int]]]:
@@ -327,31 +309,3 @@ class LinearProgram:
                 none = dict.fromkeys(into[:place], 0)
                 yield {**lower, number: max(1, lower.get(number, 0))}, {**upper, **none}
         yield lower, {**upper, **{number: 0 for symbol in stranded for number in self.flow.of[symbol]}}
-
-    def _checked(
-        self, counts: Mapping[int, int], pending: Mapping[int, int], left: tuple[int, ...], needed: Mapping[int, int]
-    ) -> float | None:
-        """The moves of a completion that takes each way so often; None where it is none, or one is not reached."""
-        balance = Counter(pending)
-        taken: Counter[int] = Counter()
-        due = dict(needed)
-        moves: float = 0
-        for number, count in counts.items():
-            way = self.flow.ways[number]
-            balance[way.head] -= count
-            for child, times in way.children:
-                balance[child] += times * count
-            for resource, amount in way.takes:
-                taken[resource] += amount * count
-            for shift, amount in way.pays:
-                due[shift] -= amount * count
-            moves += way.moves * count
-        if any(amount > left[resource] for resource, amount in taken.items()) or any(d > 0 for d in due.values()):
-            return None
-        for symbol, count in balance.items():
-            if count:
-                steps = self.flow.free.get(symbol)
-                if count < 0 or steps is None:
-                    return None
-                moves += steps * count
-        return None if self._stranded(counts, pending) else moves

@@ -20,9 +20,10 @@ def exact_grammars(draw):
     plain = draw(limited_grammars() | tool_grammars())
     assume(plain.terminals)
     symbols = {name: Symbol(numbers={"weight": draw(st.integers(0, 5))}) for name in plain.terminals}
+    bare = Limits(plain.limits.at_most, plain.limits.at_least, plain.limits.default)
     least = draw(st.integers(1, 9))
     total = SumLimit("weight", at_most=least + draw(st.integers(0, 2)), at_least=least)
-    return CFG(plain.productions, plain.start, symbols, plain.limits & Limits(sums=(total,)))
+    return CFG(plain.productions, plain.start, symbols, bare & Limits(sums=(total,)))
 
 
 def packing(weights, total):
