@@ -29,6 +29,7 @@ def mcp_tools(
     outputs: Mapping[str, Kind | str] | None = None,
     timeout: float = 60.0,
     pages: int = 100,
+    max_bytes: int = 16_000_000,
     deterministic: bool = False,
 ) -> Iterator[list[Tool]]:
     """The tools of an MCP server, connected while the ``with`` block lasts.
@@ -44,6 +45,7 @@ def mcp_tools(
         outputs: the kinds of outputs, by the tool's name on the server.
         timeout: seconds that one call may take; connecting and listing the tools may take as many together.
         pages: on how many pages the server may list its tools.
+        max_bytes: the size of one response of a server that is given by its address, after decompression.
         deterministic: whether results may be shared and cached.
 
     Raises:
@@ -59,8 +61,9 @@ def mcp_tools(
         raise MissingDependency("MCP servers need its client: pip install 'formal-llm[mcp]'") from error
     begun = monotonic()
     with start_blocking_portal() as portal:
-        client = Client(server, read_timeout_seconds=timeout)
-        connection = portal.wrap_async_context_manager(_connected(client, timeout))
+        http = _bounded_http(max_bytes) if isinstance(server, str) else None
+        client = Client(server if http is None else _over_http(server, http), read_timeout_seconds=timeout)
+        connection = portal.wrap_async_context_manager(_connected(client, http, timeout))
         with _unreached(timeout):
             connection.__enter__()
         try:
@@ -73,14 +76,56 @@ def mcp_tools(
 
 
 @asynccontextmanager
-async def _connected(client: Any, timeout: float) -> AsyncIterator[None]:
+async def _connected(client: Any, http: Any, timeout: float) -> AsyncIterator[None]:
     """A client that is connected while the block lasts."""
     import asyncio
 
     async with AsyncExitStack() as stack:
+        if http is not None:
+            await stack.enter_async_context(http)
         async with asyncio.timeout(timeout):
             await stack.enter_async_context(client)
         yield
+
+
+def _over_http(address: Any, http: Any) -> Transport:
+    """The connection to a server by its address."""
+    from mcp.client.streamable_http import streamable_http_client
+
+    return streamable_http_client(str(address), http_client=http)
+
+
+def _bounded_http(max_bytes: int) -> Any:
+    """An HTTP client that reads no response beyond a size; the parts of a stream of events have a bound in the SDK."""
+    import httpx2
+
+    class Bounded(httpx2.AsyncByteStream):
+        def __init__(self, stream: Any) -> None:
+            self.stream, self.left = stream, max_bytes
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async for part in self.stream:
+                self.left -= len(part)
+                if self.left < 0:
+                    raise httpx2.DecodingError(f"its response has more than {max_bytes:,} bytes (max_bytes)")
+                yield part
+
+        async def aclose(self) -> None:
+            await self.stream.aclose()
+
+    class Transport(httpx2.AsyncHTTPTransport):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            response = await super().handle_async_request(request)
+            if response.headers.get("content-encoding", "identity") != "identity":
+                await response.aclose()
+                raise httpx2.DecodingError("its response is compressed, which it was asked not to be")
+            if not response.headers.get("content-type", "").startswith("text/event-stream"):
+                response.stream = Bounded(response.stream)
+            return response
+
+    # A server may be silent for long on a stream of events. What is compressed has no size beforehand.
+    patient = httpx2.Timeout(30, read=300)
+    return httpx2.AsyncClient(transport=Transport(), timeout=patient, headers={"Accept-Encoding": "identity"})
 
 
 async def _listed(client: Any, pages: int, timeout: float) -> dict[str, Any]:

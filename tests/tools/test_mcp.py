@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import sys
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from formal_llm.errors import ToolError, ToolkitError
 from formal_llm.tools import IMAGE, TEXT, Executor, Toolkit
 from formal_llm.tools.images import read_image, write_png
 from formal_llm.tools.mcp import mcp_tools
+from tests.llms.hosted.hostile_server import BUFFERS, HostileServer
 from tests.tools.picture_tools import picture
 
 CFG_TEXTS = CFG.from_string("T -> shout T | join T T | doc")
@@ -212,3 +214,47 @@ def test_a_server_that_cannot_be_reached(program: str, reason: str) -> None:
     assert caught.value.reason == reason
     with pytest.raises(ToolError, match="cannot be reached"), mcp_tools("http://127.0.0.1:9/mcp"):
         pass
+
+
+def real_server_over_http() -> tuple[Any, str]:
+    """An MCP server of the SDK behind a socket on loopback."""
+    import socket
+
+    import uvicorn
+
+    app = server().streamable_http_app()
+    listening = socket.create_server(("127.0.0.1", 0))
+    port = listening.getsockname()[1]
+    running = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+    thread = Thread(target=running.run, kwargs={"sockets": [listening]})
+    thread.start()
+    return (running, thread), f"http://127.0.0.1:{port}/mcp"
+
+
+def test_a_server_by_its_address() -> None:
+    (running, thread), address = real_server_over_http()
+    try:
+        with mcp_tools(address, names={"shout": "shout"}) as (shout,):
+            kit = Toolkit([shout])
+            assert kit.run(Planner(CFG.from_string("T -> shout doc")).plan("t"), {"doc": "y" * 1_000}).output
+    finally:
+        running.should_exit = True
+        thread.join()
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_response_without_end(compressed: bool) -> None:
+    def behave(send: Any, stopped: Any) -> None:
+        encoding = b"Content-Encoding: gzip\r\n" if compressed else b""
+        send(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n" + encoding + b"\r\n")
+        while not stopped.is_set():
+            send(b" " * 100_000)
+
+    told = "compressed" if compressed else "more than 2,000,000 bytes"
+    with HostileServer(behave) as hostile:
+        with (
+            pytest.raises(ToolError, match=f"cannot be reached.*{told}"),
+            mcp_tools(hostile.url, max_bytes=2_000_000, timeout=20),
+        ):
+            pass
+        assert hostile.sent < 2_000_000 + BUFFERS
