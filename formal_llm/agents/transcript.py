@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from formal_llm.agents.events import Event
@@ -91,7 +91,7 @@ class Transcript:
     agent: str
     segments: tuple[Segment, ...] = ()
     corrections: tuple[Correction, ...] = ()
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "segments", tuple(self.segments))
@@ -233,7 +233,7 @@ class Transcript:
         return cls(behaviour.name, tuple(segments))
 
 
-# -- lines --------------------------------------------------------------------------------------------------------------
+# -- lines ------------------------------------------------------------------------------------------------------------
 
 _HEAD = Keys({"format": OneOf(texts=(_FORMAT,)), "agent": str}, needed=("format", "agent"))
 _SEGMENT: dict[str, Shape] = {"state": str, "text": str, "source": OneOf(texts=get_args(Author))}
