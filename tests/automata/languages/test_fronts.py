@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from formal_llm import CFG, Behaviour, Limits, Lookahead, SumLimit, Symbol
-from formal_llm.automata.languages.fronts import Allowed, Fronts
+from formal_llm.automata.languages.front import Allowed
+from formal_llm.automata.languages.fronts import Fronts
 from formal_llm.errors import Undecided
 from tests.automata.lookahead.judging import Plain
 
