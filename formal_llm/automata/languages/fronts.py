@@ -5,10 +5,10 @@ are followed together, one terminal at a time; those without a completion are dr
 decides how the word can go on. Words with the same front share what was found out about it, so that a long word costs
 no more memory than the different fronts on its way.
 
-There may be infinitely many configurations (left recursion), so following them has a cap. Beyond it a front knows its
-word and no configurations, and is decided on the automaton and "begins with this word" side by side (the intersection
-of a context-free and a regular language is context-free): by tabulation where there are no limits, else by lookahead on
-the product.
+There may be very many configurations, and infinitely many where rules recurse to the left. So left recursion is taken
+out of grammars first, and following has a cap. Beyond it a front knows its word and no configurations, and is decided
+on the automaton and "begins with this word" side by side (the intersection of a context-free and a regular language is
+context-free): by tabulation where there are no limits, else by lookahead on the product.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from functools import cached_property
 
 from formal_llm.automata.languages.front import Front
+from formal_llm.automata.languages.left_recursion import without_left_recursion
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import Move, Word
 from formal_llm.automata.models.pda import PDA
@@ -166,6 +167,10 @@ class Fronts:
     """
 
     def __init__(self, lookahead: Lookahead, *, max_configurations: int = 1_000) -> None:
+        #: The alphabet, in order.
+        self.terminals = tuple(lookahead.automaton.terminals)
+        if lookahead.pda is not None and (straight := without_left_recursion(lookahead.pda)) is not lookahead.pda:
+            lookahead = Lookahead(straight, max_states=lookahead.max_states, solver=lookahead.solver)
         self.lookahead = lookahead
         self._max = max_configurations
         self._known: dict[frozenset[Hashable], Front] = {}
@@ -183,11 +188,6 @@ class Fronts:
         if self.lookahead.pda is None:
             raise Undecided(f"after this word there are more than {self._max} configurations; raise the cap on them")
         return self.lookahead.pda
-
-    @cached_property
-    def terminals(self) -> tuple[str, ...]:
-        """The alphabet, in order."""
-        return tuple(self.lookahead.automaton.terminals)
 
     @cached_property
     def start(self) -> Front:

@@ -18,7 +18,8 @@ def test_words_with_one_front_share_it() -> None:
 
 
 def test_beyond_the_cap_answers_stay_the_same() -> None:
-    cfg = CFG.from_string("%order forward\nS -> S a | S b | c")
+    # The left recursion is hidden behind what derives ε, so it stays.
+    cfg = CFG.from_string("%order forward\nS -> E S a | E S b | c\nE -> ε")
     limits = Limits(at_most={"a": 1}, at_least={"b": 2})
     for few in (limits, Limits()):
         narrow = Fronts(Lookahead(cfg, few), max_configurations=5)
