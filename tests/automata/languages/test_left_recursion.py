@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import assume, given
+from hypothesis import given
 
 from formal_llm import CFG, PDA, Limits, Lookahead, constraint
 from formal_llm.automata.languages.fronts import Fronts
@@ -12,26 +12,26 @@ from tests.strategies import examples, grammars, limited_grammars
 
 
 @given(grammars())
-@examples(150)
+@examples(60)
 def test_the_same_words(cfg):
     pda = PDA.from_cfg(cfg)
     made = without_left_recursion(pda)
     if made is not pda:
         assert made.cfg is not None
-        assert language(made.cfg, 4) == language(cfg, 4)
+        assert language(made.cfg, 3) == language(cfg, 3)
 
 
 @given(limited_grammars())
-@examples(60)
+@examples(40)
 def test_under_the_same_limits(cfg):
     pda = PDA.from_cfg(cfg).with_limits(cfg.limits)
     made = without_left_recursion(pda)
-    assume(made is not pda)
-    assert {b.line for b in made.bounds} == {b.line for b in pda.bounds}
-    words = [word for word in language(cfg, 4) if pda.accepts(word)]
-    assert [word for word in language(made.cfg, 4) if made.accepts(word)].sort() == words.sort()
-    one, other = (Lookahead(source).completable().value for source in (made, pda))
-    assert one == other
+    if made is not pda:
+        assert made.cfg is not None
+        assert {bound.line for bound in made.bounds} == {bound.line for bound in pda.bounds}
+        words = language(cfg, 3)
+        assert {word for word in words if made.accepts(word)} == {word for word in words if pda.accepts(word)}
+        assert Lookahead(made).completable().value == Lookahead(pda).completable().value
 
 
 def test_steps_one_after_the_other_take_few_configurations() -> None:
