@@ -26,8 +26,8 @@ from formal_llm.automata.models.tabulation import reaches
 from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import Undecided
 
-#: How many fronts are remembered. They are forgotten all at once; what is still held goes on as before.
-_KEPT = 10_000
+#: So many ways on are remembered, of all fronts together. They are forgotten all at once; what is still held goes on.
+_KEPT = 100_000
 #: And how many words of which there are too many configurations; they may be long.
 _KEPT_WORDS = 200
 
@@ -174,6 +174,7 @@ class Fronts:
         self.lookahead = lookahead
         self._max = max_configurations
         self._known: dict[frozenset[Hashable], Front] = {}
+        self._ways = 0
         self._words: dict[Word, Front] = {}
         #: The front of words that nothing can follow and that are no words themselves.
         self.dead: Front = _Followed(self, frozenset(), None)
@@ -207,11 +208,13 @@ class Fronts:
         """The front of these configurations, to which this path has led."""
         found = self._known.get(seeds)
         if found is None:
-            if len(self._known) >= _KEPT:
+            if self._ways >= _KEPT:
                 for known in self._known.values():
                     known.forget()
                 self._known.clear()
+                self._ways = 0
             found = self._known[seeds] = self._close(seeds, path)
+            self._ways += 1 + (len(found.steps) if isinstance(found, _Followed) else 0)
         return found
 
     def beyond(self, word: Word) -> Front:

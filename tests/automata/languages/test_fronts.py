@@ -48,7 +48,7 @@ def test_beyond_the_cap_other_automata_are_not_decided() -> None:
 
 
 def test_fronts_are_forgotten_and_made_anew(monkeypatch) -> None:
-    monkeypatch.setattr("formal_llm.automata.languages.fronts._KEPT", 5)
+    monkeypatch.setattr("formal_llm.automata.languages.fronts._KEPT", 15)
     cfg = CFG(
         [*CFG.from_string("%order forward\nS -> a S | b").productions], symbols={"a": Symbol(numbers={"work": 1})}
     )
@@ -56,7 +56,7 @@ def test_fronts_are_forgotten_and_made_anew(monkeypatch) -> None:
     front = fronts.start
     for _ in range(20):
         front = front.after("a")
-        assert len(fronts._known) <= 5
+        assert len(fronts._known) <= 6
     assert front.allowed == {"b": Allowed(0)}
     assert fronts.of("a" * 20).allowed == front.allowed
 
