@@ -151,8 +151,9 @@ class JsonArticles:
             raise NotationError(
                 said, file=str(self.path), line=number, suggestion="write one object with title and text a line"
             ) from None
-        pages = found.get("query", {}).get("pages") if isinstance(found, dict) and "query" in found else [found]
-        for page in pages.values() if isinstance(pages, dict) else pages or ():
+        query = found.get("query") if isinstance(found, dict) else None
+        pages = query.get("pages") if isinstance(query, dict) else [found]
+        for page in pages.values() if isinstance(pages, dict) else pages if isinstance(pages, list) else [found]:
             yield self._article(page, number)
 
     def _article(self, page: object, number: int) -> Article:

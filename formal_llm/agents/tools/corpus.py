@@ -93,7 +93,10 @@ class Corpus:
         try:
             return cls(place)
         except InputError:  # it was never built, or is damaged
-            build_corpus(source, place, part=place.with_name(f"{uuid4().hex}.part"))
+            try:
+                build_corpus(source, place, part=place.with_name(f"{uuid4().hex}.part"))
+            except InputError as error:
+                raise InputError(f"{error}; name another folder for caches: XDG_CACHE_HOME") from error
             return cls(place)
 
     def __len__(self) -> int:

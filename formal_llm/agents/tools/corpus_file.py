@@ -125,6 +125,8 @@ def _write(connection: sqlite3.Connection, batch: list[Article], before: int) ->
             if article.target is not None:
                 _redirect(connection, title, article.target)
                 continue
+            if not article.text.strip():
+                continue  # a page of pictures or tables alone
             found = connection.execute(
                 "INSERT INTO article (title, key, text) VALUES (?, ?, ?)", (title, title_key(title), article.text)
             )

@@ -20,7 +20,8 @@ _STARTERS = frozenset(
     """The A An It Its He She They His Her Their This These Those That There In On At By From After Before During When While
     Since Although However Many Most Some Its As For With Under Today Later Both Each Between Among Until""".split()
 )
-_END = re.compile(r"(?P<end>[.!?…]+)(?P<close>[\"'”’»)\]]*)(?=\s+[\"'“‘«(\[]*[^\W_a-z])")
+# Nothing is tried twice (``++``), nor from the middle of a run of points: a text of points alone takes linear time.
+_END = re.compile(r"(?<![.!?…])(?P<end>[.!?…]++)(?P<close>[\"'”’»)\]]*+)(?=\s++[\"'“‘«(\[]*+[^\W_a-z])")
 _WORD = re.compile(r"\S*\Z")
 _NEXT = re.compile(r"\s+[\"'“‘«(\[]*(\w*)")
 _REACH = 40

@@ -151,7 +151,7 @@ def test_the_shipped_corpus(corpus: Corpus) -> None:
 def test_processes_that_build_it_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     script = "from formal_llm.agents.tools import Corpus; print(Corpus.shipped().session().search('Danube'))"
     env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
-    running = [subprocess.Popen([sys.executable, "-c", script], env=env, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    running = [subprocess.Popen([sys.executable, "-c", script], env=env, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     said = {process.communicate(timeout=60)[0] for process in running}
     assert len(said) == 1 and said.pop().startswith("The Danube is a river")
     assert [path.suffix for path in (tmp_path / "formal-llm").iterdir()] == [".sqlite"]
