@@ -45,7 +45,9 @@ app = typer.Typer(help="Corpora that agents search on this machine.", no_args_is
 @command
 def build(
     source: Annotated[Path, typer.Argument(metavar="FILE", help="A dump, or a file of articles.")],
-    to: Annotated[Path, typer.Option("--out", metavar="FILE", help="The corpus; what is there is replaced in the end.")],
+    to: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="The corpus; what is there is replaced in the end.")
+    ],
 ) -> None:
     """Build a corpus."""
     from formal_llm.agents.tools.corpus_file import build_corpus
@@ -70,7 +72,9 @@ def build(
 def search(
     query: Annotated[str, typer.Argument(help="A title, or words.")],
     lookup: Annotated[str | None, typer.Option(help="Show the sentences of the article with this text.")] = None,
-    corpus: Annotated[Path | None, typer.Option(metavar="FILE", help="The corpus; the small shipped one if left out.")] = None,
+    corpus: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The corpus; the small shipped one if left out.")
+    ] = None,
 ) -> None:
     """Search a corpus."""
     from formal_llm.agents.tools.corpus import Corpus

@@ -147,8 +147,8 @@ def _root(value: Fraction, degree: int) -> Fraction | None:
     """The exact root of a number that is not negative; None where it does not come out even."""
     if degree > _MOST_ROOT:
         return None
-    parts = _whole_root(value.numerator, degree), _whole_root(value.denominator, degree)
-    return None if None in parts else Fraction(*parts)
+    over, under = _whole_root(value.numerator, degree), _whole_root(value.denominator, degree)
+    return None if over is None or under is None else Fraction(over, under)
 
 
 def _whole_root(value: int, degree: int) -> int | None:
@@ -256,7 +256,7 @@ def _round(value: Number, digits: Number = Fraction(0)) -> Number:
 
 
 def _cbrt(value: Number) -> Number:
-    root = power(abs(value), Fraction(1, 3))
+    root = power(-value if value < 0 else value, Fraction(1, 3))
     return -root if value < 0 else root
 
 
@@ -354,7 +354,9 @@ def written(value: Number) -> str:
             text = f"{digits[:-places]}.{digits[-places:]}" if places else digits
             return f"-{text}" if value < 0 else text
         size = value.numerator.bit_length() - value.denominator.bit_length()
-        return _plain(_rounded(size, lambda context: context.divide(Decimal(value.numerator), Decimal(value.denominator))))
+        return _plain(
+            _rounded(size, lambda context: context.divide(Decimal(value.numerator), Decimal(value.denominator)))
+        )
     return _plain(_rounded(math.frexp(value)[1], lambda context: context.plus(Decimal(value))))
 
 

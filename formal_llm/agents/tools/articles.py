@@ -1,6 +1,7 @@
 """Articles, and the files that hold them: our own text form, and JSON (lines, or what MediaWiki's ``extracts`` answer).
 
-The text form is a line ``# Title``, perhaps with other names behind ``=``, and paragraphs of text below it, an empty line between them::
+The text form is a line ``# Title``, perhaps with other names behind ``=``, and paragraphs of text below it, an empty line between them. Lines that
+begin with ``%%`` are remarks::
 
     # Danube = Donau = Duna
     The Danube is a river in Europe. It rises in Germany and flows into the Black Sea.
@@ -81,6 +82,8 @@ class TextArticles:
         begun = 0
         lines: list[str] = []
         for number, line in enumerate([*self._text.split("\n"), "#"], 1):
+            if line.startswith("%%"):
+                continue
             if not line.startswith("#"):
                 if line.strip() and not title:
                     raise NotationError(
@@ -164,7 +167,9 @@ class JsonArticles:
             if isinstance(text, str):
                 return Article(page["title"], text)
         shown = json.dumps(page, ensure_ascii=False)[:80]
-        raise NotationError(f"this is no article: {shown}", file=str(self.path), line=number, expected=("title", "text"))
+        raise NotationError(
+            f"this is no article: {shown}", file=str(self.path), line=number, expected=("title", "text")
+        )
 
 
 def file_fingerprint(path: Path) -> str:

@@ -39,11 +39,105 @@ _SAME = {"**": "^", "×": "*", "·": "*", "⋅": "*", "∙": "*", "÷": "/", "�
 _RAISED = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
 _WORDS = {"mod": "mod", "of": "of", "x": "*", "X": "*"}
 _UNITS = frozenset(
-    """m km cm mm um nm mi mile miles ft foot feet in inch inches yd yard yards kg g mg t ton tons lb lbs oz pound pounds s sec
-    second seconds h hr hour hours day days week weeks month months year years l ml liter liters litre litres gal
-    gallon gallons N J W kW kWh V A Hz K C F kB MB GB TB USD EUR GBP dollar dollars cent cents euro euros minute minutes
-    meter meters metre metres kilometer kilometers kilometre kilometres kilogram kilograms gram grams apples people
-    mph kmh min""".split()
+    [
+        "m",
+        "km",
+        "cm",
+        "mm",
+        "um",
+        "nm",
+        "mi",
+        "mile",
+        "miles",
+        "ft",
+        "foot",
+        "feet",
+        "in",
+        "inch",
+        "inches",
+        "yd",
+        "yard",
+        "yards",
+        "kg",
+        "g",
+        "mg",
+        "t",
+        "ton",
+        "tons",
+        "lb",
+        "lbs",
+        "oz",
+        "pound",
+        "pounds",
+        "s",
+        "sec",
+        "second",
+        "seconds",
+        "h",
+        "hr",
+        "hour",
+        "hours",
+        "day",
+        "days",
+        "week",
+        "weeks",
+        "month",
+        "months",
+        "year",
+        "years",
+        "l",
+        "ml",
+        "liter",
+        "liters",
+        "litre",
+        "litres",
+        "gal",
+        "gallon",
+        "gallons",
+        "N",
+        "J",
+        "W",
+        "kW",
+        "kWh",
+        "V",
+        "A",
+        "Hz",
+        "K",
+        "C",
+        "F",
+        "kB",
+        "MB",
+        "GB",
+        "TB",
+        "USD",
+        "EUR",
+        "GBP",
+        "dollar",
+        "dollars",
+        "cent",
+        "cents",
+        "euro",
+        "euros",
+        "minute",
+        "minutes",
+        "meter",
+        "meters",
+        "metre",
+        "metres",
+        "kilometer",
+        "kilometers",
+        "kilometre",
+        "kilometres",
+        "kilogram",
+        "kilograms",
+        "gram",
+        "grams",
+        "apples",
+        "people",
+        "mph",
+        "kmh",
+        "min",
+    ]
 )
 _SUM, _PRODUCT, _SHARE, _SIGN, _POWER, _BEHIND, _ROOT = 10, 20, 25, 30, 40, 50, 60
 _BINARY: Mapping[str, tuple[int, Callable[[Number, Number], Number]]] = {
@@ -75,8 +169,10 @@ class Calculation:
     @property
     def exact(self) -> bool:
         """Whether the text is the value, no digit left out."""
-        return isinstance(self.value, Fraction) and (arithmetic.ends(self.value) or 0) <= 20 and (
-            arithmetic.ends(self.value) is not None
+        return (
+            isinstance(self.value, Fraction)
+            and (arithmetic.ends(self.value) or 0) <= 20
+            and (arithmetic.ends(self.value) is not None)
         )
 
     def __str__(self) -> str:
@@ -119,7 +215,9 @@ class _Reader:
 
     def read(self) -> Calculation:
         if len(self.expression) > MOST_CHARACTERS:
-            self.fail(f"the expression has {len(self.expression):,} characters", None, f"at most {MOST_CHARACTERS:,} are read")
+            self.fail(
+                f"the expression has {len(self.expression):,} characters", None, f"at most {MOST_CHARACTERS:,} are read"
+            )
         self.step()
         if self.token.kind == "end":
             self.fail("there is nothing to calculate", None, "write an expression, such as 2 + 3")
@@ -186,9 +284,13 @@ class _Reader:
     def unknown_name(self, token: _Token) -> NoReturn:
         name = token.text
         if name in _UNITS:
-            self.fail(f"units are not calculated with: {name}", token, "write numbers without units: 5 + 3, not 5 km + 3 km")
+            self.fail(
+                f"units are not calculated with: {name}", token, "write numbers without units: 5 + 3, not 5 km + 3 km"
+            )
         near = did_you_mean(name, [*FUNCTIONS, *CONSTANTS])
-        self.fail(f"unknown name: {name}", token, f"did you mean {near}?" if near else "write numbers without names and units")
+        self.fail(
+            f"unknown name: {name}", token, f"did you mean {near}?" if near else "write numbers without names and units"
+        )
 
     # -- expressions ----------------------------------------------------------------------------------------------
 

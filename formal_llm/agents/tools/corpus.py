@@ -33,7 +33,39 @@ SHOWN_SENTENCES, SIMILAR_TITLES = 5, 5
 _MOST_WORDS, _MOST_TRIGRAMS, _CANDIDATES, _ECHO = 16, 60, 20, 200
 #: Steps of SQLite's machine, in thousands, after which a search for similar titles is given up.
 _MOST_WORK = 20_000
-_STOP = frozenset("a an and are as at by did do does for from how in is it of on or that the to was were what when where which who".split())
+_STOP = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "by",
+        "did",
+        "do",
+        "does",
+        "for",
+        "from",
+        "how",
+        "in",
+        "is",
+        "it",
+        "of",
+        "on",
+        "or",
+        "that",
+        "the",
+        "to",
+        "was",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "who",
+    ]
+)
 
 
 class Corpus:
@@ -62,7 +94,9 @@ class Corpus:
             raise InputError(f"{path}: {error.strerror}; {way_out}") from error
         except sqlite3.Error as error:
             missing = not self.path.exists()
-            raise InputError(f"{path}: {'there is no such file' if missing else 'this is no corpus'}; {way_out}") from error
+            raise InputError(
+                f"{path}: {'there is no such file' if missing else 'this is no corpus'}; {way_out}"
+            ) from error
         if found.get("format") != FORMAT or "articles" not in found:
             raise InputError(f"{path}: this corpus is not whole, or of another version; {way_out}")
         self._articles = int(found["articles"])
@@ -125,7 +159,9 @@ class Corpus:
                 ).fetchone()
                 if found is not None:
                     return Article(*found)
-                row = self._connection.execute("SELECT target FROM redirect WHERE key = ?", (title_key(title),)).fetchone()
+                row = self._connection.execute(
+                    "SELECT target FROM redirect WHERE key = ?", (title_key(title),)
+                ).fetchone()
                 if row is None:
                     return None
                 title = row[0]
@@ -159,7 +195,9 @@ class Corpus:
 
     def _ranked(self, table: str, rank: str, terms: list[str]) -> list[str]:
         """Titles that have one of the terms at least, best first; none where the search takes too much work."""
-        quoted = " OR ".join(f'"{term}"' for term in (term.replace('"', '""').replace("\0", " ") for term in terms) if term)
+        quoted = " OR ".join(
+            f'"{term}"' for term in (term.replace('"', '""').replace("\0", " ") for term in terms) if term
+        )
         if not quoted:
             return []
         asked = f"SELECT title FROM {table} WHERE {table} MATCH ? ORDER BY {rank}, rowid LIMIT ?"  # noqa: S608  # ours

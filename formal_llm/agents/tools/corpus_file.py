@@ -130,7 +130,9 @@ def _write(connection: sqlite3.Connection, batch: list[Article], before: int) ->
             found = connection.execute(
                 "INSERT INTO article (title, key, text) VALUES (?, ?, ?)", (title, title_key(title), article.text)
             )
-            connection.execute("INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)", (found.lastrowid, title, article.text))
+            connection.execute(
+                "INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)", (found.lastrowid, title, article.text)
+            )
             connection.execute("INSERT INTO shapes (rowid, title) VALUES (?, ?)", (found.lastrowid, title))
             for other in article.also:
                 _redirect(connection, other, title)

@@ -8,17 +8,125 @@ from __future__ import annotations
 
 import re
 
+from formal_llm.authored.files import lines_of
+
 #: Behind these a name or number follows.
 _TITLES = frozenset(
-    """mr mrs ms messrs dr prof st mt ft gen col lt sgt capt cmdr adm maj rev hon pres gov sen rep fr sr. e.g i.e cf vs viz
-    no nos vol fig figs eq ch sec p pp ed eds trans c ca approx est b d r jan feb mar apr jun jul aug sep sept oct nov dec""".split()
+    [
+        "mr",
+        "mrs",
+        "ms",
+        "messrs",
+        "dr",
+        "prof",
+        "st",
+        "mt",
+        "ft",
+        "gen",
+        "col",
+        "lt",
+        "sgt",
+        "capt",
+        "cmdr",
+        "adm",
+        "maj",
+        "rev",
+        "hon",
+        "pres",
+        "gov",
+        "sen",
+        "rep",
+        "fr",
+        "sr.",
+        "e.g",
+        "i.e",
+        "cf",
+        "vs",
+        "viz",
+        "no",
+        "nos",
+        "vol",
+        "fig",
+        "figs",
+        "eq",
+        "ch",
+        "sec",
+        "p",
+        "pp",
+        "ed",
+        "eds",
+        "trans",
+        "c",
+        "ca",
+        "approx",
+        "est",
+        "b",
+        "d",
+        "r",
+        "jan",
+        "feb",
+        "mar",
+        "apr",
+        "jun",
+        "jul",
+        "aug",
+        "sep",
+        "sept",
+        "oct",
+        "nov",
+        "dec",
+    ]
 )
 #: These may end a sentence as well: they do where a capital follows.
-_ENDINGS = frozenset("etc inc ltd co corp jr sr bros al a.m p.m".split())
+_ENDINGS = frozenset(["etc", "inc", "ltd", "co", "corp", "jr", "sr", "bros", "al", "a.m", "p.m"])
 #: Words that begin sentences and hardly ever stand inside of a name.
 _STARTERS = frozenset(
-    """The A An It Its He She They His Her Their This These Those That There In On At By From After Before During When While
-    Since Although However Many Most Some Its As For With Under Today Later Both Each Between Among Until""".split()
+    [
+        "The",
+        "A",
+        "An",
+        "It",
+        "Its",
+        "He",
+        "She",
+        "They",
+        "His",
+        "Her",
+        "Their",
+        "This",
+        "These",
+        "Those",
+        "That",
+        "There",
+        "In",
+        "On",
+        "At",
+        "By",
+        "From",
+        "After",
+        "Before",
+        "During",
+        "When",
+        "While",
+        "Since",
+        "Although",
+        "However",
+        "Many",
+        "Most",
+        "Some",
+        "Its",
+        "As",
+        "For",
+        "With",
+        "Under",
+        "Today",
+        "Later",
+        "Both",
+        "Each",
+        "Between",
+        "Among",
+        "Until",
+    ]
 )
 # Nothing is tried twice (``++``), nor from the middle of a run of points: a text of points alone takes linear time.
 _END = re.compile(r"(?<![.!?…])(?P<end>[.!?…]++)(?P<close>[\"'”’»)\]]*+)(?=\s++[\"'“‘«(\[]*+[^\W_a-z])")
@@ -30,7 +138,7 @@ _REACH = 40
 def sentences(text: str) -> list[str]:
     """The sentences of a text, in their order, without blanks around them. Takes time in proportion to its length."""
     found = []
-    for line in text.splitlines():
+    for line in lines_of(text):
         begin = 0
         for end in _END.finditer(line):
             if _ends(line, end):

@@ -22,10 +22,38 @@ from formal_llm.errors import MissingDependency, NotationError
 #: The most characters of one page; Wikipedia allows two million bytes.
 MOST_PAGE = 16_000_000
 _CHUNK = 1 << 16
-_LEFT_OUT = frozenset("ref table gallery math chem timeline score source syntaxhighlight style script imagemap references".split())
-_NO_TEXT = re.compile(r"\s*:?\s*(file|image|category|datei|bild|kategorie|fichier|catégorie|archivo|categoría)\s*:", re.IGNORECASE)
+_LEFT_OUT = frozenset(
+    [
+        "ref",
+        "table",
+        "gallery",
+        "math",
+        "chem",
+        "timeline",
+        "score",
+        "source",
+        "syntaxhighlight",
+        "style",
+        "script",
+        "imagemap",
+        "references",
+    ]
+)
+_NO_TEXT = re.compile(
+    r"\s*:?\s*(file|image|category|datei|bild|kategorie|fichier|catégorie|archivo|categoría)\s*:", re.IGNORECASE
+)
 _BACK_MATTER = frozenset(
-    ["references", "see also", "external links", "notes", "further reading", "bibliography", "sources", "citations", "footnotes"]
+    [
+        "references",
+        "see also",
+        "external links",
+        "notes",
+        "further reading",
+        "bibliography",
+        "sources",
+        "citations",
+        "footnotes",
+    ]
 )
 
 

@@ -31,7 +31,10 @@ def test_a_root_that_comes_out_even_is_exact(value: Fraction, degree: int) -> No
     assert power(value**degree, Fraction(1, degree)) == value
 
 
-@given(st.fractions(min_value=Fraction(1, 10**6), max_denominator=10**6), st.fractions(max_denominator=7).map(lambda x: x % 9))
+@given(
+    st.fractions(min_value=Fraction(1, 10**6), max_denominator=10**6),
+    st.fractions(max_denominator=7).map(lambda x: x % 9),
+)
 def test_powers_are_those_of_floats(base: Fraction, exponent: Fraction) -> None:
     found = power(base, exponent)
     assert float(found) == pytest.approx(float(base) ** float(exponent), rel=1e-9)
@@ -67,7 +70,9 @@ def test_functions_give_a_number_or_refuse(name: str, values: list[Fraction | fl
 
 
 @pytest.mark.parametrize("base", [Fraction(10), Fraction(1, 10), Fraction(10**2000), 1e300, Fraction(-7, 3)])
-@pytest.mark.parametrize("exponent", [Fraction(10) ** 2400, -(Fraction(10) ** 9), Fraction(1, 10**9), Fraction(9**9, 7)])
+@pytest.mark.parametrize(
+    "exponent", [Fraction(10) ** 2400, -(Fraction(10) ** 9), Fraction(1, 10**9), Fraction(9**9, 7)]
+)
 def test_huge_powers_are_refused_at_once(base: Fraction | float, exponent: Fraction) -> None:
     begun = time.process_time()
     try:
@@ -88,7 +93,14 @@ def test_angles() -> None:
 
 @pytest.mark.parametrize(
     ("value", "digits", "rounded"),
-    [("2.5", 0, "3"), ("-2.5", 0, "-3"), ("2.675", 2, "2.68"), ("1250", -2, "1300"), ("1.005", 2, "1.01"), ("-0.4", 0, "0")],
+    [
+        ("2.5", 0, "3"),
+        ("-2.5", 0, "-3"),
+        ("2.675", 2, "2.68"),
+        ("1250", -2, "1300"),
+        ("1.005", 2, "1.01"),
+        ("-0.4", 0, "0"),
+    ],
 )
 def test_a_half_goes_away_from_zero(value: str, digits: int, rounded: str) -> None:
     assert apply("round", [Fraction(value), Fraction(digits)]) == Fraction(rounded)
@@ -101,7 +113,8 @@ def test_logarithms_that_come_out_even_are_exact(base: int, exponent: int) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "values"), [("sqrt", [-1]), ("ln", [0]), ("log", [10, 1]), ("factorial", [2.5]), ("sqrt", []), ("abs", [1, 2])]
+    ("name", "values"),
+    [("sqrt", [-1]), ("ln", [0]), ("log", [10, 1]), ("factorial", [2.5]), ("sqrt", []), ("abs", [1, 2])],
 )
 def test_what_has_no_value_is_refused_in_words(name: str, values: list[float]) -> None:
     with pytest.raises(Refused):

@@ -13,7 +13,7 @@ from formal_llm.errors import NotationError
 
 def test_our_text_form(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
-    file.write_text("\n# Danube = Donau = Duna\nA river.\nIt is long.\n\nA second paragraph.\n\n# A = B\nText.\n")
+    file.write_text("%% A remark\n# Danube = Donau = Duna\nA river.\nIt is long.\n%% Another\n\nA second paragraph.\n\n# A = B\nText.\n")
     source = TextArticles(file)
     danube = Article("Danube", "A river. It is long.\nA second paragraph.", ("Donau", "Duna"))
     assert list(source.read()) == [danube, Article("A", "Text.", ("B",))]
@@ -43,7 +43,9 @@ def test_a_wrong_text_is_told_with_its_line(tmp_path: Path, text: str, line: int
 
 def test_lines_of_json(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
-    file.write_text('{"title": "A", "text": "T."}\n\n{"title": "B", "extract": "U."}\n{"title": "C", "redirect": "A"}\n')
+    file.write_text(
+        '{"title": "A", "text": "T."}\n\n{"title": "B", "extract": "U."}\n{"title": "C", "redirect": "A"}\n'
+    )
     source = JsonArticles(file)
     assert list(source.read()) == [Article("A", "T."), Article("B", "U."), Article("C", target="A")]
     assert source.share() == 1.0
@@ -59,7 +61,8 @@ def test_an_answer_of_mediawikis_api(tmp_path: Path, listed: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["{", '{"title": "A"}', "3", "[" * 10_000, '{"title": 3, "text": ""}', '{"query": {"pages": [3]}}', '{"query": 3}']
+    "line",
+    ["{", '{"title": "A"}', "3", "[" * 10_000, '{"title": 3, "text": ""}', '{"query": {"pages": [3]}}', '{"query": 3}'],
 )
 def test_a_line_that_is_no_article_is_told_with_its_number(tmp_path: Path, line: str) -> None:
     file = tmp_path / "a.jsonl"

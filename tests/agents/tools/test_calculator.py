@@ -67,7 +67,9 @@ def test_expressions(expression: str, text: str) -> None:
         ("٣ + 1", 1, "means nothing here", ""),
     ],
 )
-def test_what_cannot_be_calculated_is_told_with_the_place(expression: str, column: int, said: str, way_out: str) -> None:
+def test_what_cannot_be_calculated_is_told_with_the_place(
+    expression: str, column: int, said: str, way_out: str
+) -> None:
     with pytest.raises(CalculationError) as caught:
         calculate(expression)
     error = caught.value
@@ -172,7 +174,7 @@ def test_other_signs_mean_the_same(text: str, signs: tuple[str, str]) -> None:
     assume(plain != "*" or "**" not in text)
     assume(plain != "/" or "//" not in text)
     if python(text) is not None:
-        assert calculate(text.replace(plain, other)) .value == calculate(text).value
+        assert calculate(text.replace(plain, other)).value == calculate(text).value
 
 
 @given(st.text("0123456789.,+-*/^()!%√π =emodfxsinqrt$€k\n\t", max_size=30) | st.text(max_size=20))

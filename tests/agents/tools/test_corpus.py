@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -148,12 +145,21 @@ def test_the_shipped_corpus(corpus: Corpus) -> None:
         assert len(corpus.session().search(title)) > 100
 
 
-def test_processes_that_build_it_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
-    script = "from formal_llm.agents.tools import Corpus; print(Corpus.shipped().session().search('Danube'))"
-    env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
-    running = [subprocess.Popen([sys.executable, "-c", script], env=env, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    said = {process.communicate(timeout=60)[0] for process in running}
-    assert len(said) == 1 and said.pop().startswith("The Danube is a river")
+def test_those_who_build_it_at_once_do_not_disturb_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    together = threading.Barrier(4)
+    said: list[str] = []
+
+    def build() -> None:
+        together.wait()
+        said.append(Corpus.shipped().session().search("Danube"))
+
+    threads = [threading.Thread(target=build) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(said) == 4 and len(set(said)) == 1
     assert [path.suffix for path in (tmp_path / "formal-llm").iterdir()] == [".sqlite"]
 
 
@@ -165,7 +171,11 @@ def test_a_damaged_cache_is_built_again(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_what_is_no_corpus(tmp_path: Path) -> None:
-    for path, said in ((tmp_path / "none", "no such file"), (tmp_path, "folder"), (Path(__file__), "this is no corpus")):
+    for path, said in (
+        (tmp_path / "none", "no such file"),
+        (tmp_path, "folder"),
+        (Path(__file__), "this is no corpus"),
+    ):
         with pytest.raises(InputError, match=said) as caught:
             Corpus(path)
         assert "formal-llm corpus build" in str(caught.value)

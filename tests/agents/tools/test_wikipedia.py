@@ -40,7 +40,9 @@ PAGES = dump(
 )
 
 
-@pytest.mark.parametrize(("ending", "packed"), [(".xml", bytes), (".xml.bz2", bz2.compress), (".xml.gz", gzip.compress)])
+@pytest.mark.parametrize(
+    ("ending", "packed"), [(".xml", bytes), (".xml.bz2", bz2.compress), (".xml.gz", gzip.compress)]
+)
 def test_pages(tmp_path: Path, ending: str, packed: object) -> None:
     file = tmp_path / f"dump{ending}"
     file.write_bytes(packed(PAGES))  # type: ignore[operator]
@@ -127,7 +129,20 @@ def test_markup_is_taken_off() -> None:
     assert text.split("\n") == [
         "The Danube (German: Donau) is a river in Europe. It flows into the Black Sea.", "Romans knew it.", "First item",
     ]  # fmt: skip
-    for absent in ("{{", "[[", "''", "<ref", "note", "thumb", "wikitable", "hidden", "History", "Not read", "Category", "Infobox"):
+    for absent in (
+        "{{",
+        "[[",
+        "''",
+        "<ref",
+        "note",
+        "thumb",
+        "wikitable",
+        "hidden",
+        "History",
+        "Not read",
+        "Category",
+        "Infobox",
+    ):
         assert absent not in text
 
 
