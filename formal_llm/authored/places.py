@@ -23,8 +23,9 @@ def _root(kind: str) -> Path:
 
 
 def names(kind: str) -> list[str]:
-    """The names there are: files by their stem, folders by their name. Of recipes, the TOML files only; of folders
-    of tasks, those that are packs.
+    """The names there are: files by their stem, folders by their name.
+
+    Of recipes, the TOML files only; of folders of tasks, those that are packs.
 
     Args:
         kind: ``"grammars"``, ``"agents"``, ``"tasks"`` or ``"training"``.

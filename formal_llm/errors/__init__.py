@@ -79,9 +79,9 @@ from formal_llm.errors.training import RewardError, TrainingError
 
 __all__ = [
     "AnswerFileError", "AutomatonError", "BudgetExceeded", "CalculationError", "Cancelled", "CheckpointError",
-    "ExecutionError", "FormalLLMError", "GrammarError", "GrammarWarning", "InfiniteLanguage", "InputError", "InvalidAnswer",
-    "LLMError", "MissingDependency", "MissingKey", "ModelError", "NoPlanWorked", "NoValidPlan", "NotRecorded",
-    "NotationError", "PlanningError", "ProviderError", "ResourceNotFound", "ResultsError", "RewardError",
+    "ExecutionError", "FormalLLMError", "GrammarError", "GrammarWarning", "InfiniteLanguage", "InputError",
+    "InvalidAnswer", "LLMError", "MissingDependency", "MissingKey", "ModelError", "NoPlanWorked", "NoValidPlan",
+    "NotRecorded", "NotationError", "PlanningError", "ProviderError", "ResourceNotFound", "ResultsError", "RewardError",
     "SnapshotError", "TooManyPlans", "ToolError", "ToolkitError", "TrainingError", "Undecided", "UnknownProvider",
     "UnreadableResponse", "WalkError", "did_you_mean", "unknown",
 ]  # fmt: skip

@@ -1,7 +1,7 @@
 """Articles, and the files that hold them: our own text form, and JSON (lines, or what MediaWiki's ``extracts`` answer).
 
-The text form is a line ``# Title``, perhaps with other names behind ``=``, and paragraphs of text below it, an empty line between them. Lines that
-begin with ``%%`` are remarks::
+The text form is a line ``# Title``, perhaps with other names behind ``=``, and paragraphs of text below it,
+an empty line between them. Lines that begin with ``%%`` are remarks::
 
     # Danube = Donau = Duna
     The Danube is a river in Europe. It rises in Germany and flows into the Black Sea.
@@ -104,8 +104,10 @@ class TextArticles:
 
 
 class JsonArticles:
-    """The articles of a JSON file: an object a line with ``title`` and ``text`` or ``extract``, or one answer of
-    MediaWiki's API with ``query.pages``. A ``redirect`` is the title of the page that is meant.
+    """The articles of a JSON file.
+
+    It has an object a line with ``title`` and ``text`` or ``extract``, or is an answer of MediaWiki's API, with
+    ``query.pages``. A ``redirect`` is the title of the page that is meant.
 
     Lines are read one by one: the file may be larger than the memory. An answer of the API may have 16 MB.
     """

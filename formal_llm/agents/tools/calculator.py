@@ -1,8 +1,8 @@
 """A calculator for what people and models write: ``50% of 80``, ``10^2``, ``1,234.5 × 2``, ``2(3 + 4)``, ``√16``.
 
-It reads with a small operator-precedence parser (Pratt, 1973) and calculates as it reads; nothing is ever executed. From
-loose to tight: sums; products, ``mod``, ``//`` and factors written side by side, from left to right; ``x% of y``; the
-sign; powers, from right to left (``-2^2`` is -4, ``2^3^2`` is 512); ``!``, ``%`` and ``²``; the sign ``√``.
+It reads with a small operator-precedence parser (Pratt, 1973) and calculates as it reads; nothing is ever executed.
+From loose to tight: sums; products, ``mod``, ``//`` and factors written side by side, from left to right; ``x% of y``;
+the sign; powers, from right to left (``-2^2`` is -4, ``2^3^2`` is 512); ``!``, ``%`` and ``²``; the sign ``√``.
 
 A percentage behind ``+`` or ``-`` is one of what stands before it, as on pocket calculators: ``80 + 10%`` is 88. In
 brackets it is a number: ``80 + (10%)`` is 80.1. Elsewhere ``%`` divides by 100; it is no remainder: that is ``mod``.
@@ -18,7 +18,8 @@ from fractions import Fraction
 from typing import NamedTuple, NoReturn
 
 from formal_llm.agents.tools import arithmetic
-from formal_llm.agents.tools.arithmetic import CONSTANTS, FUNCTIONS, Number, Refused, written
+from formal_llm.agents.tools.arithmetic import Number, Refused, written
+from formal_llm.agents.tools.functions import CONSTANTS, FUNCTIONS, apply
 from formal_llm.errors import CalculationError, did_you_mean
 
 #: How long an expression may be, and how deeply nested.
@@ -38,107 +39,13 @@ _TOKEN = re.compile(
 _SAME = {"**": "^", "×": "*", "·": "*", "⋅": "*", "∙": "*", "÷": "/", "∕": "/", "⁄": "/", "−": "-", "–": "-"}
 _RAISED = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
 _WORDS = {"mod": "mod", "of": "of", "x": "*", "X": "*"}
-_UNITS = frozenset(
-    [
-        "m",
-        "km",
-        "cm",
-        "mm",
-        "um",
-        "nm",
-        "mi",
-        "mile",
-        "miles",
-        "ft",
-        "foot",
-        "feet",
-        "in",
-        "inch",
-        "inches",
-        "yd",
-        "yard",
-        "yards",
-        "kg",
-        "g",
-        "mg",
-        "t",
-        "ton",
-        "tons",
-        "lb",
-        "lbs",
-        "oz",
-        "pound",
-        "pounds",
-        "s",
-        "sec",
-        "second",
-        "seconds",
-        "h",
-        "hr",
-        "hour",
-        "hours",
-        "day",
-        "days",
-        "week",
-        "weeks",
-        "month",
-        "months",
-        "year",
-        "years",
-        "l",
-        "ml",
-        "liter",
-        "liters",
-        "litre",
-        "litres",
-        "gal",
-        "gallon",
-        "gallons",
-        "N",
-        "J",
-        "W",
-        "kW",
-        "kWh",
-        "V",
-        "A",
-        "Hz",
-        "K",
-        "C",
-        "F",
-        "kB",
-        "MB",
-        "GB",
-        "TB",
-        "USD",
-        "EUR",
-        "GBP",
-        "dollar",
-        "dollars",
-        "cent",
-        "cents",
-        "euro",
-        "euros",
-        "minute",
-        "minutes",
-        "meter",
-        "meters",
-        "metre",
-        "metres",
-        "kilometer",
-        "kilometers",
-        "kilometre",
-        "kilometres",
-        "kilogram",
-        "kilograms",
-        "gram",
-        "grams",
-        "apples",
-        "people",
-        "mph",
-        "kmh",
-        "min",
-    ]
-)
+_UNIT_WORDS = """
+    m km cm mm um nm mi mile miles ft foot feet in inch inches yd yard yards kg g mg t ton tons lb lbs oz pound pounds s
+    sec second seconds min minute minutes h hr hour hours day days week weeks month months year years l ml liter liters
+    litre litres gal gallon gallons N J W kW kWh V A Hz K C F kB MB GB TB USD EUR GBP dollar dollars cent cents euro
+    euros meter meters metre metres kilometer kilometers kilometre kilometres kilogram kilograms gram grams mph kmh
+"""
+_UNITS = frozenset(_UNIT_WORDS.split())
 _SUM, _PRODUCT, _SHARE, _SIGN, _POWER, _BEHIND, _ROOT = 10, 20, 25, 30, 40, 50, 60
 _BINARY: Mapping[str, tuple[int, Callable[[Number, Number], Number]]] = {
     "+": (_SUM, arithmetic.add),
@@ -186,8 +93,8 @@ def calculate(expression: str) -> Calculation:
     ``round`` takes a half away from zero.
 
     Raises:
-        CalculationError: it cannot be read, has units or a currency, has no value, or is too long or too large; with the
-            place and the way out.
+        CalculationError: it cannot be read, has units or a currency, has no value, or is too long or too large; with
+            the place and the way out.
     """
     return _Reader(expression).read()
 
@@ -327,10 +234,10 @@ class _Reader:
             return signed if token.text == "+" else _Operand(-signed.value, signed.percent)
         if token.text == "√":
             self.step()
-            return _Operand(self.reckon(token, lambda: arithmetic.apply("sqrt", [self.operand(_ROOT).value])))
+            return _Operand(self.reckon(token, lambda: apply("sqrt", [self.operand(_ROOT).value])))
         if token.text == ")":
             self.fail("a number is missing before this bracket", token)
-        self.unexpected(token)
+        return self.unexpected(token)
 
     def behind(self, left: _Operand, least: int) -> _Operand | None:
         """What the next operator makes of what stands before it; None where it does not bind tightly enough."""
@@ -405,7 +312,7 @@ class _Reader:
                 break
             self.step()
         self.closed(opening)
-        return self.reckon(name, lambda: arithmetic.apply(name.text, values))
+        return self.reckon(name, lambda: apply(name.text, values))
 
     def closed(self, opening: _Token) -> None:
         if self.token.kind == "end":

@@ -33,39 +33,10 @@ SHOWN_SENTENCES, SIMILAR_TITLES = 5, 5
 _MOST_WORDS, _MOST_TRIGRAMS, _CANDIDATES, _ECHO = 16, 60, 20, 200
 #: Steps of SQLite's machine, in thousands, after which a search for similar titles is given up.
 _MOST_WORK = 20_000
-_STOP = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "by",
-        "did",
-        "do",
-        "does",
-        "for",
-        "from",
-        "how",
-        "in",
-        "is",
-        "it",
-        "of",
-        "on",
-        "or",
-        "that",
-        "the",
-        "to",
-        "was",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "who",
-    ]
-)
+_STOP_WORDS = """
+    a an and are as at by did do does for from how in is it of on or that the to was were what when where which who
+"""
+_STOP = frozenset(_STOP_WORDS.split())
 
 
 class Corpus:
@@ -147,9 +118,9 @@ class Corpus:
         return CorpusSession(self)
 
     def article(self, title: str) -> Article | None:
-        """The article of a title or another name of it; None where there is none. Letter case does not count,
+        """The article of a title or another name of it; None where there is none.
 
-        unless two titles differ in nothing else.
+        Letter case does not count, unless two titles differ in nothing else.
         """
         with self._lock:
             for _ in range(4):  # a redirect may lead to another, and back

@@ -10,124 +10,21 @@ import re
 
 from formal_llm.authored.files import lines_of
 
+_TITLE_WORDS = """
+    mr mrs ms messrs dr prof st mt ft gen col lt sgt capt cmdr adm maj rev hon pres gov sen rep fr e.g i.e cf vs viz no
+    nos vol fig figs eq ch sec p pp ed eds trans c ca approx est b d r jan feb mar apr jun jul aug sep sept oct nov dec
+"""
+_ENDING_WORDS = "etc inc ltd co corp jr sr bros al a.m p.m"
+_STARTING_WORDS = """
+    The A An It Its He She They His Her Their This These Those That There In On At By From After Before During When
+    While Since Although However Many Most Some As For With Under Today Later Both Each Between Among Until
+"""
 #: Behind these a name or number follows.
-_TITLES = frozenset(
-    [
-        "mr",
-        "mrs",
-        "ms",
-        "messrs",
-        "dr",
-        "prof",
-        "st",
-        "mt",
-        "ft",
-        "gen",
-        "col",
-        "lt",
-        "sgt",
-        "capt",
-        "cmdr",
-        "adm",
-        "maj",
-        "rev",
-        "hon",
-        "pres",
-        "gov",
-        "sen",
-        "rep",
-        "fr",
-        "sr.",
-        "e.g",
-        "i.e",
-        "cf",
-        "vs",
-        "viz",
-        "no",
-        "nos",
-        "vol",
-        "fig",
-        "figs",
-        "eq",
-        "ch",
-        "sec",
-        "p",
-        "pp",
-        "ed",
-        "eds",
-        "trans",
-        "c",
-        "ca",
-        "approx",
-        "est",
-        "b",
-        "d",
-        "r",
-        "jan",
-        "feb",
-        "mar",
-        "apr",
-        "jun",
-        "jul",
-        "aug",
-        "sep",
-        "sept",
-        "oct",
-        "nov",
-        "dec",
-    ]
-)
+_TITLES = frozenset(_TITLE_WORDS.split())
 #: These may end a sentence as well: they do where a capital follows.
-_ENDINGS = frozenset(["etc", "inc", "ltd", "co", "corp", "jr", "sr", "bros", "al", "a.m", "p.m"])
+_ENDINGS = frozenset(_ENDING_WORDS.split())
 #: Words that begin sentences and hardly ever stand inside of a name.
-_STARTERS = frozenset(
-    [
-        "The",
-        "A",
-        "An",
-        "It",
-        "Its",
-        "He",
-        "She",
-        "They",
-        "His",
-        "Her",
-        "Their",
-        "This",
-        "These",
-        "Those",
-        "That",
-        "There",
-        "In",
-        "On",
-        "At",
-        "By",
-        "From",
-        "After",
-        "Before",
-        "During",
-        "When",
-        "While",
-        "Since",
-        "Although",
-        "However",
-        "Many",
-        "Most",
-        "Some",
-        "Its",
-        "As",
-        "For",
-        "With",
-        "Under",
-        "Today",
-        "Later",
-        "Both",
-        "Each",
-        "Between",
-        "Among",
-        "Until",
-    ]
-)
+_STARTERS = frozenset(_STARTING_WORDS.split())
 # Nothing is tried twice (``++``), nor from the middle of a run of points: a text of points alone takes linear time.
 _END = re.compile(r"(?<![.!?…])(?P<end>[.!?…]++)(?P<close>[\"'”’»)\]]*+)(?=\s++[\"'“‘«(\[]*+[^\W_a-z])")
 _WORD = re.compile(r"\S*\Z")

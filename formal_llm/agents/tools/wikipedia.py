@@ -1,8 +1,8 @@
 """A dump of Wikipedia, or of any MediaWiki, as articles: read page by page, so that memory does not grow with it.
 
 The file is what https://dumps.wikimedia.org calls ``pages-articles``: XML, as it is or compressed (``.bz2``, ``.gz``).
-Markup is taken off by ``mwparserfromhell`` (the extra ``wikipedia``); templates, tables, pictures, notes and headings are
-left out, and whatever stands below "References", "See also" and the like.
+Markup is taken off by ``mwparserfromhell`` (the extra ``wikipedia``); templates, tables, pictures, notes and headings
+are left out, and whatever stands below "References", "See also" and the like.
 """
 
 from __future__ import annotations
@@ -22,23 +22,10 @@ from formal_llm.errors import MissingDependency, NotationError
 #: The most characters of one page; Wikipedia allows two million bytes.
 MOST_PAGE = 16_000_000
 _CHUNK = 1 << 16
-_LEFT_OUT = frozenset(
-    [
-        "ref",
-        "table",
-        "gallery",
-        "math",
-        "chem",
-        "timeline",
-        "score",
-        "source",
-        "syntaxhighlight",
-        "style",
-        "script",
-        "imagemap",
-        "references",
-    ]
-)
+_TAGS = """
+    ref references table gallery math chem timeline score source syntaxhighlight style script imagemap
+"""
+_LEFT_OUT = frozenset(_TAGS.split())
 _NO_TEXT = re.compile(
     r"\s*:?\s*(file|image|category|datei|bild|kategorie|fichier|catégorie|archivo|categoría)\s*:", re.IGNORECASE
 )

@@ -1,7 +1,7 @@
 """Files of questions as they are published: HotpotQA, GSM8K, TriviaQA, FEVER; and our own.
 
-Nothing is downloaded: the files are those that the authors publish. A file that is not what it should be is told with its
-line, where it has lines, and the number of the question.
+Nothing is downloaded: the files are those that the authors publish. A file that is not what it should be is told with
+its line, where it has lines, and the number of the question.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def trivia_form(text: str) -> str:
 
 
 def number_of(text: str) -> Fraction | None:
-    """The number that an answer gives: behind ``####`` where that stands, else the last one; None where there is none."""
+    """The number that an answer gives: behind ``####`` where that stands, else the last one; None for none."""
     behind = text.rpartition("####")[2] if "####" in text else text
     found = _NUMBER.findall(behind[-1_000:] if behind is text else behind[:1_000])
     if not found:

@@ -48,8 +48,10 @@ def test_pages(tmp_path: Path, ending: str, packed: object) -> None:
     file.write_bytes(packed(PAGES))  # type: ignore[operator]
     source = WikipediaDump(file, plain=str.upper)
     assert list(source.read()) == [
-        Article("A & B", "TEXT <OF> A."), Article("Other", "#REDIRECT [[A & B]]", target="A & B"), Article("Ünïcode", "ZWEI."),
-    ]  # fmt: skip
+        Article("A & B", "TEXT <OF> A."),
+        Article("Other", "#REDIRECT [[A & B]]", target="A & B"),
+        Article("Ünïcode", "ZWEI."),
+    ]
     assert source.share() == 1.0 and list(source.read(2)) == [Article("Ünïcode", "ZWEI.")]
 
 
@@ -108,8 +110,8 @@ def test_memory_does_not_grow_with_the_dump(tmp_path: Path) -> None:
 
 MARKUP = """{{Infobox river | name = Danube | length = {{convert|2850|km}} }}
 [[File:Danube.jpg|thumb|The '''Danube''' in [[Vienna]]]]
-The '''Danube''' ({{IPAc-en|d}}; [[German language|German]]: ''Donau'') is a [[river]] in [[Europe]].<ref name="a">A note. Really.</ref> It
-flows&nbsp;into the [[Black Sea]].<!-- hidden -->
+The '''Danube''' ({{IPAc-en|d}}; [[German language|German]]: ''Donau'') is a [[river]] in [[Europe]].<ref name="a">A note. Really.</ref>
+It flows&nbsp;into the [[Black Sea]].<!-- hidden -->
 
 {| class="wikitable"
 | a || b
@@ -127,8 +129,10 @@ def test_markup_is_taken_off() -> None:
     pytest.importorskip("mwparserfromhell", reason="the extra 'wikipedia' is not installed")
     text = plain_text(MARKUP)
     assert text.split("\n") == [
-        "The Danube (German: Donau) is a river in Europe. It flows into the Black Sea.", "Romans knew it.", "First item",
-    ]  # fmt: skip
+        "The Danube (German: Donau) is a river in Europe. It flows into the Black Sea.",
+        "Romans knew it.",
+        "First item",
+    ]
     for absent in (
         "{{",
         "[[",

@@ -15,10 +15,14 @@ from formal_llm.packs.questions import QuizQuestion, read_questions, shipped_que
 from formal_llm.packs.questions.scoring import AnswerScore, number_of, score_answer
 
 HOTPOT = {
-    "_id": "5a1", "question": "Where does the river of Vienna end?", "answer": "Black Sea", "type": "bridge", "level": "hard",
+    "_id": "5a1",
+    "question": "Where does the river of Vienna end?",
+    "answer": "Black Sea",
+    "type": "bridge",
+    "level": "hard",
     "supporting_facts": [["Vienna", 0], ["Danube", 2], ["Danube", 3]],
     "context": [["Vienna", ["Vienna lies on the Danube.", " It is old."]], ["Danube", ["It is a river."]]],
-}  # fmt: skip
+}
 GSM = {
     "question": "Tom has 1000 nuts and gets 234 more. How many?",
     "answer": "He has 1000+234=<<1000+234=1234>>1234.\n#### 1,234",
@@ -27,20 +31,33 @@ TRIVIA = {
     "Data": [
         {
             "Answer": {
-                "Aliases": ["Peking", "Beijing, China"], "MatchedWikiEntityName": "", "NormalizedAliases": ["peking", "beijing china"],
-                "NormalizedMatchedWikiEntityName": "", "NormalizedValue": "beijing", "Type": "WikipediaEntity", "Value": "Beijing",
+                "Aliases": ["Peking", "Beijing, China"],
+                "MatchedWikiEntityName": "",
+                "NormalizedAliases": ["peking", "beijing china"],
+                "NormalizedMatchedWikiEntityName": "",
+                "NormalizedValue": "beijing",
+                "Type": "WikipediaEntity",
+                "Value": "Beijing",
             },
             "EntityPages": [{"DocSource": "TagMe", "Filename": "B.txt", "Title": "Beijing"}],
-            "Question": "Which city is the capital of China?", "QuestionId": "q_1", "QuestionSource": "http://example.org/",
+            "Question": "Which city is the capital of China?",
+            "QuestionId": "q_1",
+            "QuestionSource": "http://example.org/",
             "SearchResults": [],
         }
     ],
-    "Domain": "Web", "Split": "dev", "VerifiedEval": False, "Version": 1.0,
-}  # fmt: skip
+    "Domain": "Web",
+    "Split": "dev",
+    "VerifiedEval": False,
+    "Version": 1.0,
+}
 FEVER = {
-    "id": 75, "verifiable": "VERIFIABLE", "label": "SUPPORTS", "claim": "The Danube is a river.",
+    "id": 75,
+    "verifiable": "VERIFIABLE",
+    "label": "SUPPORTS",
+    "claim": "The Danube is a river.",
     "evidence": [[[92, 104, "Danube", 0]], [[93, 105, "Danube", 1], [93, 106, "River", 0]]],
-}  # fmt: skip
+}
 
 
 def written(folder: Path, *values: object, whole: bool = False) -> Path:
@@ -54,9 +71,14 @@ def test_hotpotqa(tmp_path: Path) -> None:
     test = {key: value for key, value in HOTPOT.items() if key in ("_id", "question", "context")}
     found = read_questions(written(tmp_path, [HOTPOT, test], whole=True), "hotpotqa")
     assert found[0] == QuizQuestion(
-        "5a1", "Where does the river of Vienna end?", ("Black Sea",), "text", "bridge", ("Vienna", "Danube"),
+        "5a1",
+        "Where does the river of Vienna end?",
+        ("Black Sea",),
+        "text",
+        "bridge",
+        ("Vienna", "Danube"),
         (("Vienna", ("Vienna lies on the Danube.", " It is old.")), ("Danube", ("It is a river.",))),
-    )  # fmt: skip
+    )
     assert found[1].answers == ()
     with pytest.raises(ValueError, match="without an answer"):
         score_answer(found[1], "x")
@@ -109,12 +131,17 @@ def test_only_the_first(tmp_path: Path) -> None:
         ("hotpotqa", "[3]", None, "question 1 is no object"),
         ("hotpotqa", '{"a": 1}', None, "no list of questions"),
         ("hotpotqa", "[" * 100_000, None, "nested too deeply"),
-        ("triviaqa", '{"Data": [{"QuestionId": "a", "Question": "b", "Answer": {"Value": "c", "Aliases": 3}}]}', None, "Aliases"),
+        (
+            "triviaqa",
+            '{"Data": [{"QuestionId": "a", "Question": "b", "Answer": {"Value": "c", "Aliases": 3}}]}',
+            None,
+            "Aliases",
+        ),
         ("triviaqa", "[]", None, "no questions"),
         ("own", '{"id": "a", "question": "b", "answers": []}', 1, "no answers"),
         ("own", "", None, "no questions"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_file_is_told_with_the_place(tmp_path: Path, form: str, text: str, line: int | None, said: str) -> None:
     file = tmp_path / "a.json"
     file.write_text(text)
@@ -128,7 +155,7 @@ def test_no_such_form_set_or_file(tmp_path: Path) -> None:
         read_questions(tmp_path, "gsm8")
     with pytest.raises(ResourceNotFound, match="Did you mean 'lookup'"):
         shipped_questions("lokup")
-    with pytest.raises(NotationError, match="directory|folder"):
+    with pytest.raises(NotationError, match=r"directory|folder"):
         read_questions(tmp_path, "gsm8k")
     with pytest.raises(NotationError, match="no such file"):
         read_questions(tmp_path / "none", "hotpotqa")
@@ -138,9 +165,19 @@ def test_no_such_form_set_or_file(tmp_path: Path) -> None:
 
 #: What the answers of the arithmetic questions are calculated from; the numbers stand in the corpus.
 SUMS = [
-    "1832 - 1749", "8849 - 8611", "1230 - 1090", "79 + 47", "1930 - 1781", "1615 - 1605", "50% of 2850", "346 / 173",
-    "24 * 3 - 2 * 30", "8 * 6", "880 / 88", "15% of 240",
-]  # fmt: skip
+    "1832 - 1749",
+    "8849 - 8611",
+    "1230 - 1090",
+    "79 + 47",
+    "1930 - 1781",
+    "1615 - 1605",
+    "50% of 2850",
+    "346 / 173",
+    "24 * 3 - 2 * 30",
+    "8 * 6",
+    "880 / 88",
+    "15% of 240",
+]
 
 
 def test_our_own_questions() -> None:

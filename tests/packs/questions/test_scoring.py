@@ -45,11 +45,20 @@ def test_normal_forms() -> None:
 @pytest.mark.parametrize(
     ("text", "number"),
     [
-        ("#### 72", 72), ("so it is 3 + 4 = 7\n#### 7,000.50 nuts", Fraction("7000.5")), ("It is $1,234.", 1234), ("-5", -5),
-        ("first 3, then 4", 4), ("1/2", Fraction(1, 2)), ("1/0", None), ("none", None), ("", None), ("####", None), (".5", Fraction(1, 2)),
+        ("#### 72", 72),
+        ("so it is 3 + 4 = 7\n#### 7,000.50 nuts", Fraction("7000.5")),
+        ("It is $1,234.", 1234),
+        ("-5", -5),
+        ("first 3, then 4", 4),
+        ("1/2", Fraction(1, 2)),
+        ("1/0", None),
+        ("none", None),
+        ("", None),
+        ("####", None),
+        (".5", Fraction(1, 2)),
         ("9" * 5_000, int("9" * 1_000)),
     ],
-)  # fmt: skip
+)
 def test_numbers(text: str, number: Fraction | int | None) -> None:
     assert number_of(text) == number
 
