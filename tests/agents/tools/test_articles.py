@@ -14,7 +14,8 @@ from formal_llm.errors import NotationError
 def test_our_text_form(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_text(
-        "%% A remark\n# Danube = Donau = Duna\nA river.\nIt is long.\n%% Another\n\nA second paragraph.\n\n# A = B\nText.\n"
+        "%% A remark\n# Danube = Donau = Duna\nA river.\nIt is long.\n%% Another\n\nA second paragraph.\n\n"
+        "# A = B\nText.\n"
     )
     source = TextArticles(file)
     danube = Article("Danube", "A river. It is long.\nA second paragraph.", ("Donau", "Duna"))

@@ -26,7 +26,8 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Corpus:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     file = tmp_path / "a.txt"
     file.write_text(
-        "# Tea = Cha\nTea is a drink. Mr. Li made tea. It is hot. It is old. It has caffeine. A sixth has TEA in it.\n\n"
+        "# Tea = Cha\nTea is a drink. Mr. Li made tea. It is hot. It is old. It has caffeine. "
+        "A sixth has TEA in it.\n\n"
         "# Polish\nTo polish is to rub.\n\n# POLISH\nAn acronym.\n\n# Loop = Round\nText.\n\n# Coffee\nAnother drink.\n"
     )
     return Corpus.of(file)
@@ -156,9 +157,8 @@ def test_many_threads(corpus: Corpus) -> None:
 
     def run(title: str) -> None:
         session = corpus.session()
-        for _ in range(30):
-            if not session.search(title).startswith(title) or title not in corpus.similar(f"{title}x"):
-                wrong.append(title)
+        right = all(session.search(title).startswith(title) and title in corpus.similar(f"{title}x") for _ in range(30))
+        wrong.extend([] if right else [title])
 
     threads = [threading.Thread(target=run, args=(title,)) for title in ("Paris", "Hamlet", "Iceland", "Helium")]
     for thread in threads:

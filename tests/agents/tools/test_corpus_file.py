@@ -89,7 +89,8 @@ def test_killed_and_gone_on_with(tmp_path: Path) -> None:
 import os, signal
 from tests.agents.tools.test_corpus_file import Numbered
 from formal_llm.agents.tools.corpus_file import build_corpus
-build_corpus(Numbered(3000), {str(tmp_path / "c.sqlite")!r}, on_progress=lambda n, s: os.kill(os.getpid(), signal.SIGKILL))
+killed = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+build_corpus(Numbered(3000), {str(tmp_path / "c.sqlite")!r}, on_progress=killed)
 """
     ended = subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parents[3], env=os.environ, timeout=60)
     assert ended.returncode == -signal.SIGKILL and not (tmp_path / "c.sqlite").exists()
