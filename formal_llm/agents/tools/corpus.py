@@ -155,18 +155,20 @@ class Corpus:
         telling = [word for word in words if word not in _STOP] or words
         shape = plain[:_MOST_TRIGRAMS]
         trigrams = list(dict.fromkeys(shape[at : at + 3] for at in range(len(shape) - 2)))
+        telling = telling[:_MOST_WORDS]
+        # What has all the words comes first, and is found quickly; what has some of them may be half the corpus.
+        by_words = self._ranked("words", "bm25(words, 10.0, 1.0)", telling, " AND ") if len(telling) > 1 else []
+        if len(by_words) < _CANDIDATES:
+            by_words += self._ranked("words", "bm25(words, 10.0, 1.0)", telling, " OR ")
         places: dict[str, float] = {}
-        for ranked in (
-            self._ranked("words", "bm25(words, 10.0, 1.0)", telling[:_MOST_WORDS]),
-            self._ranked("shapes", "bm25(shapes)", trigrams),
-        ):
-            for place, title in enumerate(ranked):
+        for ranked in (by_words, self._ranked("shapes", "bm25(shapes)", trigrams, " OR ")):
+            for place, title in enumerate(dict.fromkeys(ranked)):
                 places[title] = places.get(title, 0.0) + 1 / (60 + place)
         return sorted(places, key=lambda title: -places[title])[:count]
 
-    def _ranked(self, table: str, rank: str, terms: list[str]) -> list[str]:
-        """Titles that have one of the terms at least, best first; none where the search takes too much work."""
-        quoted = " OR ".join(
+    def _ranked(self, table: str, rank: str, terms: list[str], joint: str) -> list[str]:
+        """Titles that have all or some of the terms, best first; none where the search takes too much work."""
+        quoted = joint.join(
             f'"{term}"' for term in (term.replace('"', '""').replace("\0", " ") for term in terms) if term
         )
         if not quoted:

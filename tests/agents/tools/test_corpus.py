@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from formal_llm.agents.tools import corpus as corpus_module
 from formal_llm.agents.tools.corpus import Corpus
 from formal_llm.errors import InputError
 
@@ -150,6 +151,15 @@ def test_hostile_queries_are_queries(corpus: Corpus, query: str) -> None:
 def test_any_query(corpus: Corpus, query: str) -> None:
     assert len(corpus.similar(query)) <= 5
     assert corpus.session().search(query)
+
+
+def test_a_search_that_takes_too_much_work_is_given_up(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a corpus of millions, words that are everywhere would take minutes."""
+    assert len(corpus.similar("it is")) == 5
+    monkeypatch.setattr(corpus_module, "_MOST_WORK", 0)
+    assert corpus.session().search("it is") == "Could not find it is. Similar: []."
+    monkeypatch.undo()
+    assert len(corpus.similar("it is")) == 5
 
 
 def test_many_threads(corpus: Corpus) -> None:
