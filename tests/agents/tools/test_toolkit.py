@@ -9,6 +9,7 @@ import pytest
 from formal_llm import CFG, Planner
 from formal_llm.agents.tools import Corpus, agent_toolkit
 from formal_llm.errors import InputError, ToolError
+from formal_llm.tools.isolated import isolated
 
 
 @pytest.fixture(autouse=True)
@@ -51,3 +52,22 @@ def test_searches_are_not_shared_between_steps() -> None:
 def test_no_corpus() -> None:
     with pytest.raises(InputError, match="no such file"):
         agent_toolkit("nowhere.sqlite")
+
+
+def test_over_mcp() -> None:
+    """A server hands the tools out as any functions; whoever speaks the protocol can use them."""
+    mcp = pytest.importorskip("mcp.server", reason="the extra 'mcp' is not installed")
+    from formal_llm.tools.mcp import mcp_tools
+
+    server = mcp.MCPServer("agents")
+    for tool in agent_toolkit():
+        server.add_tool(tool.function, name=tool.name, description=tool.description)
+    with mcp_tools(server) as tools:
+        found = {tool.name: tool for tool in tools}
+        assert found["calculate"]("80 + 10%") == "88"
+        assert found["search"]("Rhine").startswith("The Rhine")
+        assert found["lookup"]("lorelei").startswith("(Result 1 / 1)")
+
+
+def test_in_a_process_of_its_own() -> None:
+    assert isolated("formal_llm.agents.tools.toolkit:calculate")("2^10") == "1024"
