@@ -6,6 +6,6 @@ from formal_llm.packs.questions.published import PublishedTable, published_table
 from formal_llm.packs.questions.scoring import AnswerScore, mean_score, score_answer
 
 __all__ = [
-    "FORMATS", "AnswerScore", "ContextArticles", "PublishedTable", "QuizQuestion", "mean_score", "published_tables", "read_questions",
-    "score_answer", "shipped_questions",
+    "FORMATS", "AnswerScore", "ContextArticles", "PublishedTable", "QuizQuestion", "mean_score", "published_tables",
+    "read_questions", "score_answer", "shipped_questions",
 ]  # fmt: skip
