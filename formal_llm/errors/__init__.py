@@ -4,7 +4,8 @@
 
     FormalLLMError
     ├── NotationError (ValueError)       a text does not follow its notation: file, line, column, caret
-    │   └── GrammarError                 a grammar cannot be read or makes no sense
+    │   ├── GrammarError                 a grammar cannot be read or makes no sense
+    │   └── CalculationError             an expression that the calculator cannot read, or that has no value
     ├── AutomatonError (ValueError)      an automaton written in code contradicts itself
     ├── Undecided                        a question about an automaton was not decided within its budget
     ├── InfiniteLanguage                 there are infinitely many plans; a bound on their length is needed
@@ -61,6 +62,7 @@ from formal_llm.errors.llms import (
 )
 from formal_llm.errors.notation import (
     AutomatonError,
+    CalculationError,
     GrammarError,
     GrammarWarning,
     InfiniteLanguage,
@@ -80,10 +82,10 @@ from formal_llm.errors.planning import (
 from formal_llm.errors.training import RewardError, TrainingError
 
 __all__ = [
-    "AgentError", "AnswerFileError", "AutomatonError", "BudgetExceeded", "Cancelled", "CheckpointError",
-    "ExecutionError", "FormalLLMError", "GrammarError", "GrammarWarning", "InfiniteLanguage", "InputError",
-    "InvalidAnswer", "LLMError", "MissingDependency", "MissingKey", "ModelError", "NoPlanWorked", "NoValidPlan",
-    "NotAllowed", "NotRecorded", "NotationError", "PlanningError", "ProviderError", "ResourceNotFound",
+    "AgentError", "AnswerFileError", "AutomatonError", "BudgetExceeded", "CalculationError", "Cancelled",
+    "CheckpointError", "ExecutionError", "FormalLLMError", "GrammarError", "GrammarWarning", "InfiniteLanguage",
+    "InputError", "InvalidAnswer", "LLMError", "MissingDependency", "MissingKey", "ModelError", "NoPlanWorked",
+    "NoValidPlan", "NotAllowed", "NotRecorded", "NotationError", "PlanningError", "ProviderError", "ResourceNotFound",
     "ResultsError", "RewardError", "SnapshotError", "TooManyPlans", "ToolError", "ToolkitError", "TrainingError",
     "TranscriptError", "Undecided", "UnknownProvider", "UnreadableResponse", "WalkError", "did_you_mean", "unknown",
 ]  # fmt: skip
