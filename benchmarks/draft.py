@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from formal_llm import Answer, Plan, Planner, Question, RandomLLM, Task, TaskPack
-from formal_llm.llms.generation import Generated, Messages
+from formal_llm.llms.generation import Generated, Messages, chat
 from formal_llm.llms.usage import TokenUsage
 
 RIGHT = (1.0, 0.9, 0.5, 0.0)
@@ -88,7 +88,7 @@ class Script:
             elif fate < 0.9:
                 steps += [self._random.choice([n for n in self._names if n != name]), *([name] if fate > 0.8 else [])]
         text = " ".join(steps)
-        return Generated(text, _tokens(sum(len(message.content) for message in messages), text))
+        return Generated(text, _tokens(sum(len(message.content) for message in chat(messages)), text))
 
 
 def _tokens(read: int, written: str) -> TokenUsage:
@@ -121,7 +121,7 @@ def main() -> None:
                     planner: Planner = pack.planner(script, search=search)
                     made.append(planner.plan(task))
                 use = [plan.usage for plan in made]
-                right = fmean(one.word == other.word for one, other in zip(made, wanted, strict=True))
+                right = fmean(float(one.word == other.word) for one, other in zip(made, wanted, strict=True))
                 mean = [
                     f"{fmean(values):,.2f}"
                     for values in (

@@ -9,7 +9,8 @@
    with what is left of this one.
 
 A draft is only ever a source of answers: each choice is one that the walk offers, so the plan is a word of the language
-as that of any other strategy is, and no more questions are asked than there are choices in it.
+as that of any other strategy is, and no more questions are asked than there are choices in it. What a legal draft tells is
+a word: where this has several derivations, one with few moves is taken.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ class _Mending:
         The first place is the likeliest. Another one counts where the whole rest, or two steps of it, go on from there.
         """
         walk, steps = self._walk, self._steps
-        if not steps.steps:
+        if not steps:
             return None
         end = len(steps.steps)
         likely = min(places[0], end)
@@ -183,7 +184,7 @@ class _Mending:
         """Ask where the draft does not go on; how it goes on after the answer."""
         walk, steps, at = self._walk, self._steps, self._at
         open_ = way is not None and way.whole  # the draft is legal, and does not say which decision is meant
-        walk.note("" if open_ or not steps.steps else self._wanted(steps, at))
+        walk.note("" if open_ or not steps else self._wanted(steps, at))
         question = walk.question
         assert question is not None
         moves, backtracks = len(walk.moves), walk.backtracks

@@ -70,9 +70,7 @@ def way_along(
 
 
 class _Search:
-    def __init__(
-        self, table: ChoiceTable, draft: DraftSteps, at: int, *, whole: bool, ordered: bool = False
-    ) -> None:
+    def __init__(self, table: ChoiceTable, draft: DraftSteps, at: int, *, whole: bool, ordered: bool = False) -> None:
         self._table, self._draft, self._at, self._whole, self._ordered = table, draft, at, whole, ordered
         self._end = len(draft.steps)
         self._most = _MOST + _EACH * (self._end - at)
@@ -159,9 +157,7 @@ def _onward(
             yield (move,), (table.automaton.step(here, move), after)
 
 
-def _sets(
-    steps: Sequence[DraftStep], members: Sequence[str], *, ordered: bool
-) -> Iterator[tuple[int, frozenset[str]]]:
+def _sets(steps: Sequence[DraftStep], members: Sequence[str], *, ordered: bool) -> Iterator[tuple[int, frozenset[str]]]:
     """What the first steps choose of a selection, each set with how many steps these are; most first."""
     names: list[str] = []
     for step in steps:

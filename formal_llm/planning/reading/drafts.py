@@ -74,6 +74,10 @@ class DraftSteps:
     loose: bool = False
     problem: str = ""
 
+    def __bool__(self) -> bool:
+        """Whether it says anything: a plan may have no steps, what cannot be read has none either."""
+        return bool(self.steps) or not self.problem
+
 
 def read_draft(text: str, source: Source, *, order: Order | None = None) -> DraftSteps:
     """The steps of a draft; none where nothing in it can be read.
@@ -98,14 +102,15 @@ class _DraftReader:
         self._moves = Moves(self._base) if self._base is not None and self._base.cfg is None else None
 
     def read(self, text: str) -> DraftSteps:
-        problem = ""
+        if not text.strip():
+            return DraftSteps(problem="nothing was written")
+        problem, steps = "", None
         try:
             reading = read_plan(text, self._source, order=self._order)
-            steps = self._of(reading) if text.strip() else ()
+            steps = self._of(reading)
+            problem = reading.wrong.problem if steps is None and reading.wrong is not None else ""
         except (NotationError, Undecided, ValueError, RecursionError) as error:
-            steps, problem = None, str(error).split("\n", 1)[0]
-        else:
-            problem = problem or (reading.wrong.problem if steps is None and reading.wrong is not None else "")
+            problem = str(error).split("\n", 1)[0]
         if steps is None:
             steps, problem = tuple(self._salvaged(text)), problem or "this is no plan"
         return DraftSteps(steps, self._moves is not None, problem)
