@@ -9,8 +9,8 @@
    with what is left of this one.
 
 A draft is only ever a source of answers: each choice is one that the walk offers, so the plan is a word of the language
-as that of any other strategy is, and no more questions are asked than there are choices in it. What a legal draft tells is
-a word: where this has several derivations, one with few moves is taken.
+as that of any other strategy is, and no more questions are asked than there are choices in it. What a legal draft tells
+is a word; where that has several derivations, one with few moves is taken.
 """
 
 from __future__ import annotations

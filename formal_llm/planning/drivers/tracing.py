@@ -178,9 +178,8 @@ def logged(logger: logging.Logger | None = None, *, content: bool = False) -> Ca
             case Answered(Writing(), answer):
                 log.debug("%sgot a draft%s", name, f": {answer.text}" if content else "")
             case Drafted(_, taken, problem):
-                log.debug(
-                    "%stook %d choices from the draft%s", name, taken, f": {problem}" if problem and content else ""
-                )
+                said = f": {problem}" if problem and content else ""
+                log.debug("%stook %d choices from the draft%s", name, taken, said)
             case Asked(question):
                 log.debug("%sasked a question with %d options", name, len(question.options))
             case Answered(question, answer):

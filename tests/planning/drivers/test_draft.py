@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from formal_llm import (
     CFG,
     PDA,
+    Answer,
     Budget,
     CachedLLM,
-    Limits,
     Plan,
     Planner,
     Prices,
+    Question,
     RandomLLM,
     RecordingLLM,
     ReplayLLM,
@@ -26,11 +27,9 @@ from formal_llm import (
     Walk,
 )  # fmt: skip
 from formal_llm.errors import BudgetExceeded, NoValidPlan, WritesNoText
-from formal_llm.llms import TokenUsage
 from formal_llm.llms.generation import Writing
-from formal_llm.planning.drivers.draft import Drafting, draft_and_mend
+from formal_llm.planning.drivers.draft import Drafting
 from formal_llm.planning.drivers.driving import give
-from formal_llm.planning.drivers.following import _MOST
 from formal_llm.planning.reading.reader import read_plan
 from formal_llm.planning.walks.events import Answered, Asked, Drafted
 from tests import strategies
@@ -65,7 +64,7 @@ def is_word(cfg: CFG, word: tuple[str, ...]) -> bool:
     return cfg.accepts(word) and keeps(cfg, word)
 
 
-@strategies.examples(40)
+@strategies.examples(20)
 @given(
     st.one_of(strategies.limited_grammars(), strategies.tool_grammars()),
     st.lists(drafts, min_size=1, max_size=3),
@@ -89,7 +88,7 @@ def test_whatever_is_drafted_the_plan_is_a_word(cfg: CFG, texts: list[str], look
         assert used.questions + used.drafted == len(walk.snapshot()["journal"])  # type: ignore[arg-type]
 
 
-@strategies.examples(40)
+@strategies.examples(20)
 @given(st.one_of(strategies.limited_grammars(), strategies.tool_grammars()), st.integers(0, 999))
 def test_a_legal_draft_is_taken_as_it_is(cfg: CFG, seed: int) -> None:
     wanted = a_plan(cfg, seed)
@@ -101,7 +100,7 @@ def test_a_legal_draft_is_taken_as_it_is(cfg: CFG, seed: int) -> None:
     assert plan.usage.questions == 0 and plan.usage.requests == plan.usage.drafts == len(llm.prompts)
 
 
-@strategies.examples(30)
+@strategies.examples(15)
 @given(strategies.told_grammars(tools=True), st.integers(0, 999), st.sampled_from(["steps", "call", "json", "marked"]))
 def test_a_legal_draft_in_any_form_is_taken_with_one_request(cfg: CFG, seed: int, form: str) -> None:
     wanted = a_plan(cfg, seed)
@@ -147,13 +146,14 @@ def test_the_rest_of_the_draft_is_taken_after_a_wrong_missing_or_needless_step()
     wanted = ("a", "b", "c", "d")
 
     class Knows(Drafter):
-        def choose(self, question):  # type: ignore[no-untyped-def]
+        def choose(self, question: Question) -> Answer:
             self.asked.append(question)
-            return next(o.number for o in question.options if o.text.startswith(wanted[len(question.outlook.so_far)]))
+            assert question.outlook is not None
+            name = wanted[len(question.outlook.so_far)]
+            return Answer((next(o.number for o in question.options if o.text in (name, f'the output of "{name}"')),))
 
     for text in ("a b zzz d", "a b d", "a b zzz c d", "a zzz c d"):
         llm = Knows([text])
-        llm.choose = lambda question, llm=llm: question.check(Knows.choose(llm, question))  # type: ignore[method-assign]
         plan = Planner(rules, llm, search="draft").plan("t")
         assert plan.word == wanted and len(llm.asked) == 1, text
 
@@ -235,7 +235,7 @@ def test_drafts_are_kept_recorded_and_replayed(tmp_path) -> None:  # type: ignor
     assert Planner(CHAIN, replay, search="draft").plan("t") == plan and replay.left == 0
 
 
-@strategies.examples(30)
+@strategies.examples(15)
 @given(strategies.tool_grammars(), st.lists(drafts, min_size=1, max_size=2), st.integers(0, 99), st.data())
 def test_a_walk_goes_on_from_its_snapshot_as_if_nothing_had_been(
     cfg: CFG, texts: list[str], seed: int, data: st.DataObject
@@ -343,7 +343,7 @@ def test_a_tool_that_failed_is_asked_around() -> None:
     assert plan.word != ("translate", "caption", "image") and TOOLS.accepts(plan.word)
 
 
-def test_packs_and_every_pack_of_ours_take_a_draft() -> None:
+def test_every_pack_of_ours_takes_a_draft() -> None:
     for name in ("openagi", "daily", "cooking", "risk"):
         pack = TaskPack.load(name)
         task = next(iter(pack.tasks))
@@ -351,4 +351,3 @@ def test_packs_and_every_pack_of_ours_take_a_draft() -> None:
         llm = Drafter([" ".join(wanted.word)])
         plan = pack.planner(llm, search="draft").plan(task)
         assert plan.word == wanted.word and not llm.asked, name
-        assert draft_and_mend is not None and TokenUsage and Limits and Plan and _MOST
