@@ -228,9 +228,7 @@ class Walk(AlongDrafts):
     # -- answering ----------------------------------------------------------------------------------------------
 
     def answer(self, given: Answer | int | Sequence[int]) -> None:
-        """Take an answer to :attr:`question`: a number, several numbers, or an :class:`Answer`.
-
-        A text is read as :meth:`Question.read` reads it.
+        """Take an answer to :attr:`question`: numbers, an :class:`Answer`, a text (:meth:`Question.read`).
 
         Raises:
             InvalidAnswer: it is no answer to the question; nothing has changed.

@@ -27,7 +27,8 @@ def told(draft: DraftSteps) -> list[list[str]]:
     "text",
     [
         "translate caption image", "text = translate(caption(image))", '["translate", "caption", "image"]',
-        "Here is the plan:\n1. Use caption on image\n2. Use translate on the result of step 1", "```\ntranslate(caption(image))\n```",
+        "Here is the plan:\n1. Use caption on image\n2. Use translate on the result of step 1",
+        "```\ntranslate(caption(image))\n```",
     ],
 )  # fmt: skip
 def test_a_plan_is_read_in_any_form(text: str) -> None:
