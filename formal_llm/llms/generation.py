@@ -104,6 +104,10 @@ class Writing(Question):
             return Answer((), text=given)
         raise InvalidAnswer(f"{type(given).__name__} is no text", [(self.prompt, repr(given))])
 
+    def again(self, problem: str) -> Question:  # noqa: ARG002  # there are no numbers to remind anybody of
+        """The same request."""
+        return self
+
     def written_by(self, llm: TextLLM) -> Answer:
         """What a model writes."""
         made = llm.generate(self.messages, max_tokens=self.max_tokens, stop=self.stop, temperature=self.temperature)
