@@ -1,0 +1,1 @@
+"""Agents whose behaviour is a specification."""
