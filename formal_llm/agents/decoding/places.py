@@ -9,11 +9,13 @@ place is known by a beginning itself, and :class:`~formal_llm.automata.languages
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from functools import cached_property
 from typing import NamedTuple
 
 from formal_llm.automata import Limits, Lookahead, Source, Word
-from formal_llm.automata.languages.prefixes import Prefixes
+from formal_llm.automata.languages.prefixes import Prefixes, beginning
 from formal_llm.automata.models.automaton import HasTerminals
+from formal_llm.automata.models.product import product
 from formal_llm.errors import NoValidPlan, Undecided
 
 #: How many places are known at a time.
@@ -30,10 +32,16 @@ class Place:
         complete: whether no terminal is missing because a budget of states ran out.
     """
 
-    __slots__ = ("_kernels", "_places", "complete", "may_stop", "names", "word")
-
-    def __init__(self, places: Places, word: Word, found: _Following, kernels: dict[str, frozenset[Hashable]]) -> None:
+    def __init__(
+        self,
+        places: Places,
+        word: Word,
+        kernel: frozenset[Hashable] | None,
+        found: _Following,
+        kernels: dict[str, frozenset[Hashable]],
+    ) -> None:
         self._places = places
+        self._kernel = kernel
         self._kernels = kernels
         self.word = word
         self.names, self.may_stop, self.complete = found
@@ -41,6 +49,15 @@ class Place:
     def after(self, name: str) -> Place:
         """Where one of the :attr:`names` leads."""
         return self._places.at((*self.word, name), self._kernels.get(name))
+
+    @cached_property
+    def shortest(self) -> Word:
+        """The fewest terminals that complete a word from here.
+
+        Raises:
+            Undecided: they were not found within the budget of states.
+        """
+        return () if self.may_stop else self._places.shortest(self.word, self._kernel)
 
 
 class _Following(NamedTuple):
@@ -98,7 +115,7 @@ class Places:
         if place is None:
             followed = None if kernel is None else self._follow(kernel)
             found, kernels = followed or (self._decide(word), {})
-            place = Place(self, word, found, kernels)
+            place = Place(self, word, kernel, found, kernels)
             if len(self._by_kernel) + len(self._by_word) > _CACHE:
                 self._by_kernel.clear()
                 self._by_word.clear()
@@ -107,6 +124,18 @@ class Places:
             else:
                 self._by_kernel[kernel] = place
         return place
+
+    def shortest(self, word: Word, kernel: frozenset[Hashable] | None) -> Word:
+        """The fewest terminals that complete what a place stands for; see :attr:`Place.shortest`."""
+        lookahead, pda = self.lookahead, self.lookahead.pda
+        if kernel is not None:
+            found = [rest for now in kernel if (rest := lookahead.shortest_word(now)) is not None]
+            return min(found, key=len)
+        assert pda is not None, "of other automata each configuration is followed"
+        begun = Lookahead(product(pda, beginning(word, pda.terminals)), max_states=lookahead.max_states)
+        whole = begun.shortest_word()
+        assert whole is not None, "only what can be completed has a place"
+        return whole[len(word) :]
 
     def _follow(self, kernel: Iterable[Hashable]) -> tuple[_Following, dict[str, frozenset[Hashable]]] | None:
         """One configuration after the other; None where they are too many."""

@@ -9,7 +9,7 @@ is written (a node of the prefix tree of these texts).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from formal_llm.agents.decoding.places import Place, Places
 from formal_llm.automata import Limits, Source, Word
@@ -37,6 +37,14 @@ class _Node:
             node = node.next.setdefault(byte, _Node())
         node.ends.append(name)
 
+    def texts(self) -> Iterator[tuple[bytes, str | None]]:
+        """What can be written from here, each with the terminal whose text it ends."""
+        todo: list[tuple[bytes, _Node]] = [(b"", self)]
+        while todo:
+            text, node = todo.pop()
+            yield from ((text, name) for name in node.ends)
+            todo += [(text + bytes((byte,)), after) for byte, after in node.next.items()]
+
 
 #: A reading: a place in the language, and the node reached in what may be written there; None: the text has ended.
 _Reading = tuple[Place, _Node] | None
@@ -46,15 +54,16 @@ class TextState:
     """Where one stands in a text: after all texts that lead here, the same may come.
 
     Attributes:
+        readings: how what is written may be meant.
         may_stop: whether the text is whole as it is.
         complete: whether nothing is left out because a budget of states ran out.
     """
 
-    __slots__ = ("_after", "_readings", "_texts", "bytes", "complete", "may_stop")
+    __slots__ = ("_after", "_texts", "bytes", "complete", "may_stop", "readings")
 
     def __init__(self, texts: PlanTexts, readings: frozenset[_Reading]) -> None:
         self._texts = texts
-        self._readings = readings
+        self.readings = readings
         self._after: dict[int, TextState] = {}
         self.may_stop = None in readings
         inside = [reading for reading in readings if reading is not None]
@@ -68,7 +77,7 @@ class TextState:
             return None
         found = self._after.get(byte)
         if found is None:
-            found = self._after[byte] = self._texts.step(self._readings, byte)
+            found = self._after[byte] = self._texts.step(self.readings, byte)
         return found
 
     def follow(self, text: Iterable[int]) -> TextState | None:
@@ -148,6 +157,26 @@ class PlanTexts:
                     after.setdefault((reading[0], node), word)
             words = self._paths(after)
         return words.get(None)
+
+    def finish(self, state: TextState) -> bytes:
+        """What makes a whole text of what is written, with the fewest terminals.
+
+        Raises:
+            Undecided: it was not found within the budget of states.
+        """
+        ways: list[tuple[int, bytes]] = []
+        for reading in state.readings:
+            if reading is None:
+                return b""
+            place, node = reading
+            for rest, name in node.texts():
+                if name is _END:
+                    ways.append((0, rest))
+                else:
+                    after = place.after(name).shortest
+                    more = "".join(self.separator + self.text(one) for one in after) + self.end
+                    ways.append((1 + len(after), rest + more.encode()))
+        return min(ways)[1]
 
     # -- readings -----------------------------------------------------------------------------------------------
 

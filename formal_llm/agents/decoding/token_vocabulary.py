@@ -93,6 +93,10 @@ class TokenVocabulary:
             yield self._tokens[place]
             place += 1
 
+    def beginning(self, beginning: bytes) -> list[int]:
+        """The tokens that begin so."""
+        return self._tokens[slice(*self.narrow(self.everything, beginning))]
+
     def unspelled(self, text: str) -> str:
         """The characters of a text that the tokens cannot spell wherever they stand.
 

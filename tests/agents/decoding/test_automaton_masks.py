@@ -63,7 +63,7 @@ class TestAgainstAllTexts:
     )
     @examples(150)
     def test_random_languages(self, cfg, names, separator, around, vocabulary, choices):
-        texts = dict(zip(cfg.terminals, names, strict=False))
+        texts = dict(zip(cfg.terminals, names * 2, strict=False))
         words = plans_of(cfg)
         settings = {"separator": separator, "begin": around[0], "end": around[1], "texts": texts}
         if not words:
