@@ -1,9 +1,9 @@
 """Masks by our own automata: a whole plan is decoded in one completion, within all limits.
 
-A mask allows a token exactly where some text of the language begins with what is written and the bytes of the token. The
-token may end inside a label, or begin in one terminal and end in another. Since the automaton looks ahead, limits and
-sums included, what is written can always be completed. Grammars for token masks know no limits: one that says "each tool
-once" has as many rules as there are sets of tools.
+A mask allows a token exactly where some text of the language begins with what is written and the bytes of the token.
+The token may end inside a label, or begin in one terminal and end in another. Since the automaton looks ahead, limits
+and sums included, what is written can always be completed. Grammars for token masks know no limits: one that says
+"each tool once" has as many rules as there are sets of tools.
 """
 
 from __future__ import annotations

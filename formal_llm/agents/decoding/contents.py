@@ -1,7 +1,7 @@
 """What may be written in a state of an agent: a content, and the marker that opens the next state.
 
-``Written(FreeText(), markers=("\\nAction:",), never=("\\nThought:",))`` is any text without one of the markers, and then
-``\\nAction:``. A content may be narrower: one of given texts, what a regular expression or a grammar says, JSON by a
+``Written(FreeText(), markers=("Action:",), never=("Thought:",))`` is any text without one of the markers, and then
+``Action:``. A content may be narrower: one of given texts, what a regular expression or a grammar says, JSON by a
 schema. A grammar of ours becomes one of those that engines of token masks read (:func:`ebnf`).
 """
 
@@ -138,9 +138,7 @@ class _Ebnf:
         }
         #: The nonterminals that derive a word with a terminal.
         self.full: set[str] = set()
-        while new := {
-            head for head in self.bodies if head not in self.full and any(map(self._fills, self.bodies[head]))
-        }:
+        while new := {h for h in self.bodies.keys() - self.full if any(map(self._fills, self.bodies[h]))}:
             self.full |= new
 
     def text(self) -> str:

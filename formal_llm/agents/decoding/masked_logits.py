@@ -52,7 +52,10 @@ class MaskedLogits:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what was generated: the next call begins new texts. It is seen by the tokens too, where they differ."""
+        """Forget what was generated: the next call begins new texts.
+
+        A call whose rows go on with nothing that was there begins new texts by itself.
+        """
         self._prompt = 0
         self._rows: list[_Row] = []
 

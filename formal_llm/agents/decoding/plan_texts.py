@@ -1,10 +1,10 @@
 """The words of a language as texts: the labels of their terminals, parted by separators.
 
-With labels ``wash``, ``wash hot`` and ``dry`` and the separator ``", "`` the word (wash_hot, dry) is ``wash hot, dry``.
-Which texts those are is followed byte by byte. Several readings may be open at a time: after ``wash`` a label may be
-finished, or go on as ``wash hot``; a label may contain the separator, and two terminals may have the same label. So where
-one stands is a set of readings, as in the subset construction: the place in the language, and how much of what comes next
-is written (a node of the prefix tree of these texts).
+With labels ``wash``, ``wash hot`` and ``dry`` and the separator ``", "`` the word (wash_hot, dry) is
+``wash hot, dry``. Which texts those are is followed byte by byte. Several readings may be open at a time: after
+``wash`` a label may be finished, or go on as ``wash hot``; a label may contain the separator, and two terminals may
+have the same label. So where one stands is a set of readings, as in the subset construction: the place in the language,
+and how much of what comes next is written (a node of the prefix tree of these texts).
 """
 
 from __future__ import annotations

@@ -88,12 +88,8 @@ class PlanWriter:
         text += added
         word = self.texts.read(text)
         assert word is not None, "what the mask allows is the text of a word"
-        return WrittenPlan(
-            word,
-            text.decode(),
-            None if ended is not None else added.decode(errors="replace"),
-            TokenUsage(1, read, len(tokens)),
-        )
+        usage = TokenUsage(1, read, len(tokens))
+        return WrittenPlan(word, text.decode(), added.decode(errors="replace") if ended is None else None, usage)
 
 
 def vocabulary_of(llm: TransformersLLM) -> TokenVocabulary:

@@ -159,7 +159,10 @@ class TransformersLLM(LocalLLM):
         """As :meth:`generate`, in tokens: how many were read, and those that were written, with what ends them.
 
         Args:
-            messages, max_tokens, stop, temperature: as of :meth:`generate`.
+            messages: the chat; a text alone is what the user says.
+            max_tokens: the most tokens that are written.
+            stop: texts after which the writing ends.
+            temperature: 0 for the most probable tokens.
             processor: changes the scores of the next tokens, given those so far: a mask, for example.
             beams: how many texts are followed side by side; 1 for one text, token by token.
 
