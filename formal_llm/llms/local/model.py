@@ -173,7 +173,9 @@ class TransformersLLM(LocalLLM):
 
         model, renderer, tokenizer = self.scorer.model, self.renderer, self.scorer.tokenizer
         two_parts = renderer.style == "seq2seq"
-        how = {"do_sample": True, "temperature": temperature} if temperature > 0 else {"do_sample": False}
+        how: dict[str, object] = (
+            {"do_sample": True, "temperature": temperature} if temperature > 0 else {"do_sample": False}
+        )
         how |= {"logits_processor": [processor]} if processor is not None else {}
         how |= {"num_beams": beams} if beams > 1 else {}
         if stop:
