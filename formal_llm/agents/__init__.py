@@ -1,1 +1,8 @@
-"""Agents whose behaviour is a specification."""
+"""Agents that act in free text and tool calls, under rules: what watches them, what they wrote."""
+
+from formal_llm.agents.events import Event
+from formal_llm.agents.monitor import Monitor
+from formal_llm.agents.refusal import Refusal
+from formal_llm.automata.languages.fronts import Allowed
+
+__all__ = ["Allowed", "Event", "Monitor", "Refusal"]
