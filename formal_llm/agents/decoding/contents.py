@@ -85,6 +85,10 @@ class Written:
         markers: the markers that may follow it.
         may_end: whether the text may end after the content. It must where no marker may follow.
         never: the markers that may not follow: they stand nowhere in the content, and ``markers`` do not either.
+
+    Raises:
+        ValueError: a marker without a character, a marker that may follow and never, one that stands in another one
+            (but at its end), or nothing that follows.
     """
 
     content: Content = FreeText()
@@ -97,6 +101,11 @@ class Written:
             raise ValueError("a marker is a text of one character at least")
         if both := set(self.markers) & set(self.never):
             raise ValueError(f"a marker may follow, or never: {', '.join(map(repr, sorted(both)))}")
+        every = (*self.markers, *self.never)
+        for one in every:
+            for other in every:
+                if one != other and one in other and not other.endswith(one):
+                    raise ValueError(f"the marker {one!r} stands in {other!r}: the second could never be written")
         if not self.markers and not self.may_end:
             raise ValueError("nothing follows the content: give markers, or may_end=True")
 

@@ -1,7 +1,8 @@
 """No marker inside a content: which tokens would write one.
 
 The first marker that comes up in a text counts, and of those that end at the same place the longest: so whoever splits
-the text finds the same marker as the mask. A token is doubtful where a marker comes up by it.
+the text (:class:`~formal_llm.agents.markers.Markers`) finds the same marker as the mask. A token is doubtful where a
+marker comes up by it.
 """
 
 from __future__ import annotations

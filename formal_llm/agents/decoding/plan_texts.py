@@ -3,18 +3,19 @@
 With labels ``wash``, ``wash hot`` and ``dry`` and the separator ``", "`` the word (wash_hot, dry) is
 ``wash hot, dry``. Which texts those are is followed byte by byte. Several readings may be open at a time: after
 ``wash`` a label may be finished, or go on as ``wash hot``; a label may contain the separator, and two terminals may
-have the same label. So where one stands is a set of readings, as in the subset construction: the place in the language,
+have the same label. So where one stands is a set of readings, as in the subset construction: where the word has led,
 and how much of what comes next is written (a node of the prefix tree of these texts).
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 
-from formal_llm.agents.decoding.places import Place, Places
-from formal_llm.automata import Limits, Source, Word
-from formal_llm.automata.lookahead.limited import as_automaton
-from formal_llm.errors import AutomatonError
+from formal_llm.automata import Limits, Lookahead, Source, Word
+from formal_llm.automata.languages.fronts import Front, Fronts
+from formal_llm.automata.models.automaton import HasTerminals
+from formal_llm.errors import AutomatonError, NoValidPlan, Undecided
+from formal_llm.planning.plans.vocabulary import Vocabulary
 
 #: How many states, and how many prefix trees, are known at a time.
 _CACHE = 50_000
@@ -46,8 +47,8 @@ class _Node:
             todo += [(text + bytes((byte,)), after) for byte, after in node.next.items()]
 
 
-#: A reading: a place in the language, and the node reached in what may be written there; None: the text has ended.
-_Reading = tuple[Place, _Node] | None
+#: A reading: where the word has led, and the node reached in what may be written there; None: the text has ended.
+_Reading = tuple[Front, _Node] | None
 
 
 class TextState:
@@ -67,7 +68,7 @@ class TextState:
         self._after: dict[int, TextState] = {}
         self.may_stop = None in readings
         inside = [reading for reading in readings if reading is not None]
-        self.complete = all(place.complete for place, _ in inside)
+        self.complete = all(texts.following(front)[1] for front, _ in inside)
         #: The bytes that some text goes on with.
         self.bytes: frozenset[int] = frozenset(byte for _, node in inside for byte in node.next)
 
@@ -118,30 +119,39 @@ class PlanTexts:
         texts: Mapping[str, str] | None = None,
         max_states: int = 20_000,
     ) -> None:
-        automaton = as_automaton(source, limits)
+        self.lookahead = Lookahead(source, limits, max_states=max_states)
+        automaton = self.lookahead.automaton
+        if not isinstance(automaton, HasTerminals):
+            raise AutomatonError("plans are written with the texts of terminals, which this automaton does not tell")
         self.separator, self.begin, self.end = separator, begin, end
-        self._label = getattr(automaton, "label", lambda name: name.replace("_", " "))
+        self._names = Vocabulary(automaton)
         self._given = dict(texts or {})
-        terminals = getattr(automaton, "terminals", None)
-        if terminals is not None and (strange := [name for name in self._given if name not in terminals]):
+        if strange := [name for name in self._given if name not in automaton.terminals]:
             raise AutomatonError(f"a text is given for what is no terminal: {', '.join(strange)}")
-        self.terminals: Sequence[str] = tuple(terminals or ())
-        self.places = Places(source, limits, max_states=max_states)
+        front = Fronts(self.lookahead).start
+        if front.viable is False:
+            raise NoValidPlan("no word keeps the rules and the limits")
+        if front.viable is None:
+            raise Undecided("whether there is any plan was not found out within the budget of states; raise max_states")
         self._states: dict[frozenset[_Reading], TextState] = {}
         self._trees: dict[Hashable, _Node] = {}
-        self.start = self._state(self._close([(self.places.start, self._tree(self.places.start, first=True))]))
+        self._following: dict[Front, tuple[Word, bool]] = {}
+        self._first = front, self._tree(front, first=True)
+        self.start = self._state(self._close([self._first]))
 
     def text(self, name: str) -> str:
         """How a terminal is written."""
-        return self._given[name] if name in self._given else str(self._label(name))
+        if name in self._given:
+            return self._given[name]
+        return self._names.label(name)
 
     def write(self, word: Word) -> str:
         """How a word is written."""
         return self.begin + self.separator.join(map(self.text, word)) + self.end
 
     def letters(self) -> str:
-        """All the characters that texts are written with, as far as the terminals are known beforehand."""
-        written = [self.begin, self.end, self.separator, *map(self.text, self.terminals)]
+        """All the characters that texts are written with."""
+        written = [self.begin, self.end, self.separator, *map(self.text, self._names.terminals)]
         return "".join(dict.fromkeys("".join(written)))
 
     def read(self, text: str | bytes) -> Word | None:
@@ -149,7 +159,7 @@ class PlanTexts:
 
         Where several words have the same text, it is one of them.
         """
-        words: dict[_Reading, Word] = dict(self._paths({(self.places.start, self._tree(self.places.start, True)): ()}))
+        words: dict[_Reading, Word] = self._paths({self._first: ()})
         for byte in text.encode() if isinstance(text, str) else text:
             after: dict[_Reading, Word] = {}
             for reading, word in words.items():
@@ -168,15 +178,28 @@ class PlanTexts:
         for reading in state.readings:
             if reading is None:
                 return b""
-            place, node = reading
+            front, node = reading
             for rest, name in node.texts():
                 if name is _END:
                     ways.append((0, rest))
                 else:
-                    after = place.after(name).shortest
+                    after = self._shortest(front.after(name))
                     more = "".join(self.separator + self.text(one) for one in after) + self.end
                     ways.append((1 + len(after), rest + more.encode()))
         return min(ways)[1]
+
+    def _shortest(self, front: Front) -> Word:
+        """The fewest terminals after a front."""
+        word = []
+        while not front.may_stop:
+            lengths = {name: front.after(name).shortest for name in self.following(front)[0]}
+            known = {name: length for name, length in lengths.items() if length is not None}
+            if not known:
+                raise Undecided("the shortest way to the end was not found within the budget of states")
+            name = min(known, key=known.__getitem__)
+            word.append(name)
+            front = front.after(name)
+        return tuple(word)
 
     # -- readings -----------------------------------------------------------------------------------------------
 
@@ -208,33 +231,44 @@ class PlanTexts:
         for reading in todo:  # it grows
             if reading is None:
                 continue
-            place, node = reading
+            front, node = reading
             for name in node.ends:
                 after: _Reading = None
                 word = found[reading]
                 if name is not _END:
-                    there, word = place.after(name), (*word, name)
+                    there, word = front.after(name), (*word, name)
                     after = there, self._tree(there, first=False)
                 if after not in found:
                     found[after] = word
                     todo.append(after)
         return found
 
-    def _tree(self, place: Place, first: bool) -> _Node:
-        """The prefix tree of what may be written at a place: the same one wherever the same may come."""
-        key = place.names, place.may_stop, first
+    def following(self, front: Front) -> tuple[Word, bool]:
+        """(the terminals after which a word can be completed for certain, whether there are certainly no more)."""
+        found = self._following.get(front)
+        if found is None:
+            if len(self._following) > _CACHE:
+                self._following.clear()
+            judged = {name: front.after(name).viable for name in front.names}
+            found = tuple(name for name, viable in judged.items() if viable), None not in judged.values()
+            self._following[front] = found
+        return found
+
+    def _tree(self, front: Front, first: bool) -> _Node:
+        """The prefix tree of what may be written at a front: the same one wherever the same may come."""
+        names, _ = self.following(front)
+        key = names, front.may_stop, first
         tree = self._trees.get(key)
         if tree is None:
             if len(self._trees) > _CACHE:
                 self._trees.clear()
             tree = _Node()
             before = self.begin if first else self.separator
-            for name in place.names:
-                text = before + self.text(name)
-                if not text or not (self.separator or self.text(name)):
+            for name in names:
+                if not (self.separator or self.text(name)):
                     raise AutomatonError(f"the terminal {name} has no text, and there is no separator; give it a label")
-                tree.add(text.encode(), name)
-            if place.may_stop:
+                tree.add((before + self.text(name)).encode(), name)
+            if front.may_stop:
                 tree.add(((self.begin if first else "") + self.end).encode(), _END)
             self._trees[key] = tree
         return tree

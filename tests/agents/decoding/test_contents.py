@@ -13,6 +13,8 @@ class TestWritten:
             Written(FreeText(), ("",))
         with pytest.raises(ValueError, match="may follow, or never: 'a'"):
             Written(FreeText(), ("a",), never=("a",))
+        with pytest.raises(ValueError, match="'Action' stands in 'Action Input'"):
+            Written(FreeText(), ("Action",), never=("Action Input",))
 
     def test_equal_contents_are_one(self):
         assert Written(OneOf("a", "b"), ("x",)) == Written(OneOf("a", "b"), ("x",))

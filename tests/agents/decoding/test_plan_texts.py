@@ -2,10 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG
+from formal_llm import CFG, Lookahead, Verdict
 from formal_llm.agents.decoding.plan_texts import PlanTexts
-from formal_llm.errors import AutomatonError
+from formal_llm.errors import AutomatonError, Undecided
 from tests.agents.decoding.spelling import bounded_grammars, labels, plans_of, separators, written
+from tests.automata.lookahead.judging import Plain
 from tests.strategies import examples
 
 
@@ -57,3 +58,25 @@ class TestTexts:
             PlanTexts(cfg, texts={"washing": "x"})
         with pytest.raises(AutomatonError, match="the terminal a has no text"):
             PlanTexts(cfg, texts={"a": ""}, separator="")
+
+    def test_an_automaton_of_ones_own(self):
+        texts = PlanTexts(Plain(), separator="")
+        assert texts.read("abab") == ("a", "b", "a", "b")
+        assert texts.start.follow(b"ab").bytes == frozenset(b"ab")
+        assert texts.finish(texts.start.follow(b"bab")) == b"a"
+
+    def test_what_is_not_decided_is_left_out_and_told(self, monkeypatch):
+        completable = Lookahead.completable
+
+        def judged(self, configuration=None):
+            # Once b is used up, nothing is found out any more.
+            if configuration is not None and configuration.remaining != self.automaton.start().remaining:
+                return Verdict("unknown", "state budget")
+            return completable(self, configuration)
+
+        monkeypatch.setattr(Lookahead, "completable", judged)
+        start = PlanTexts(CFG.from_string("S -> a S | b S | c\n%limit 1 b")).start
+        assert (start.bytes, start.complete) == (frozenset(b"ac"), False)
+        monkeypatch.setattr(Lookahead, "completable", lambda self, now=None: Verdict("unknown", "state budget"))
+        with pytest.raises(Undecided, match="raise max_states"):
+            PlanTexts(CFG.from_string("S -> a S | b"))
