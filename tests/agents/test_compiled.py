@@ -9,7 +9,10 @@ from formal_llm.agents import Allowed, Monitor
 from formal_llm.agents.compiled import CompiledRules
 
 LETTERS = ("a", "b", "c")
-RULES = [constraint("(eventually a)", LETTERS), constraint("(next (until any b) (until any b) (until any empty))", LETTERS)]
+RULES = [
+    constraint("(eventually a)", LETTERS),
+    constraint("(next (until any b) (until any b) (until any empty))", LETTERS),
+]
 
 
 def test_equal_rules_have_one_fingerprint() -> None:

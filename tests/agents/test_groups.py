@@ -22,7 +22,9 @@ def some(name):
 
 def test_what_shares_no_event_stays_apart() -> None:
     assert letters_of([some("a"), some("b")]) == [["a"], ["b"]]
-    assert letters_of([some("a"), constraint("(next (until any a) (until any b) (until any empty))", LETTERS), some("c")]) == [["a", "b"], ["c"]]
+    assert letters_of(
+        [some("a"), constraint("(next (until any a) (until any b) (until any empty))", LETTERS), some("c")]
+    ) == [["a", "b"], ["c"]]
 
 
 def test_a_limit_is_with_the_rules_whose_events_it_counts() -> None:
