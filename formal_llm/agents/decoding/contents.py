@@ -157,6 +157,9 @@ class _Ebnf:
         for head, number in self.numbers.items():
             heads = dict.fromkeys(one for body in self.bodies[head] for one in self._first(body))
             tails = dict.fromkeys(" ".join(map(self._behind, body)) or '""' for body in self.bodies[head])
+            # Rules that say nothing (A -> A) are left out: xgrammar 0.2.8 loses tokens by them now and then.
+            heads.pop(f"h{number}", None)
+            tails.pop(f"t{number}", None)
             lines += [f"h{number} ::= {' | '.join(heads)}"] if heads else []
             lines += [f"t{number} ::= {' | '.join(tails)}"]
         return "\n".join(lines) + "\n"

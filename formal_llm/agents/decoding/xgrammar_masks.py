@@ -22,6 +22,12 @@ from formal_llm.errors import AutomatonError, LLMError, MissingDependency
 if TYPE_CHECKING:
     import xgrammar
 
+#: For each place in a word all bits but that one.
+_WITHOUT = [np.array([~(1 << bit) & 0xFFFFFFFF], dtype=np.uint32).view(np.int32)[0] for bit in range(32)]
+
+#: The signs of JSON outside of texts.
+_AROUND = frozenset("{}[]:,+-.0123456789eE truefalsn\n\r\t")
+
 
 class XGrammarMasks:
     """Makes masks from contents and markers, for one vocabulary.
@@ -55,6 +61,9 @@ class XGrammarMasks:
         text = [token for token, piece in enumerate(vocabulary.pieces) if piece]
         self.known = packed([*text, *vocabulary.stops], vocabulary.size)
         self.stops = packed(vocabulary.stops, vocabulary.size)
+        #: The bits of the last word that are tokens; 0 where all are.
+        self.rest = np.int32((1 << vocabulary.size % 32) - 1) if vocabulary.size % 32 else np.int32(0)
+        self.ending = frozenset(vocabulary.stops)
 
     def compile(self, what: Written) -> XGrammarMatcher:
         """A matcher at the beginning of a content.
@@ -64,9 +73,9 @@ class XGrammarMasks:
         """
         if what not in self._compiled:
             markers = (*what.markers, *what.never)
-            free = isinstance(what.content, FreeText)
-            # Free text keeps clear of markers by itself, as long as it cannot be part of one together with another one.
-            watched = overlap(markers) if free else bool(markers)
+            # Without a watch where a content keeps clear of markers by itself, and none comes up at its border to what
+            # follows.
+            watched = overlap(markers) or (bool(markers) and not _clear_of(what.content, markers))
             tag = {"type": "structural_tag", "format": _format(what, () if watched else markers)}
             try:
                 grammar = self._compiler.compile_structural_tag(json.dumps(tag))
@@ -97,36 +106,41 @@ class XGrammarMatcher:
         self._matcher = matcher
         self._watch = watch
         self._tokens = list(tokens)
-        words = -(-engine.vocabulary.size // 32)
-        self._bits = torch.zeros((1, words), dtype=torch.int32)
+        self._bits = torch.empty((1, len(engine.known)), dtype=torch.int32)
         self._mask: Mask = self._bits.numpy()[0]
-        self._last = engine.known[-1]
+        self._stopped = bool(matcher.is_terminated())
+        self._end = self._find_end()
         self._fill, self._take = matcher.fill_next_token_bitmask, matcher.accept_token
 
     def mask(self) -> Mask:
-        """The tokens that may come next; after the end those that end it."""
-        mask = self._mask
-        if self._matcher.is_terminated():
-            return self._engine.stops
-        if self._fill(self._bits):
-            mask[-1] &= self._last  # numbers behind the last token are no token
-        else:
-            np.bitwise_and(mask, self._engine.known, out=mask)
+        """The tokens that may come next; after the end those that end it.
+
+        Raises:
+            LLMError: there is none: the content wants a marker in it.
+        """
+        engine, mask = self._engine, self._mask
+        if self._stopped:
+            return engine.stops
+        if not self._fill(self._bits):
+            np.bitwise_and(mask, engine.known, out=mask)
+        elif engine.rest:  # bits behind the last token
+            mask[-1] &= engine.rest
         if self._watch is not None:
             self._clear(mask)
-        if not mask.any():
-            raise LLMError("nothing can be written here: the content wants a marker in it, which no content may have")
         return mask
 
     def accept(self, token: int) -> bool:
         """Take a token; False for one that is not allowed."""
-        if not 0 <= token < self._engine.vocabulary.size or self._matcher.is_terminated():
+        if self._stopped or not 0 <= token < self._engine.vocabulary.size:
             return False
         if self._watch is not None and not self._legal(token):
             return False
         if not self._take(token):
             return False
         self._tokens.append(token)
+        if self._watch is not None:
+            self._end = self._find_end()
+        self._stopped = token in self._engine.ending
         return True
 
     def rollback(self, count: int) -> None:
@@ -136,6 +150,8 @@ class XGrammarMatcher:
         if count:
             self._matcher.rollback(count)
             del self._tokens[-count:]
+            self._stopped = False
+            self._end = self._find_end()
 
     def fork(self) -> XGrammarMatcher:
         """A second one at the same place."""
@@ -145,6 +161,8 @@ class XGrammarMatcher:
         """Back to the beginning."""
         self._matcher.reset()
         self._tokens.clear()
+        self._end = b""
+        self._stopped = False
 
     def may_stop(self) -> bool:
         """Whether what is written is whole."""
@@ -153,24 +171,34 @@ class XGrammarMatcher:
     @property
     def stopped(self) -> bool:
         """Whether a token was taken that ends the text."""
-        return bool(self._matcher.is_terminated())
+        return self._stopped
+
+    @property
+    def length(self) -> int:
+        """How many tokens were taken, with one that ends the text."""
+        return len(self._tokens)
+
+    def ends_with(self, text: bytes) -> bool:
+        """Whether what is written ends so."""
+        return self._engine.vocabulary.text(self._tokens[-len(text) :]).endswith(text)
 
     def _clear(self, mask: Mask) -> None:
         """Take away the tokens by which a marker comes up that may not."""
         assert self._watch is not None
-        illegal = [token for token in self._watch.doubtful(self._end(), mask) if not self._legal(token)]
-        if illegal:
-            mask &= ~packed(illegal, self._engine.vocabulary.size)
+        illegal = [token for token in self._watch.doubtful(self._end, mask) if not self._legal(token)]
+        for token in illegal:
+            mask[token >> 5] &= _WITHOUT[token & 31]
+        if illegal and not mask.any():
+            raise LLMError("nothing can be written here: the content wants a marker in it, which none may have")
 
-    def _end(self) -> bytes:
+    def _find_end(self) -> bytes:
         """The end of the text, as far as a marker may reach into it."""
-        longest = self._watch.longest if self._watch is not None else 0
-        return self._engine.vocabulary.text(self._tokens[-longest:])
+        return b"" if self._watch is None else self._engine.vocabulary.text(self._tokens[-self._watch.longest :])
 
     def _legal(self, token: int) -> bool:
         """Whether no marker comes up by a token but one that may follow, at its very end."""
         assert self._watch is not None
-        found = self._watch.completed(self._end(), token)
+        found = self._watch.completed(self._end, token)
         if found is None:
             return True
         if not found or not self._take(token):
@@ -190,6 +218,27 @@ def overlap(markers: Iterable[str]) -> bool:
             if any(one.endswith(other[:size]) for size in range(1, min(len(one), len(other)))):
                 return True
     return False
+
+
+def _clear_of(content: Content, markers: Iterable[str]) -> bool:
+    """Whether no marker stands in a content, or xgrammar itself keeps them out."""
+    match content:
+        case FreeText():
+            return True
+        case OneOf(texts):
+            return not any(marker in text for marker in markers for text in texts)
+        case JsonSchema(text):
+            # Of texts in JSON it keeps markers out, but where the schema says how they are written. What stands around
+            # texts is made of few signs.
+            own = any(name in text for name in ('"pattern"', '"format"', '"patternProperties"'))
+            return not own and all(set(marker) - _AROUND and '"' not in marker for marker in markers)
+        case Grammar(text):
+            # Without classes of characters, what is not in the rules is not in the texts.
+            return not any(sign in text for sign in ("[", ".", "\\x", "\\u", "\\U")) and all(
+                set(marker) - set(text) for marker in markers
+            )
+        case _:
+            return False
 
 
 def _format(what: Written, excluded: Iterable[str]) -> dict[str, Any]:
@@ -212,4 +261,4 @@ def _content(content: Content, excluded: list[str]) -> dict[str, Any]:
         case Grammar(text):
             return {"type": "grammar", "grammar": text}
         case JsonSchema(text):
-            return {"type": "json_schema", "json_schema": json.loads(text)}
+            return {"type": "json_schema", "json_schema": json.loads(text), "excludes": excluded}

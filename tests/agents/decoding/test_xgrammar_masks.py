@@ -39,6 +39,12 @@ def allowed(matcher, vocabulary=BYTES):
     return {vocabulary.pieces[token] if token != END else END for token in tokens_of(matcher.mask())}
 
 
+def lost(vocabulary):
+    """The tokens that masks of xgrammar 0.2.8 leave out now and then: ``xxa`` where ``xa`` is a token, too."""
+    pieces = vocabulary.pieces
+    return {t for t, piece in enumerate(pieces) if len(piece) > 2 and piece[0] == piece[1] and piece[1:] in pieces}
+
+
 def reads(text, markers):
     """(where the first marker ends, the marker), or None: by looking everywhere."""
     for end in range(1, len(text) + 1):
@@ -67,7 +73,9 @@ class TestAgainstOurOwn:
         theirs = XGrammarMasks(vocabulary).compile(Written(Grammar(ebnf(cfg, separator, texts)), may_end=True))
         for choice in choices:
             expected = tokens_of(ours.mask())
-            assert tokens_of(theirs.mask()) == expected
+            found = set(tokens_of(theirs.mask()))
+            assert found <= set(expected)
+            assert set(expected) - found <= lost(vocabulary)
             assert theirs.may_stop() == ours.may_stop()
             token = expected[choice % len(expected)]
             assert ours.accept(token)
@@ -183,12 +191,22 @@ class TestContents:
             engine.compile(Written(Regex("(("), may_end=True))
 
     def test_a_schema(self):
-        schema = {"type": "object", "properties": {"n": {"enum": ["\nAct:", "x"]}}, "required": ["n"]}
-        what = Written(JsonSchema.of(schema), ("\nAct:",))
+        schema = {"type": "object", "properties": {"n": {"enum": ["a Act: b", "x"]}}, "required": ["n"]}
         text = b'{"n": "x"}'
-        matcher = written(XGrammarMasks(BYTES), what, text)
         assert json.loads(text)
-        assert {b"\n", b"\nAct:"} <= allowed(matcher)
+        engine = XGrammarMasks(BYTES)
+        what = Written(JsonSchema.of(schema), ("Act:",))
+        assert allowed(written(engine, what, text)) >= {b"A", b"Act:"}
+        assert allowed(written(engine, what, b'{"n": "')) == {b"x"}  # the other one holds a marker
+
+    @pytest.mark.parametrize("more", [{}, {"pattern": "^[a-zA: ]*$"}])
+    def test_no_marker_in_a_text_of_json(self, more):
+        schema = {"type": "object", "properties": {"n": {"type": "string", **more}}, "required": ["n"]}
+        what = Written(JsonSchema.of(schema), ("Act:",), never=("End:",))
+        matcher = written(XGrammarMasks(BYTES), what, b'{"n": "xAct')
+        assert b"t" in allowed(matcher)
+        assert b":" not in allowed(matcher)
+        assert not matcher.accept(2 + ord(":"))
 
     def test_a_content_that_wants_a_marker(self):
         matcher = written(XGrammarMasks(BYTES), Written(OneOf("x\nAct:y"), ("\nEnd:",), never=("\nAct:",)), b"x\nAct")
