@@ -5,6 +5,6 @@ from formal_llm.agents.markers import Markers, Splitter
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.refusal import Refusal
 from formal_llm.agents.transcript import Correction, Segment, Transcript
-from formal_llm.automata.languages.fronts import Allowed
+from formal_llm.automata.languages.front import Allowed
 
 __all__ = ["Allowed", "Correction", "Event", "Markers", "Monitor", "Refusal", "Segment", "Splitter", "Transcript"]

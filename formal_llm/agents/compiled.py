@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from formal_llm.agents.groups import grouped
-from formal_llm.automata import PDA, Limits, Lookahead, Source
-from formal_llm.automata.languages.fronts import Allowed, Front, Fronts
+from formal_llm.automata import PDA, Behaviour, Limits, Lookahead, Source
+from formal_llm.automata.languages.front import Allowed, Front
+from formal_llm.automata.languages.fronts import Fronts
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.automaton import fingerprint
 from formal_llm.errors import AutomatonError
@@ -79,6 +80,15 @@ class CompiledRules:
     ) -> None:
         self._made_of = (rules, limits, max_states, max_configurations)
         self.max_states = max_states
+        given = rules if isinstance(rules, Sequence) else [rules]
+        #: The states whose texts come from the environment.
+        self.environment = frozenset(
+            name
+            for rule in given
+            if isinstance(rule, Behaviour)
+            for name, state in rule.states.items()
+            if state.from_environment
+        )
         parts: list[tuple[Source, frozenset[str] | None]]
         if isinstance(rules, Sequence):
             parts = grouped([source_of(rule, "Monitor") for rule in rules], limits)

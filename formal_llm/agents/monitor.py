@@ -18,10 +18,11 @@ from typing import Any
 
 from formal_llm.agents.compiled import CompiledRules, Together
 from formal_llm.agents.events import Event, EventLike, Label, Past
+from formal_llm.agents.findings import Finding, findings
 from formal_llm.agents.refusal import Refusal, refusal
 from formal_llm.authored.tables import Items, Keys, Named, OneOf, Shape, problems
 from formal_llm.automata import Limits, Source, Word
-from formal_llm.automata.languages.fronts import Allowed, Front
+from formal_llm.automata.languages.front import Allowed, Front
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.errors import NotAllowed, SnapshotError
 from formal_llm.planning.checking.verify import Verification
@@ -226,6 +227,19 @@ class Monitor:
             word, False, why.reason, position, tuple(why.allowed), why.may_stop, why.limits, why.constraints, certain,
             nearest_decided=False,
         )  # fmt: skip
+
+    def check(self, *, environment: Iterable[str] = (), max_places: int = 2_000) -> tuple[Finding, ...]:
+        """What is wrong with the rules, told before any run; where this monitor stands plays no part.
+
+        Args:
+            environment: what comes from the environment, besides the states of a behaviour that say so.
+            max_places: how many places of the rules are looked at.
+
+        Returns:
+            As of :func:`formal_llm.agents.findings.findings`: dead ends that a run without lookahead can enter, what
+            can never come, rules that nothing keeps; each with the shortest trace that shows it.
+        """
+        return findings(self._rules, environment, max_places)
 
     # -- values -------------------------------------------------------------------------------------------------
 

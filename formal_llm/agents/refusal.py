@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from formal_llm.agents.compiled import CompiledRules, Group
 from formal_llm.automata import PDA, Word
-from formal_llm.automata.languages.fronts import Allowed
+from formal_llm.automata.languages.front import Allowed
 from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.errors import did_you_mean
 

@@ -315,13 +315,13 @@ class TestValues:
 
 
 class TestLongTraces:
-    def test_what_is_kept_does_not_grow_with_the_trace(self):
+    def test_what_is_kept_does_not_grow_with_the_trace(self, monkeypatch):
         rules = CFG.from_string("%limit work <= 200000\nS -> call S | stop\ncall work=1")
         monitor = Monitor(rules)
-        for _ in range(12_000):
+        monkeypatch.setattr("formal_llm.automata.languages.fronts._KEPT", 300)
+        for _ in range(2_000):
             monitor = monitor.after("call")
-        fronts = monitor._rules.groups[0].fronts
-        assert len(fronts._known) <= 10_000
+        assert len(monitor._rules.groups[0].fronts._known) <= 101
         assert monitor.allowed()["stop"] == Allowed(0)
 
     def test_a_loop_comes_back_to_the_same_front(self):

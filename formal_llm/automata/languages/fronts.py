@@ -5,118 +5,35 @@ are followed together, one terminal at a time; those without a completion are dr
 decides how the word can go on. Words with the same front share what was found out about it, so that a long word costs
 no more memory than the different fronts on its way.
 
-There may be infinitely many configurations (left recursion), so following them has a cap. Beyond it a front knows its
-word and no configurations, and is decided on the automaton and "begins with this word" side by side (the intersection
-of a context-free and a regular language is context-free): by tabulation where there are no limits, else by lookahead on
-the product.
+There may be very many configurations, and infinitely many where rules recurse to the left. So left recursion is taken
+out of grammars first, and following has a cap. Beyond it a front knows its word and no configurations, and is decided
+on the automaton and "begins with this word" side by side (the intersection of a context-free and a regular language is
+context-free): by tabulation where there are no limits, else by lookahead on the product.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from functools import cached_property
-from typing import NamedTuple
 
+from formal_llm.automata.languages.front import Front
+from formal_llm.automata.languages.left_recursion import without_left_recursion
 from formal_llm.automata.lookahead.lookahead import Lookahead
-from formal_llm.automata.models.automaton import Word
-from formal_llm.automata.models.frozen import FrozenDict
+from formal_llm.automata.models.automaton import Move, Word
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import product
 from formal_llm.automata.models.tabulation import reaches
 from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import Undecided
 
-#: How many fronts are remembered. They are forgotten all at once; what is still held goes on as before.
-_KEPT = 10_000
+#: So many ways on are remembered, of all fronts together. They are forgotten all at once; what is still held goes on.
+_KEPT = 100_000
 #: And how many words of which there are too many configurations; they may be long.
 _KEPT_WORDS = 200
 
 
 #: A word from its last terminal to its first; None for the empty one.
 Path = tuple["Path | None", str]
-
-
-class Allowed(NamedTuple):
-    """What is known of a terminal that may come next.
-
-    Attributes:
-        shortest: how many terminals follow it at least until the word may end; None where that was not decided within
-            the budget of states.
-        certain: whether there certainly is a way to an end after it. False where the budget of states ran out before
-            one was found, and before it was known that there is none.
-    """
-
-    shortest: int | None
-    certain: bool = True
-
-
-class Front:
-    """Where a word has led. Made by :class:`Fronts`, for which equal fronts are one object, as long as it is kept.
-
-    Attributes:
-        word: the word, where there are too many configurations to follow them; else None.
-    """
-
-    __slots__ = ("_allowed", "_fronts", "_known", "_next", "_shortest", "word")
-
-    def __init__(self, fronts: Fronts) -> None:
-        self._fronts = fronts
-        self._next: dict[str, Front] = {}
-        self._allowed: Mapping[str, Allowed] | None = None
-        self._known = False
-        self._shortest: int | None = None
-        self.word: Word | None = None
-
-    @property
-    def may_stop(self) -> bool:
-        """Whether the word may end here."""
-        raise NotImplementedError
-
-    @property
-    def viable(self) -> bool | None:
-        """Whether some word within the limits goes on from here; None where the budget of states ran out."""
-        raise NotImplementedError
-
-    @property
-    def names(self) -> Iterable[str]:
-        """The terminals that can be read next, in the order of the alphabet; they may lead to a dead end."""
-        raise NotImplementedError
-
-    @property
-    def shortest(self) -> int | None:
-        """The least number of terminals to an end; None where there is none, or the budget of states ran out."""
-        if not self._known:
-            self._shortest = 0 if self.may_stop else self._find_shortest()
-            self._known = True
-        return self._shortest
-
-    @property
-    def allowed(self) -> Mapping[str, Allowed]:
-        """The terminals after which the word can still be completed, in the order of the alphabet."""
-        if self._allowed is None:
-            found = {}
-            for name in self.names:
-                front = self.after(name)
-                if front.viable is not False:
-                    found[name] = Allowed(front.shortest, front.viable is True)
-            self._allowed = FrozenDict(found)
-        return self._allowed
-
-    def after(self, name: str) -> Front:
-        """The front after one more terminal; one that is not viable where it cannot stand here."""
-        found = self._next.get(name)
-        return self._follow(name) if found is None else found
-
-    def _find_shortest(self) -> int | None:
-        raise NotImplementedError
-
-    def _follow(self, name: str) -> Front:
-        raise NotImplementedError
-
-    def forget(self) -> None:
-        """Let go of the fronts after this one; they are made anew where they are asked for."""
-        self._next = {}
-        self._allowed = None
 
 
 class _Followed(Front):
@@ -128,10 +45,11 @@ class _Followed(Front):
         path: a word that leads here, its last terminal first. What can follow is the same after all such words.
     """
 
-    __slots__ = ("ends", "open", "path", "seeds", "steps", "sure")
+    __slots__ = ("_fronts", "ends", "open", "path", "seeds", "steps", "sure")
 
     def __init__(self, fronts: Fronts, seeds: frozenset[Hashable], path: Path | None) -> None:
-        super().__init__(fronts)
+        super().__init__()
+        self._fronts = fronts
         self.seeds = seeds
         self.path = path
         self.steps: dict[str, frozenset[Hashable]] = {}
@@ -148,6 +66,16 @@ class _Followed(Front):
     @property
     def names(self) -> Iterable[str]:
         return self.steps
+
+    @property
+    def readable(self) -> Collection[str]:
+        found: dict[str, None] = {}
+        try:
+            for _, moves in self._fronts.closure(self.seeds, lambda _: True):
+                found.update((move.read, None) for move, _ in moves if move.read is not None)
+        except _TooMany:
+            return self.steps
+        return found
 
     def _find_shortest(self) -> int | None:
         lookahead, best = self._fronts.lookahead, None
@@ -172,11 +100,12 @@ class _Followed(Front):
 class _Beyond(Front):
     """A front with too many configurations: it knows its word."""
 
-    __slots__ = ("__dict__",)
+    __slots__ = ("__dict__", "_fronts")
     word: Word
 
     def __init__(self, fronts: Fronts, word: Word) -> None:
-        super().__init__(fronts)
+        super().__init__()
+        self._fronts = fronts
         self.word = word
 
     @cached_property
@@ -214,6 +143,10 @@ class _Beyond(Front):
     def names(self) -> Iterable[str]:
         return self._fronts.terminals
 
+    @property
+    def readable(self) -> Collection[str]:
+        return self.allowed
+
     def _find_shortest(self) -> int | None:
         try:
             found = self._begun.shortest()
@@ -234,9 +167,14 @@ class Fronts:
     """
 
     def __init__(self, lookahead: Lookahead, *, max_configurations: int = 1_000) -> None:
+        #: The alphabet, in order.
+        self.terminals = tuple(lookahead.automaton.terminals)
+        if lookahead.pda is not None and (straight := without_left_recursion(lookahead.pda)) is not lookahead.pda:
+            lookahead = Lookahead(straight, max_states=lookahead.max_states, solver=lookahead.solver)
         self.lookahead = lookahead
         self._max = max_configurations
         self._known: dict[frozenset[Hashable], Front] = {}
+        self._ways = 0
         self._words: dict[Word, Front] = {}
         #: The front of words that nothing can follow and that are no words themselves.
         self.dead: Front = _Followed(self, frozenset(), None)
@@ -251,11 +189,6 @@ class Fronts:
         if self.lookahead.pda is None:
             raise Undecided(f"after this word there are more than {self._max} configurations; raise the cap on them")
         return self.lookahead.pda
-
-    @cached_property
-    def terminals(self) -> tuple[str, ...]:
-        """The alphabet, in order."""
-        return tuple(self.lookahead.automaton.terminals)
 
     @cached_property
     def start(self) -> Front:
@@ -275,11 +208,13 @@ class Fronts:
         """The front of these configurations, to which this path has led."""
         found = self._known.get(seeds)
         if found is None:
-            if len(self._known) >= _KEPT:
+            if self._ways >= _KEPT:
                 for known in self._known.values():
                     known.forget()
                 self._known.clear()
+                self._ways = 0
             found = self._known[seeds] = self._close(seeds, path)
+            self._ways += 1 + (len(found.steps) if isinstance(found, _Followed) else 0)
         return found
 
     def beyond(self, word: Word) -> Front:
@@ -295,28 +230,52 @@ class Fronts:
         """Make the ε-moves, and leave dead ends out."""
         automaton, made = self.lookahead.automaton, _Followed(self, seeds, path)
         steps: dict[str, set[Hashable]] = {}
-        seen, todo = set(seeds), list(seeds)
-        while todo:
-            now = todo.pop()
+
+        def alive(now: Hashable) -> bool:
             verdict = self.lookahead.completable(now)
-            if not verdict.possible:
-                continue
-            made.open = True
+            made.open = made.open or verdict.possible
             made.sure = made.sure or verdict.value == "yes"
-            made.ends = made.ends or automaton.accepting(now)
-            for move in automaton.moves(now):
-                following = automaton.step(now, move)
-                if move.read is not None:
-                    steps.setdefault(move.read, set()).add(following)
-                elif following not in seen:
-                    if len(seen) >= self._max:
-                        return self.beyond(_word(path))
-                    seen.add(following)
-                    todo.append(following)
+            return verdict.possible
+
+        try:
+            for now, moves in self.closure(seeds, alive):
+                made.ends = made.ends or automaton.accepting(now)
+                for move, following in moves:
+                    if move.read is not None:
+                        steps.setdefault(move.read, set()).add(following)
+        except _TooMany:
+            return self.beyond(_word(path))
         if not made.open:
             return self.dead
         made.steps = {name: frozenset(steps[name]) for name in self.terminals if name in steps}
         return made
+
+    def closure(
+        self, seeds: Iterable[Hashable], alive: Callable[[Hashable], bool]
+    ) -> Iterator[tuple[Hashable, list[tuple[Move, Hashable]]]]:
+        """The configurations that ε-moves lead to, each with its moves and where they lead; those not alive left out.
+
+        Raises:
+            _TooMany: there are more than are followed.
+        """
+        automaton = self.lookahead.automaton
+        seen, todo = set(seeds), list(seeds)
+        while todo:
+            now = todo.pop()
+            if not alive(now):
+                continue
+            moves = [(move, automaton.step(now, move)) for move in automaton.moves(now)]
+            for move, following in moves:
+                if move.read is None and following not in seen:
+                    if len(seen) >= self._max:
+                        raise _TooMany
+                    seen.add(following)
+                    todo.append(following)
+            yield now, moves
+
+
+class _TooMany(Exception):
+    """More configurations than are followed one by one."""
 
 
 def _word(path: Path | None) -> Word:

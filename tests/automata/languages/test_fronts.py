@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from formal_llm import CFG, Behaviour, Limits, Lookahead, SumLimit, Symbol
-from formal_llm.automata.languages.fronts import Allowed, Fronts
+from formal_llm.automata.languages.front import Allowed
+from formal_llm.automata.languages.fronts import Fronts
 from formal_llm.errors import Undecided
 from tests.automata.lookahead.judging import Plain
 
@@ -17,7 +18,8 @@ def test_words_with_one_front_share_it() -> None:
 
 
 def test_beyond_the_cap_answers_stay_the_same() -> None:
-    cfg = CFG.from_string("%order forward\nS -> S a | S b | c")
+    # The left recursion is hidden behind what derives ε, so it stays.
+    cfg = CFG.from_string("%order forward\nS -> E S a | E S b | c\nE -> ε")
     limits = Limits(at_most={"a": 1}, at_least={"b": 2})
     for few in (limits, Limits()):
         narrow = Fronts(Lookahead(cfg, few), max_configurations=5)
@@ -46,7 +48,7 @@ def test_beyond_the_cap_other_automata_are_not_decided() -> None:
 
 
 def test_fronts_are_forgotten_and_made_anew(monkeypatch) -> None:
-    monkeypatch.setattr("formal_llm.automata.languages.fronts._KEPT", 5)
+    monkeypatch.setattr("formal_llm.automata.languages.fronts._KEPT", 15)
     cfg = CFG(
         [*CFG.from_string("%order forward\nS -> a S | b").productions], symbols={"a": Symbol(numbers={"work": 1})}
     )
@@ -54,7 +56,7 @@ def test_fronts_are_forgotten_and_made_anew(monkeypatch) -> None:
     front = fronts.start
     for _ in range(20):
         front = front.after("a")
-        assert len(fronts._known) <= 5
+        assert len(fronts._known) <= 6
     assert front.allowed == {"b": Allowed(0)}
     assert fronts.of("a" * 20).allowed == front.allowed
 
