@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 from formal_llm.automata import Limits, Lookahead, Source, Word
-from formal_llm.automata.languages.fronts import Front, Fronts
+from formal_llm.automata.languages.front import Front
+from formal_llm.automata.languages.fronts import Fronts
 from formal_llm.automata.models.automaton import HasTerminals
 from formal_llm.errors import AutomatonError, NoValidPlan, Undecided
 from formal_llm.planning.plans.vocabulary import Vocabulary
