@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Literal, TypeVar, get_args
 
@@ -13,7 +12,7 @@ from formal_llm.automata.lookahead.work import SEARCH_TIME
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.llm import Asking, LLMLike, attempts, resolve
 from formal_llm.llms.question import Question
-from formal_llm.llms.usage import Prices, TokenUsage
+from formal_llm.llms.usage import NO_TOKENS, Prices, TokenUsage
 from formal_llm.planning.drivers.driving import Snapshot, Steps, adrive, drive
 from formal_llm.planning.drivers.many import PlansMany
 from formal_llm.planning.drivers.search import best_first, greedy, sample
@@ -207,10 +206,10 @@ class Planner(PlansMany):
         The draws of ``"sample"`` come from ``rng``, or from the planner's own.
         """
         told = self.on_event
-        if told is not None and not walk.usage.questions:
+        if told is not None and not walk.answered:
             told(Started(walk.task, walk.name, id=walk.id))
         given = walk.budget
-        bounded = replace(given, questions=walk.usage.questions + QUESTIONS) if given is self._usual else given
+        bounded = Budget(walk.answered + QUESTIONS) if given is self._usual else given
         walk.budget = bounded
         try:
             yield from self._search(walk, rng)
@@ -235,7 +234,7 @@ class Planner(PlansMany):
         told = self.on_event
         if told is not None:
             told(Asked(question, id=walk.id))
-        vain = TokenUsage()
+        vain = NO_TOKENS
 
         def before_again(usage: TokenUsage) -> None:
             nonlocal vain

@@ -135,7 +135,7 @@ class ChoiceTable:
         found = self._forks.get(signature)
         if found is not None and not found[0].unknown and found[1] + deeper <= steps:
             return found[0]
-        with self.in_time():
+        with self.lookahead.work.within(self.search_time):
             if found is None or found[0].open:
                 if len(self._forks) > _CACHE:
                     self._forks.clear()
@@ -203,14 +203,14 @@ class ChoiceTable:
         return configuration
 
     def _make(self, configuration: Hashable, deeper: float) -> tuple[Fork, float]:
-        chosen = self.lookahead.selection(configuration)
+        top = self.lookahead.top(configuration) if self.look else None
+        template = None if top is None else self._templates.get(top)  # there are none of selections
+        chosen = self.lookahead.selection(configuration) if template is None else None
         if chosen is not None and len(chosen) > 1:
             return self._selection(configuration, chosen, deeper, INFINITE)
-        top = self.lookahead.top(configuration) if self.look else None
         if top is None:
             found = list(candidates(self.automaton, configuration, self.lookahead.at_class))
             return self._filtered(found, len(found), deeper)
-        template = self._templates.get(top)
         while template is None or template.branches.stale:
             template = self._templates[top] = self._make_template(top)
         judged = self.lookahead.able(template.branches, configuration)

@@ -73,14 +73,18 @@ class Template:
         able, _, unknown, standing, tally = judged
         fork = self.forks.get((able, unknown, standing, tally))
         if fork is None:
-            choices, doubtful, left = (
-                tuple(choice for number, choice in enumerate(self.choices) if bits >> number & 1)
-                for bits in (able, unknown, standing)
-            )
             fork = self.forks[able, unknown, standing, tally] = Fork(
-                choices, len(self.choices), unknown=indices(doubtful), open=indices(left), tally=tally
+                self._of(able),
+                len(self.choices),
+                unknown=indices(self._of(unknown)),
+                open=indices(self._of(standing)),
+                tally=tally,
             )
         return fork
+
+    def _of(self, bits: int) -> tuple[Choice, ...]:
+        """The choices of a set of branches."""
+        return tuple([choice for number, choice in enumerate(self.choices) if bits >> number & 1]) if bits else ()
 
 
 def indices(choices: Iterable[Choice]) -> frozenset[int]:

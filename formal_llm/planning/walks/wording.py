@@ -1,8 +1,7 @@
 """Wording: how a question is put.
 
-The default follows the prompt of Formal-LLM (arXiv 2402.00798, appendix): the task, the progress so far written
-backwards from step n, what is to be got now, the numbered choices, and that only a number is wanted. Everything in it
-is a template that a task pack, or code, may replace.
+The default follows the prompt of Formal-LLM (arXiv 2402.00798, appendix): the task, the progress written backwards from
+step n, what is to be got now, the numbered choices. Each part is a template that a task pack, or code, may replace.
 """
 
 from __future__ import annotations
@@ -44,17 +43,19 @@ def fill(template: str, values: Mapping[str, object]) -> str:
     Raises:
         ValueError: a name that is not in ``values``; the message lists those that are.
     """
-    pieces = _pieces(template)
-    for name in pieces[1::2]:
-        if name not in values:
-            raise ValueError(f"unknown placeholder {{{name}}}; there are: {', '.join(f'{{{n}}}' for n in values)}")
-    return "".join([str(values[piece]) if place % 2 else piece for place, piece in enumerate(pieces)])
+    form, names = _compiled(template)
+    try:
+        return form % tuple([values[name] for name in names])
+    except KeyError as name:
+        known = ", ".join(f"{{{one}}}" for one in values)
+        raise ValueError(f"unknown placeholder {{{name.args[0]}}}; there are: {known}") from None
 
 
 @lru_cache(maxsize=256)
-def _pieces(template: str) -> tuple[str, ...]:
-    """The texts of a template, and between them the names of its placeholders."""
-    return tuple(_PLACEHOLDER.split(template))
+def _compiled(template: str) -> tuple[str, tuple[str, ...]]:
+    """A template as Python's ``%`` takes it, and the names of its placeholders in order."""
+    pieces = _PLACEHOLDER.split(template)
+    return "%s".join(text.replace("%", "%%") for text in pieces[::2]), tuple(pieces[1::2])
 
 
 @dataclass(frozen=True)
@@ -184,8 +185,6 @@ class Wording:
         """
         return cls.from_mapping(read_toml(path, SHAPE, _CALLED), file=str(path))
 
-    # -- the parts of a question --------------------------------------------------------------------------------
-
     def ask(
         self,
         task: str,
@@ -297,12 +296,13 @@ class Wording:
         body = production.body
         if not body:
             return "nothing"
-        nested = self.backward and len(body) > 1 and bool(choice.reads) and members(body[0]) is None
-        if nested:
+        if not choice.reads or members(body[0]) is not None:
+            return ", ".join(map(label, body))
+        if len(body) == 1:
+            return label(choice.reads[0])
+        if self.backward:
             return fill(self.tool_option, {"label": label(choice.reads[0])})
-        if choice.reads and members(body[0]) is None:
-            return ", ".join([label(choice.reads[0]), *map(label, body[1:])])
-        return ", ".join(map(label, body))
+        return ", ".join([label(choice.reads[0]), *map(label, body[1:])])
 
     def options(self, choices: Sequence[Choice], label: Callable[[str], str]) -> tuple[str, ...]:
         """The texts of the options; where two would read the same, what distinguishes them is added."""
@@ -310,11 +310,12 @@ class Wording:
         if len(set(texts)) == len(texts):
             return tuple(texts)
         alike = _repeated(texts)
+        added: dict[tuple[str, ...], str] = {(): " alone"}
         for number, choice in enumerate(choices):
-            production = production_of(choice.moves[0]) if choice.moves else None
-            if production is not None and texts[number] in alike:
+            production = production_of(choice.moves[0]) if choice.moves and texts[number] in alike else None
+            if production is not None:
                 rest = production.body[1:]
-                texts[number] += f" from {' and '.join(map(label, rest))}" if rest else " alone"
+                texts[number] += added.get(rest) or added.setdefault(rest, f" from {' and '.join(map(label, rest))}")
         alike = _repeated(texts)
         for number, text in enumerate(texts):
             if text in alike:
