@@ -13,7 +13,7 @@ when no limited terminal is used, and what it costs at least of every limit.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -98,6 +98,8 @@ class FlowGrammar:
         self.symbols: list[FlowSymbol] = []
         self._by_key: dict[Key, int] = {}
         self._known = 0
+        #: The symbols without a completion, limits aside.
+        self._dead: set[int] = set()
         self._table = Tabulation(pda, lambda _, at: at)
         self._open, self._open_at = False, -1
         self._exits: dict[tuple[State, str | None], list[State]] = {}
@@ -262,18 +264,19 @@ class FlowGrammar:
     def _cheapest(self, new: list[FlowSymbol]) -> None:
         """The cheapest completions of each symbol, by each of the four measures."""
         first = len(self.symbols) - len(new)  # those before are known
-        ways = [
-            (symbol.index, way, [c for c in way.children if c < first], [c for c in way.children if c >= first])
-            for symbol in new
-            for way in symbol.ways
-        ]
+        ways: list[tuple[int, Way, Sequence[int], Sequence[int]]] = []
+        for symbol in new:
+            for way in symbol.ways:
+                earlier = [child for child in way.children if child < first] if first else []
+                later = [child for child in way.children if child >= first] if earlier else way.children
+                ways.append((symbol.index, way, earlier, later))
         for name, free, by_length in (
             ("least_steps", False, False),
             ("least_length", False, True),
             ("free_steps", True, False),
             ("free_length", True, True),
         ):
-            rules: list[tuple[int, float, list[int]]] = []
+            rules: list[tuple[int, float, Sequence[int]]] = []
             for index, way, known, unknown in ways:
                 if free and way.read in self.limited:
                     continue
@@ -287,13 +290,18 @@ class FlowGrammar:
             found = least_costs(rules)
             for symbol in new:
                 setattr(symbol, name, found.get(symbol.index, INFINITE))
+        self._dead.update(symbol.index for symbol in new if symbol.least_steps == INFINITE)
 
-    def alive(self, symbol: FlowSymbol) -> list[Way]:
+    def alive(self, symbol: FlowSymbol) -> Sequence[Way]:
         """The ways that some completion takes, limits aside."""
-        return [way for way in symbol.ways if all(self.symbols[child].least_steps < INFINITE for child in way.children)]
+        if not self._dead:
+            return symbol.ways
+        return [way for way in symbol.ways if self._dead.isdisjoint(way.children)]
 
     def _find_due(self, new: list[FlowSymbol]) -> None:
         """Mark the symbols in whose completions a terminal with a lower bound may occur."""
+        if not self.counters.dues:
+            return
         users = self._users(new)
         todo = [s for s in new if any(way.read in self.counters.dues for way in self.alive(s))]
         todo += [s for s in new if any(self.symbols[child].due for way in self.alive(s) for child in way.children)]

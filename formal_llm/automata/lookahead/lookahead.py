@@ -28,7 +28,7 @@ from formal_llm.automata.lookahead.sampling import Of, Sampler, by_words
 from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.shortest import ShortestSearch, shortest_word
 from formal_llm.automata.lookahead.verdicts import BUDGET, SEARCH, TIME, Verdict
-from formal_llm.automata.lookahead.work import Work
+from formal_llm.automata.lookahead.work import Work, building
 from formal_llm.automata.models.automaton import Configuration, State, Word
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA
@@ -65,6 +65,7 @@ class Lookahead:
     from a pickle, finds it anew.
     """
 
+    @building()
     def __init__(
         self, source: Source, limits: Limits | None = None, *, max_states: int = 20_000, solver: bool = True
     ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from formal_llm.automata.lookahead.branches import Branches, Judged, Leap
@@ -64,7 +64,9 @@ class Template:
     __slots__ = ("branches", "choices", "forks")
 
     def __init__(self, choices: tuple[Choice, ...], branches: Branches) -> None:
-        self.choices = tuple(replace(c, leap=leap) for c, leap in zip(choices, branches.leaps, strict=True))
+        self.choices = tuple(
+            Choice(c.index, c.moves, c.reads, leap) for c, leap in zip(choices, branches.leaps, strict=True)
+        )
         self.branches = branches
         self.forks: dict[tuple[int, int, int, int], Fork] = {}
 
