@@ -8,7 +8,7 @@ from typing import Any
 
 from formal_llm.automata.lookahead.branches import Branches, Judged, Leap
 from formal_llm.automata.lookahead.limited import depth
-from formal_llm.automata.models.automaton import Automaton
+from formal_llm.automata.models.automaton import Automaton, C, M
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,8 +95,8 @@ def indices(choices: Iterable[Choice]) -> frozenset[int]:
 
 
 def candidates(
-    automaton: Automaton[Any, Any], configuration: Any, at_class: Callable[[Any], bool]
-) -> Iterator[tuple[Choice, Any]]:
+    automaton: Automaton[C, M], configuration: C, at_class: Callable[[C], bool]
+) -> Iterator[tuple[Choice, C]]:
     """The choices of a configuration that are single options, with what they lead to."""
     base = depth(configuration) - 1
     number = 0
@@ -105,7 +105,7 @@ def candidates(
         number = 1
     for move in automaton.moves(configuration):
         after = automaton.step(configuration, move)
-        paths: list[tuple[tuple[Any, ...], Any]] = [((move,), after)]
+        paths: list[tuple[tuple[M, ...], C]] = [((move,), after)]
         if move.read is None and at_class(after) and depth(after) > base:
             paths = [((move, member), automaton.step(after, member)) for member in automaton.moves(after)]
         for moves, end in paths:
