@@ -99,7 +99,7 @@ class Branches:
             if alive and not moves:
                 self._stop |= 1 << number
             elif alive:
-                take = resources.need(need) + resources.need(added.promised)
+                take = resources.need(need) + (resources.need(added.promised) if added.promised else 0)
                 steps = moves + added.free_steps
                 self._rows.append(
                     _Row(1 << number, steps, reads, need, added.promised, take, added.pending, added.paid)

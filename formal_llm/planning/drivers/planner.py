@@ -8,7 +8,7 @@ from functools import partial
 from typing import Literal, TypeVar, get_args
 
 from formal_llm.automata import PDA, Limits, Source
-from formal_llm.automata.lookahead.work import SEARCH_TIME
+from formal_llm.automata.lookahead.work import SEARCH_TIME, building
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.llm import Asking, LLMLike, attempts, resolve
 from formal_llm.llms.question import Question
@@ -143,10 +143,12 @@ class Planner(PlansMany):
         task = Task.of(task)
         key = (task.goal, task.limits)
         if key not in self._tables:
-            self._tables[key] = ChoiceTable.of(
-                self.source, goal=task.goal, limits=self.limits & task.limits, constraints=self.constraints,
-                lookahead=self.lookahead, max_states=self.max_states, solver=self.solver, search_time=self.search_time,
-            )  # fmt: skip
+            with building():
+                self._tables[key] = ChoiceTable.of(
+                    self.source, goal=task.goal, limits=self.limits & task.limits, constraints=self.constraints,
+                    lookahead=self.lookahead, max_states=self.max_states, solver=self.solver,
+                    search_time=self.search_time,
+                )  # fmt: skip
         return self._tables[key]
 
     def start(self, task: str | Task, *, name: str = "") -> Walk:
