@@ -210,7 +210,8 @@ class FlowGrammar:
             symbol.ways = tuple(dict.fromkeys(self._ways(symbol.key)))
         new = self.symbols[first:]
         self._cheapest(new)
-        self._find_due(new)
+        if self.counters.dues:
+            self._find_due(new)
 
     def _ways(self, key: Key) -> Iterator[Way]:
         state, top, target = key
@@ -264,12 +265,6 @@ class FlowGrammar:
     def _cheapest(self, new: list[FlowSymbol]) -> None:
         """The cheapest completions of each symbol, by each of the four measures."""
         first = len(self.symbols) - len(new)  # those before are known
-        ways: list[tuple[int, Way, Sequence[int], Sequence[int]]] = []
-        for symbol in new:
-            for way in symbol.ways:
-                earlier = [child for child in way.children if child < first] if first else []
-                later = [child for child in way.children if child >= first] if earlier else way.children
-                ways.append((symbol.index, way, earlier, later))
         for name, free, by_length in (
             ("least_steps", False, False),
             ("least_length", False, True),
@@ -277,16 +272,18 @@ class FlowGrammar:
             ("free_length", True, True),
         ):
             rules: list[tuple[int, float, Sequence[int]]] = []
-            for index, way, known, unknown in ways:
+            for symbol, way in ((one, way) for one in new for way in one.ways):
                 if free and way.read in self.limited:
                     continue
                 cost: float = way.moves + (LENGTH if by_length and way.read is not None else 0)
-                if known:
-                    costs = [getattr(self.symbols[child], name) for child in known]
+                unknown: Sequence[int] = way.children
+                if first and min(unknown, default=first) < first:
+                    costs = [getattr(self.symbols[child], name) for child in unknown if child < first]
                     if INFINITE in costs:
                         continue
                     cost += sum(costs)
-                rules.append((index, cost, unknown))
+                    unknown = [child for child in unknown if child >= first]
+                rules.append((symbol.index, cost, unknown))
             found = least_costs(rules)
             for symbol in new:
                 setattr(symbol, name, found.get(symbol.index, INFINITE))
@@ -294,14 +291,10 @@ class FlowGrammar:
 
     def alive(self, symbol: FlowSymbol) -> Sequence[Way]:
         """The ways that some completion takes, limits aside."""
-        if not self._dead:
-            return symbol.ways
-        return [way for way in symbol.ways if self._dead.isdisjoint(way.children)]
+        return [way for way in symbol.ways if self._dead.isdisjoint(way.children)] if self._dead else symbol.ways
 
     def _find_due(self, new: list[FlowSymbol]) -> None:
         """Mark the symbols in whose completions a terminal with a lower bound may occur."""
-        if not self.counters.dues:
-            return
         users = self._users(new)
         todo = [s for s in new if any(way.read in self.counters.dues for way in self.alive(s))]
         todo += [s for s in new if any(self.symbols[child].due for way in self.alive(s) for child in way.children)]
