@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import random
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Annotated
 
 import typer
 
-from formal_llm.automata import CFG, PDA, Limits, Lookahead
+from formal_llm.automata import CFG, PDA, Limits, Lookahead, Word
 from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.flowchart import Flowchart
@@ -37,6 +37,8 @@ Examples:
 
 #: With so many terminals it is asked of each whether a plan can use it.
 _MANY = 100
+#: The states of a search that is soon decided.
+_SOON = 1_000
 #: Where the shortest plan has more terminals, the longest is not looked for: that takes a count for each length tried.
 _LONG = 1_000
 
@@ -55,11 +57,11 @@ def check(
     warnings = list(loaded.warnings)
     found = _written(loaded)
     lookahead = Lookahead(loaded.whole, max_states=max_states)
-    told = _language(lookahead, readable=not isinstance(loaded.source, CFG))
+    told, words = _language(lookahead, readable=not isinstance(loaded.source, CFG))
     if "plans" not in told and lookahead.completable().value == "no":
         why = why_empty(lookahead.source, max_states=max_states)
         told["no valid plan"] = why.reason
-    elif unused := _unused(lookahead, max_states):
+    elif unused := _unused(lookahead, max_states, used={name for word in words for name in word}):
         told["in no plan"] = ", ".join(unused)
     found |= told
     if isinstance(loaded.rules, Behaviour):
@@ -92,18 +94,22 @@ def _agent(source: str, behaviour: Behaviour, whole: CFG | PDA) -> dict[str, obj
     return found
 
 
-def _unused(lookahead: Lookahead, max_states: int) -> list[str]:
-    """The terminals that no plan uses, as far as the lookahead can tell."""
+def _unused(lookahead: Lookahead, max_states: int, used: Container[str]) -> list[str]:
+    """The terminals that no plan uses, as far as the lookahead can tell; some are known to be ``used``."""
     usable = lookahead.detours(lookahead.automaton.start())
     terminals = list(lookahead.automaton.terminals)
     if len(terminals) > _MANY:
         return [name for name in terminals if name not in usable]
 
     def none_with(name: str) -> bool:
-        required = Lookahead(lookahead.source, Limits(at_least={name: 1}), max_states=max_states)
-        return required.completable().value == "no"
+        required, least = lookahead.source, Limits(at_least={name: 1})
+        # To load the solver takes as long as a hundred searches that are soon decided.
+        verdict = Lookahead(required, least, max_states=min(_SOON, max_states), solver=False).completable()
+        if verdict.value == "unknown":
+            verdict = Lookahead(required, least, max_states=max_states).completable()
+        return verdict.value == "no"
 
-    return [name for name in terminals if name not in usable or none_with(name)]
+    return [name for name in terminals if name not in usable or (name not in used and none_with(name))]
 
 
 def _written(loaded: LoadedRules) -> dict[str, object]:
@@ -141,38 +147,48 @@ def _size(automaton: PDA) -> str:
     return f"{len(automaton.states)} states, {len(automaton.transitions)} transitions"
 
 
-def _language(lookahead: Lookahead, readable: bool) -> dict[str, object]:
-    """What the language is: how many plans, the shortest, the longest, three at random; as far as budgets reach."""
+def _language(lookahead: Lookahead, readable: bool) -> tuple[dict[str, object], list[Word]]:
+    """What the language is: how many plans, the shortest, the longest, three at random; as far as budgets reach.
+
+    And the words among these.
+    """
     found: dict[str, object] = {}
+    words: list[Word] = []
     try:
         shortest = lookahead.shortest_word()
         if shortest is None:
-            return {}
+            return {}, words
+        words.append(shortest)
         many = how_many(lookahead)
         found["plans"] = many.said("of at most {} terminals")
         found["shortest plan"] = _shown(lookahead, shortest, readable)
+        rng = random.Random(0)
+        drawn = [lookahead.sample(rng, of=many.of, max_length=many.bound) for _ in range(3)]
+        words += [word for word in drawn if word is not None]
         if many.bound is None and len(shortest) > _LONG:
             found["longest plan"] = f"not looked for: the shortest one has {len(shortest):,} terminals"
         elif many.bound is None:
-            found["longest plan"] = f"{_longest(lookahead, many, len(shortest))} terminals"
-        rng = random.Random(0)
-        drawn = [lookahead.sample(rng, of=many.of, max_length=many.bound) for _ in range(3)]
+            found["longest plan"] = f"{_longest(lookahead, many, max(map(len, words)))} terminals"
         found["at random"] = [_shown(lookahead, word, readable) for word in drawn]
     except Undecided as error:
         found["not decided"] = said_of(error)
-    return found
+    return found, words
 
 
 def _longest(lookahead: Lookahead, all_: HowMany, at_least: int) -> int:
-    """The length of the longest of finitely many plans: the least bound that leaves none out."""
+    """The length of the longest of finitely many plans: the least bound that leaves none out.
+
+    One of them has ``at_least`` so many terminals.
+    """
 
     def within(length: int) -> int:
         return lookahead.count(of=all_.of, max_length=length)
 
-    low, high = at_least, max(1, 2 * at_least)
-    while within(high) < all_.number:
-        low, high = high + 1, 2 * high
-    return low + bisect_left(range(low, high), all_.number, key=within)
+    # A plan drawn at random is often nearly as long, so bounds are tried upwards from there: by 1, by 2, by 4 ...
+    low, steps = at_least, 1
+    while within(low + steps - 1) < all_.number:
+        low, steps = low + steps, 2 * steps
+    return low + bisect_left(range(low, low + steps - 1), all_.number, key=within)
 
 
 def _shown(lookahead: Lookahead, word: Sequence[str] | None, readable: bool) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.reading import read_numbers
-from formal_llm.llms.usage import TokenUsage
+from formal_llm.llms.usage import NO_TOKENS, TokenUsage
 
 #: What is wrong with a set of option numbers, or an empty text.
 Objection: TypeAlias = Callable[[tuple[int, ...]], str]
@@ -89,7 +89,7 @@ class Answer:
     numbers: tuple[int, ...]
     probabilities: Mapping[int, float] | None = field(default=None, hash=False)
     text: str = ""
-    usage: TokenUsage = field(default_factory=TokenUsage)
+    usage: TokenUsage = NO_TOKENS
 
     @property
     def number(self) -> int:
@@ -198,7 +198,8 @@ class Question:
         The prompt is kept where ``prompt`` is False.
         """
         self._kept = () if prompt else _FUNCTIONS[:1]
-        self._made = {name: made for name, made in self._made.items() if name in self._kept}
+        if self._made:
+            self._made = {name: made for name, made in self._made.items() if name in self._kept}
 
     @property
     def content(self) -> dict[str, object]:
@@ -241,7 +242,7 @@ class Question:
             numbers = read_numbers(text, [option.text for option in self.options], several=self.several)
         except ValueError as error:
             raise InvalidAnswer(str(error), [(self.prompt, text)]) from None
-        return Answer(numbers, text=text, usage=usage or TokenUsage())
+        return Answer(numbers, text=text, usage=usage or NO_TOKENS)
 
     def check(self, given: object) -> Answer:
         """``given`` as an answer to this question, if it is one of :data:`AnswerLike` and legal.

@@ -34,6 +34,8 @@ class TokenUsage:
         return self.input_tokens + self.output_tokens
 
 
+#: Nothing used.
+NO_TOKENS = TokenUsage()
 _COUNTS = attrgetter(*TokenUsage.__slots__)
 
 

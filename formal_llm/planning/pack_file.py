@@ -20,6 +20,8 @@ from formal_llm.planning.walks.templates import fill
 _MOST_FORMULA = 1_000_000
 _WORDS = Items(str)
 _AMOUNT = OneOf((int, float, str))
+#: What a slot of tasks is filled with: texts, or the subsets of some words.
+Slot = Sequence[str] | Mapping[str, Sequence[str]]
 #: What may stand in ``pack.toml``.
 SHAPE = Keys(
     {
@@ -182,7 +184,7 @@ def _check_groups(data: Mapping[str, Any]) -> None:
             if slot not in slots:
                 raise WrongEntry(("groups", place, "slots"), f"group {group['name']}: {unknown('slot', slot, slots)}")
         try:
-            tasks = len(list(compose(group, slots)))
+            tasks = len(list(compose(group["text"], group.get("slots", ()), slots)))
         except ValueError as error:
             raise WrongEntry(("groups", place, "text"), f"group {group['name']}: {error}") from None
         if not tasks:
@@ -194,14 +196,13 @@ def _check_groups(data: Mapping[str, Any]) -> None:
             raise WrongEntry(("splits", name), told)
 
 
-def compose(group: Mapping[str, Any], slots: Mapping[str, Any]) -> Iterator[str]:
-    """The texts of a group: its template with all combinations of its slots, the last slot varying fastest."""
-    names = group.get("slots", [])
+def compose(text: str, names: Sequence[str], slots: Mapping[str, Slot]) -> Iterator[str]:
+    """The texts of a template with all combinations of its slots, by these names, the last one varying fastest."""
     for values in itertools.product(*(_fillers(slots[name]) for name in names)):
-        yield fill(group["text"], dict(zip(names, values, strict=True)))
+        yield fill(text, dict(zip(names, values, strict=True)))
 
 
-def _fillers(slot: Sequence[str] | Mapping[str, Sequence[str]]) -> list[str]:
+def _fillers(slot: Slot) -> list[str]:
     """A list of texts as it is; ``{subsets = [...]}``: all non-empty subsets, the first word varying fastest."""
     if not isinstance(slot, Mapping):
         return list(slot)

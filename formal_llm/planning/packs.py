@@ -118,7 +118,7 @@ class TaskPack:
         return tuple(
             self.read(text, group=group["name"])
             for group in self.data.get("groups", ())
-            for text in compose(group, self.data.get("slots", {}))
+            for text in compose(group["text"], group.get("slots", ()), self.data.get("slots", {}))
         )
 
     @property

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from formal_llm.automata import Limits, Lookahead, Source
+from formal_llm.cli import check
 from tests.cli.program import run
 
 
@@ -50,6 +53,43 @@ def test_a_budget_of_states() -> None:
         "not decided    the shortest word was not found within the budget of states; raise --max-states" in done.stdout
     )
     assert run("plan", "openagi", "15", "--max-states", "1", "--show", "word").returncode == 0
+
+
+#: Three typed tools, each of which is in some plan, one that no plan has place for.
+TYPED = """
+%limit 1
+S -> T
+T -> caption I | translate T | merge T T | text
+I -> colorize I | denoise x I | denoise y I | generate T | image | blur I I I I I
+"""
+
+
+def test_terminals_in_plans_that_were_drawn_are_not_searched_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[tuple[str, bool]] = []
+
+    class Told(Lookahead):
+        def __init__(self, source: Source, limits: Limits | None = None, **settings: Any) -> None:
+            if limits is not None:
+                asked.append((*limits.at_least, settings.get("solver", True)))
+            super().__init__(source, limits, **settings)
+
+    monkeypatch.setattr(check, "Lookahead", Told)
+    (tmp_path / "typed.cfg").write_text(TYPED, encoding="utf-8")
+    check.check(str(tmp_path / "typed.cfg"))
+    said = capsys.readouterr().out
+    drawn = {name for line in said.splitlines() if line.startswith("at random") for name in line.split()[2:]}
+    assert len(drawn) > 5
+    assert not drawn & {name for name, _ in asked}
+    assert not any(solver for _, solver in asked)  # none is hard: nothing is loaded for them
+    assert "in no plan     blur\n" in said
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 40])
+def test_the_longest_plan_is_found_from_any_plan_that_was_drawn(count: int, tmp_path: Path) -> None:
+    (tmp_path / "long.cfg").write_text(f"%limit {count} a\nS -> a S | b S b | c\n%limit 2 b\n", encoding="utf-8")
+    assert f"longest plan   {count + 3} terminals\n" in run("check", "long.cfg", cwd=tmp_path).stdout
 
 
 def test_check_counts_and_measures_the_language(tmp_path: Path) -> None:

@@ -112,8 +112,7 @@ def test_the_shipped_packs_have_the_shape() -> None:
 
 
 def test_tasks_are_composed_of_slots() -> None:
-    group = {"text": "{a}{b}", "slots": ["a", "b"]}
-    assert list(compose(group, {"a": ["x", "y"], "b": {"subsets": ["1", "2"]}})) == [
+    assert list(compose("{a}{b}", ["a", "b"], {"a": ["x", "y"], "b": {"subsets": ["1", "2"]}})) == [
         "x1 2", "x2", "x1", "y1 2", "y2", "y1",
     ]  # fmt: skip
     assert isinstance(TaskPack.load("cooking").source, CFG)

@@ -162,11 +162,11 @@ def plain_text(markup: str) -> str:
     """
     try:
         import mwparserfromhell
-        from mwparserfromhell.nodes import Comment, Heading, Tag, Template, Text, Wikilink
+        from mwparserfromhell.nodes import Comment, Heading, Node, Tag, Template, Text, Wikilink
         from mwparserfromhell.wikicode import Wikicode
     except ImportError as error:
         raise MissingDependency("dumps of Wikipedia need: pip install 'formal-llm[wikipedia]'") from error
-    kept = []
+    kept: list[Node] = []
     for node in mwparserfromhell.parse(markup).nodes:
         if isinstance(node, Heading) and node.title.strip_code().strip().casefold() in _BACK_MATTER:
             break

@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 from formal_llm.automata.lookahead.search import CompletionSearch
-from formal_llm.automata.lookahead.stacks import Demand
 from formal_llm.automata.lookahead.verdicts import FILTER, SEARCH, TALLY, TIME
 from formal_llm.automata.models.automaton import Configuration, State
+
+_BY_FILTER, _BY_SEARCH = TALLY[FILTER], TALLY[SEARCH]
 
 
 class Branch(NamedTuple):
@@ -57,13 +58,14 @@ class Judged(NamedTuple):
 class _Row(NamedTuple):
     """A branch that may be finished somewhere, and what it asks for."""
 
-    number: int
-    moves: int
+    bit: int
+    steps: float  # its own moves, and those that complete what it adds and what is free
     reads: tuple[str, ...]
     need: int  # as the counters pack it: exact for each terminal
     promised: int
     take: int  # as the resources pack it: interchangeable terminals together
-    added: Demand
+    pending: int
+    paid: int
 
 
 class Branches:
@@ -84,6 +86,8 @@ class Branches:
         self._state = state
         self._version = search.demands.version
         self._rows: list[_Row] = []
+        #: The branch that stops here, as a bit: what could be done instead does not count.
+        self._stop = 0
         self.leaps: list[Leap | None] = []
         demands, resources = search.demands, search.demands.resources
         for number, (moves, reads, after) in enumerate(branches):
@@ -92,9 +96,14 @@ class Branches:
             added = demands.delta(after.state, pushed) if top is not None else demands.of(*after)
             need = sum(search.counters.need.get(name, 0) for name in reads)
             alive = added.least_steps < INFINITE
-            if alive:
-                take = resources.need(need) + resources.need(added.promised)
-                self._rows.append(_Row(number, moves, reads, need, added.promised, take, added))
+            if alive and not moves:
+                self._stop |= 1 << number
+            elif alive:
+                take = resources.need(need) + (resources.need(added.promised) if added.promised else 0)
+                steps = moves + added.free_steps
+                self._rows.append(
+                    _Row(1 << number, steps, reads, need, added.promised, take, added.pending, added.paid)
+                )
             leaps = alive and moves and top is not None
             self.leaps.append(Leap(after.state, pushed, reads, need) if leaps else None)
 
@@ -108,51 +117,51 @@ class Branches:
         search = self._search
         below = search.demands.below(self._state, configuration.stack)
         if below is None or below.least_steps == INFINITE:
-            return Judged(0, 0.0, tally=len(self.leaps) * TALLY[FILTER])
+            return Judged(0, 0.0, tally=len(self.leaps) * _BY_FILTER)
         counters, guard = search.counters, search.counters.guard
-        still_needed = needed
-        pending, unresolved, reach, able = below.pending, below.unresolved, 0.0, 0
+        pending, unresolved, reach = below.pending, below.unresolved, 0.0
+        able = 0 if needed else self._stop
+        always = pending or unresolved is not None
         remaining -= below.promised
         if needed and below.paid:
             needed = counters.less(needed, below.paid)
         left = search.demands.resources.of(remaining)
         search.work.share(len(self._rows))
-        tally, searched = 0, 0
+        decide = search.decide_rest
+        tally = searched = 0
         doubtful: list[tuple[_Row, int]] = []
         for row in self._rows:
-            number, moves, reads, need, promised, take, added = row
-            if not moves:  # to stop here: what could be done instead does not count
-                able |= (not still_needed) << number
+            bit, needs, reads, need, promised, take, more, paid = row
+            rest = remaining - need
+            if rest & guard != guard or (promised and (rest - promised) & guard != guard):
                 continue
-            if (remaining - need) & guard != guard or (remaining - need - promised) & guard != guard:
-                continue
-            due = needed
-            if due:
-                due = counters.less(counters.pay_all(reads, due), added.paid)
-            steps = 0.0
-            if pending or added.pending or due or unresolved is not None:
-                steps, how = search.decide_rest(pending + added.pending, unresolved, left - take, due)
+            due = counters.less(counters.pay_all(reads, needed), paid) if needed else 0
+            if always or more or due:
+                steps, how = decide(pending + more, unresolved, left - take, due)
                 if steps == UNKNOWN:
                     doubtful.append((row, due))
                     continue
-                searched += 1
-                tally += TALLY.get(how, TALLY[SEARCH])
+                if how is not FILTER:  # what is left at the end was decided by filters
+                    searched += 1
+                    tally += TALLY.get(how, _BY_SEARCH)
                 if steps == INFINITE:
                     continue
-            able |= 1 << number
-            reach = max(reach, moves + steps + added.free_steps)
+                needs += steps
+            able |= bit
+            if needs > reach:
+                reach = needs
         unknown = standing = 0
         for place, (row, due) in enumerate(doubtful):  # once more, with what the others have left of the time
             search.work.share(len(doubtful) - place)
-            steps, how = search.decide_rest(pending + row.added.pending, unresolved, left - row.take, due)
-            tally += TALLY.get(how, TALLY[SEARCH])
+            steps, how = decide(pending + row.pending, unresolved, left - row.take, due)
+            tally += TALLY.get(how, _BY_SEARCH)
             if steps == INFINITE:
                 continue
-            able |= 1 << row.number
+            able |= row.bit
             if steps == UNKNOWN:
-                unknown |= 1 << row.number
-                standing |= (how is TIME) << row.number
+                unknown |= row.bit
+                standing |= row.bit if how is TIME else 0
             else:
-                reach = max(reach, row.moves + steps + row.added.free_steps)
-        tally += (len(self.leaps) - searched - len(doubtful)) * TALLY[FILTER]
+                reach = max(reach, row.steps + steps)
+        tally += (len(self.leaps) - searched - len(doubtful)) * _BY_FILTER
         return Judged(able, reach, unknown, standing, tally)

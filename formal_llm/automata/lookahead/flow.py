@@ -13,7 +13,7 @@ when no limited terminal is used, and what it costs at least of every limit.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -98,6 +98,8 @@ class FlowGrammar:
         self.symbols: list[FlowSymbol] = []
         self._by_key: dict[Key, int] = {}
         self._known = 0
+        #: The symbols without a completion, limits aside.
+        self._dead: set[int] = set()
         self._table = Tabulation(pda, lambda _, at: at)
         self._open, self._open_at = False, -1
         self._exits: dict[tuple[State, str | None], list[State]] = {}
@@ -208,7 +210,8 @@ class FlowGrammar:
             symbol.ways = tuple(dict.fromkeys(self._ways(symbol.key)))
         new = self.symbols[first:]
         self._cheapest(new)
-        self._find_due(new)
+        if self.counters.dues:
+            self._find_due(new)
 
     def _ways(self, key: Key) -> Iterator[Way]:
         state, top, target = key
@@ -262,35 +265,33 @@ class FlowGrammar:
     def _cheapest(self, new: list[FlowSymbol]) -> None:
         """The cheapest completions of each symbol, by each of the four measures."""
         first = len(self.symbols) - len(new)  # those before are known
-        ways = [
-            (symbol.index, way, [c for c in way.children if c < first], [c for c in way.children if c >= first])
-            for symbol in new
-            for way in symbol.ways
-        ]
         for name, free, by_length in (
             ("least_steps", False, False),
             ("least_length", False, True),
             ("free_steps", True, False),
             ("free_length", True, True),
         ):
-            rules: list[tuple[int, float, list[int]]] = []
-            for index, way, known, unknown in ways:
+            rules: list[tuple[int, float, Sequence[int]]] = []
+            for symbol, way in ((one, way) for one in new for way in one.ways):
                 if free and way.read in self.limited:
                     continue
                 cost: float = way.moves + (LENGTH if by_length and way.read is not None else 0)
-                if known:
-                    costs = [getattr(self.symbols[child], name) for child in known]
+                unknown: Sequence[int] = way.children
+                if first and min(unknown, default=first) < first:
+                    costs = [getattr(self.symbols[child], name) for child in unknown if child < first]
                     if INFINITE in costs:
                         continue
                     cost += sum(costs)
-                rules.append((index, cost, unknown))
+                    unknown = [child for child in unknown if child >= first]
+                rules.append((symbol.index, cost, unknown))
             found = least_costs(rules)
             for symbol in new:
                 setattr(symbol, name, found.get(symbol.index, INFINITE))
+        self._dead.update(symbol.index for symbol in new if symbol.least_steps == INFINITE)
 
-    def alive(self, symbol: FlowSymbol) -> list[Way]:
+    def alive(self, symbol: FlowSymbol) -> Sequence[Way]:
         """The ways that some completion takes, limits aside."""
-        return [way for way in symbol.ways if all(self.symbols[child].least_steps < INFINITE for child in way.children)]
+        return [way for way in symbol.ways if self._dead.isdisjoint(way.children)] if self._dead else symbol.ways
 
     def _find_due(self, new: list[FlowSymbol]) -> None:
         """Mark the symbols in whose completions a terminal with a lower bound may occur."""

@@ -28,7 +28,7 @@ from formal_llm.automata.lookahead.sampling import Of, Sampler, by_words
 from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.shortest import ShortestSearch, shortest_word
 from formal_llm.automata.lookahead.verdicts import BUDGET, SEARCH, TIME, Verdict
-from formal_llm.automata.lookahead.work import Work
+from formal_llm.automata.lookahead.work import Work, building
 from formal_llm.automata.models.automaton import Configuration, State, Word
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA
@@ -59,11 +59,13 @@ class Lookahead:
         pda: the same, where it is a PDA; else None.
         automaton: what runs: the automaton with counters around it where it has limits. Configurations are of this one.
         max_states, solver: as given.
+        work: what queries may cost: ``with lookahead.work.within(0.05): ...`` bounds those inside.
 
     Everything found is remembered, so one Lookahead serves all plans over its automaton; a copy, or what is read back
     from a pickle, finds it anew.
     """
 
+    @building()
     def __init__(
         self, source: Source, limits: Limits | None = None, *, max_states: int = 20_000, solver: bool = True
     ) -> None:
@@ -82,16 +84,13 @@ class Lookahead:
             counters = self._counted.counters if self._counted is not None else Counters(())
             self._search = CompletionSearch(FlowGrammar(self.pda, counters), max_states, solver=solver)
             self._shortest = ShortestSearch(self._search)
+            self.work: Work = self._search.work
         else:
             self._plain = PlainSearch[Any, Any](self.automaton, max_states)
+            self.work = self._plain.work
 
     def __reduce__(self) -> tuple[Callable[[Source], Lookahead], tuple[Source]]:
         return partial(Lookahead, max_states=self.max_states, solver=self.solver), (self.source,)
-
-    @property
-    def work(self) -> Work:
-        """What queries may cost: ``with lookahead.work.within(0.05): ...`` bounds those inside."""
-        return self._plain.work if self._search is None else self._search.work
 
     @property
     def lacks_solver(self) -> bool:

@@ -7,9 +7,9 @@ is asked by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN, least_cost, some_way
 from formal_llm.automata.lookahead.flow import ACCEPTING, LENGTH, FlowSymbol
@@ -17,7 +17,7 @@ from formal_llm.automata.lookahead.prices import Estimate, PricedWay
 from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.stacks import SearchState, Unresolved
 from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, SEARCH, TIME
-from formal_llm.automata.models.automaton import Automaton, Stack, State, Word
+from formal_llm.automata.models.automaton import Automaton, C, M, Stack, State, Word
 from formal_llm.errors import Undecided
 
 _CACHE = 200_000
@@ -260,7 +260,7 @@ class ShortestSearch:
                 yield price + weighed[0], weighed[1], weighed[2]
 
 
-def shortest_word(automaton: Automaton[Any, Any], cheapest: Callable[[Hashable], float], now: Hashable) -> Word | None:
+def shortest_word(automaton: Automaton[C, M], cheapest: Callable[[C], float], now: C) -> Word | None:
     """One of the shortest completions of a configuration; ``cheapest`` as :meth:`ShortestSearch.find`, by length.
 
     Raises:

@@ -68,6 +68,8 @@ class Stack:
             if a.top != b.top:
                 return False
             a, b = a.rest, b.rest
+        # Equal stacks share what lies below from now on, so that comparing them and what is made of them ends at once.
+        self.rest = other.rest
         return True
 
     def __repr__(self) -> str:

@@ -115,7 +115,16 @@ class Tabulation:
             reached.add((state, position))
             if state in self._pda.accepting_states:
                 self._accept(call)
-            for transition in table(state, top):
+            transitions = table(state, top)
+            if len(transitions) == 1 and not transitions[0].push and transitions[0].pop is not None:
+                # A terminal is popped as it is read: its one exit is known, and nobody waits for it yet.
+                only = transitions[0]
+                after = position if only.read is None else advance(only.read, position)
+                if after is not None:
+                    reached.add((only.target, after))
+                    self._exits[call][only.target, after] = None
+                return
+            for transition in transitions:
                 after = position if transition.read is None else advance(transition.read, position)
                 if after is not None:
                     rest: tuple[str | None, ...] = transition.push

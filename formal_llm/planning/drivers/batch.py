@@ -107,7 +107,7 @@ class TaskRun:
                 self.walk, drawn = driver.start(self._task, name=str(index)), ""
             else:
                 self.walk = driver.resume(snapshot, self._task, name=str(index))
-                drawn = f":{self.walk.usage.questions}"  # draws that are not those which led here
+                drawn = f":{self.walk.answered}"  # draws that are not those which led here
             self._steps = driver.steps(self.walk, random.Random(f"{driver.seed}:{index}{drawn}"))
             self._advance(next)
         except Exception as error:  # before the first question: there is no valid plan, for example

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Literal, TypeVar, get_args
 
 from formal_llm.automata import PDA, Limits, Source
-from formal_llm.automata.lookahead.work import SEARCH_TIME
+from formal_llm.automata.lookahead.work import SEARCH_TIME, building
 from formal_llm.errors import InvalidAnswer, WritesNoText
 from formal_llm.llms.generation import TextLLM
 from formal_llm.llms.llm import Asking, LLMLike, answered, attempts, resolve
 from formal_llm.llms.question import Question
-from formal_llm.llms.usage import Prices, TokenUsage
+from formal_llm.llms.usage import NO_TOKENS, Prices, TokenUsage
 from formal_llm.planning.drivers.draft import Drafting, draft_and_mend
 from formal_llm.planning.drivers.driving import Snapshot, Steps, adrive, drive
 from formal_llm.planning.drivers.many import PlansMany
@@ -156,10 +155,12 @@ class Planner(PlansMany):
         task = Task.of(task)
         key = (task.goal, task.limits)
         if key not in self._tables:
-            self._tables[key] = ChoiceTable.of(
-                self.source, goal=task.goal, limits=self.limits & task.limits, constraints=self.constraints,
-                lookahead=self.lookahead, max_states=self.max_states, solver=self.solver, search_time=self.search_time,
-            )  # fmt: skip
+            with building():
+                self._tables[key] = ChoiceTable.of(
+                    self.source, goal=task.goal, limits=self.limits & task.limits, constraints=self.constraints,
+                    lookahead=self.lookahead, max_states=self.max_states, solver=self.solver,
+                    search_time=self.search_time,
+                )  # fmt: skip
         return self._tables[key]
 
     def start(self, task: str | Task, *, name: str = "") -> Walk:
@@ -219,10 +220,10 @@ class Planner(PlansMany):
         The draws of ``"sample"`` come from ``rng``, or from the planner's own.
         """
         told = self.on_event
-        if told is not None and not walk.usage.questions:
+        if told is not None and not walk.answered:
             told(Started(walk.task, walk.name, id=walk.id))
         given = walk.budget
-        bounded = replace(given, questions=walk.usage.questions + QUESTIONS) if given is self._usual else given
+        bounded = Budget(walk.answered + QUESTIONS) if given is self._usual else given
         walk.budget = bounded
         try:
             yield from self._search(walk, rng)
@@ -249,7 +250,7 @@ class Planner(PlansMany):
         told = self.on_event
         if told is not None:
             told(Asked(question, id=walk.id))
-        vain = TokenUsage()
+        vain = NO_TOKENS
 
         def before_again(usage: TokenUsage) -> None:
             nonlocal vain

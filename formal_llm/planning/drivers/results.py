@@ -21,6 +21,7 @@ from typing import Any, Self
 from formal_llm.authored.files import parse_json
 from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan, ResultsError
 from formal_llm.planning.drivers.batch import Outcome
+from formal_llm.planning.drivers.driving import Snapshot
 from formal_llm.planning.drivers.json_lines import line_of, open_alone, replace_alone, write_line
 from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.json_data import JSON
@@ -160,7 +161,7 @@ class Results:
         return sum((Usage(**line["usage"]) for line in (*self.done.values(), *self.stopped.values())), Usage())
 
     @property
-    def begun(self) -> dict[int, dict[str, Any]]:
+    def begun(self) -> dict[int, Snapshot]:
         """The snapshots of the walks to go on from, for :meth:`Planner.plan_all`."""
         return {index: line["walk"] for index, line in self.stopped.items() if "walk" in line}
 

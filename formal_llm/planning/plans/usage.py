@@ -8,6 +8,8 @@ from dataclasses import dataclass, fields
 from formal_llm.automata.lookahead.verdicts import BITS
 from formal_llm.llms.usage import TokenUsage
 
+_FIELD = (1 << BITS) - 1
+
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
@@ -34,7 +36,7 @@ class Verdicts:
     @classmethod
     def unpack(cls, packed: int) -> Verdicts:
         """The table of a sum of :data:`~formal_llm.automata.lookahead.verdicts.TALLY`."""
-        return cls(*(packed >> BITS * place & (1 << BITS) - 1 for place in range(len(fields(cls)))))
+        return cls(packed & _FIELD, packed >> BITS & _FIELD, packed >> 2 * BITS & _FIELD, packed >> 3 * BITS & _FIELD)
 
     def pack(self) -> int:
         """The table as :meth:`unpack` takes it."""
@@ -75,7 +77,7 @@ class Usage:
     drafted: int = 0
 
     def __post_init__(self) -> None:
-        if isinstance(self.verdicts, Mapping):  # as it is read from JSON
+        if type(self.verdicts) is not Verdicts and isinstance(self.verdicts, Mapping):  # as it is read from JSON
             object.__setattr__(self, "verdicts", Verdicts(**self.verdicts))
 
     def __add__(self, other: Usage) -> Usage:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, runtime_checkable
 
 from formal_llm.automata import CFG, PDA, Source, Symbol
@@ -56,7 +56,7 @@ class Vocabulary:
         terminals: the alphabet; empty where the automaton does not tell it.
     """
 
-    __slots__ = ("_labels", "grammar", "order", "symbols", "terminals")
+    __slots__ = ("grammar", "label", "order", "symbols", "terminals")
 
     def __init__(self, automaton: Source) -> None:
         inner = automaton.source if isinstance(automaton, LimitedAutomaton) else automaton
@@ -64,27 +64,30 @@ class Vocabulary:
         self.order: Order | None = None
         self.symbols: Mapping[str, Symbol] = {}
         self.terminals: Iterable[str] = ()
-        self._labels: Labelling | None = None
+        #: The text a person reads for a symbol.
+        self.label: Callable[[str], str] = _in_words
         if isinstance(inner, PDA):
             self.grammar, self.order, self.symbols = inner.cfg, inner.order, inner.symbols
         if isinstance(inner, HasTerminals):
             self.terminals = inner.terminals
-        if isinstance(inner, Labelling):
-            self._labels = inner
+        if self.grammar is not None:
+            self.label = self.grammar.label
+        elif isinstance(inner, Labelling):
+            self.label = inner.label
 
     @property
     def start(self) -> str | None:
         """The start symbol of the grammar."""
         return self.grammar.start if self.grammar is not None else None
 
-    def label(self, name: str) -> str:
-        """The text a person reads for a symbol."""
-        return self._labels.label(name) if self._labels is not None else name.replace("_", " ")
-
     def description(self, name: str) -> str:
         """What is said of a terminal beyond its label."""
         symbol = self.symbols.get(name)
         return symbol.description if symbol is not None else ""
+
+
+def _in_words(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def order_of(source: Source) -> Order:

@@ -43,7 +43,9 @@ class Asker:
         """The question of a choice, after moves and earlier choices, when ``left`` more moves may be made."""
         wording = self.wording
         options = self._options(entry)
-        last = next((e for e in reversed(journal) if e.asked and e.past is not None), None)
+        last = journal[-1] if journal else None
+        if last is not None and not (last.asked and last.past is not None):
+            last = next((e for e in reversed(journal) if e.asked and e.past is not None), None)
         entry.past = past = Past(last, tuple(moves[0 if last is None else last.moves : entry.moves]))
 
         def prompt() -> str:
@@ -98,7 +100,7 @@ class Asker:
         shown: tuple[Wording, tuple[Option, ...]] | None = fork.shown
         if shown is None or (shown[0] is not self.wording and shown[0] != self.wording):
             shown = fork.shown = (self.wording, _numbered(self.texts(fork)))
-        if len(entry.offered) == len(fork.choices):
+        if not entry.excluded or fork.several:
             return shown[1]
         text = {choice.index: option.text for choice, option in zip(fork.choices, shown[1], strict=True)}
         return _numbered([text[choice.index] for choice in entry.offered])

@@ -6,7 +6,7 @@ from copy import copy
 from dataclasses import dataclass
 from time import perf_counter
 
-from formal_llm.llms.usage import Prices, TokenUsage
+from formal_llm.llms.usage import NO_TOKENS, Prices, TokenUsage
 from formal_llm.planning.plans.usage import Usage, Verdicts
 
 #: The most questions that a planner asks for one plan where nobody gives it a budget.
@@ -85,7 +85,7 @@ class Meter:
 
     def __init__(self, prices: Prices | None = None) -> None:
         self.questions = self.forced = self.backtracks = self.verdicts = self.drafts = self.drafted = 0
-        self.tokens = TokenUsage()
+        self.tokens = NO_TOKENS
         self.capped = False
         self._prices = prices
         self._begun = perf_counter()

@@ -23,7 +23,7 @@ from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.lookahead.verdicts import SEARCH, TALLY, TIME, Verdict
-from formal_llm.automata.lookahead.work import SEARCH_TIME, START
+from formal_llm.automata.lookahead.work import SEARCH_TIME, START, building
 from formal_llm.automata.models.automaton import EMPTY, Configuration, Stack, State
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.limits import Limits
@@ -135,7 +135,7 @@ class ChoiceTable:
         found = self._forks.get(signature)
         if found is not None and not found[0].unknown and found[1] + deeper <= steps:
             return found[0]
-        with self.in_time():
+        with self.lookahead.work.within(self.search_time):
             if found is None or found[0].open:
                 if len(self._forks) > _CACHE:
                     self._forks.clear()
@@ -203,19 +203,20 @@ class ChoiceTable:
         return configuration
 
     def _make(self, configuration: Hashable, deeper: float) -> tuple[Fork, float]:
-        chosen = self.lookahead.selection(configuration)
+        top = self.lookahead.top(configuration) if self.look else None
+        template = None if top is None else self._templates.get(top)  # there are none of selections
+        chosen = self.lookahead.selection(configuration) if template is None else None
         if chosen is not None and len(chosen) > 1:
             return self._selection(configuration, chosen, deeper, INFINITE)
-        top = self.lookahead.top(configuration) if self.look else None
         if top is None:
             found = list(candidates(self.automaton, configuration, self.lookahead.at_class))
             return self._filtered(found, len(found), deeper)
-        template = self._templates.get(top)
         while template is None or template.branches.stale:
             template = self._templates[top] = self._make_template(top)
         judged = self.lookahead.able(template.branches, configuration)
         return template.fork(judged), judged.reach
 
+    @building()
     def _make_template(self, top: tuple[State, str | None]) -> Template:
         pda = self.lookahead.pda
         assert pda is not None
@@ -233,8 +234,7 @@ class ChoiceTable:
         for place, number in enumerate(doubtful):  # once more, with what the others have left of the time
             self.lookahead.work.share(len(doubtful) - place)
             verdicts[number] = self.lookahead.completable(found[number][1])
-        judged = [(choice, verdict) for (choice, _), verdict in zip(found, verdicts, strict=True)]
-        return self._judged(judged, total, deeper)
+        return self._judged(list(zip((choice for choice, _ in found), verdicts, strict=True)), total, deeper)
 
     def _judged(self, judged: list[tuple[Choice, Verdict]], total: int, deeper: float) -> tuple[Fork, float]:
         """The fork of choices with their verdicts, and the moves that finish a plan after those that are decided."""

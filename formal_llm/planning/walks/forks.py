@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from formal_llm.automata.lookahead.branches import Branches, Judged, Leap
 from formal_llm.automata.lookahead.limited import depth
-from formal_llm.automata.models.automaton import Automaton
+from formal_llm.automata.models.automaton import Automaton, C, M
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +64,9 @@ class Template:
     __slots__ = ("branches", "choices", "forks")
 
     def __init__(self, choices: tuple[Choice, ...], branches: Branches) -> None:
-        self.choices = tuple(replace(c, leap=leap) for c, leap in zip(choices, branches.leaps, strict=True))
+        self.choices = tuple(
+            Choice(c.index, c.moves, c.reads, leap) for c, leap in zip(choices, branches.leaps, strict=True)
+        )
         self.branches = branches
         self.forks: dict[tuple[int, int, int, int], Fork] = {}
 
@@ -73,14 +75,18 @@ class Template:
         able, _, unknown, standing, tally = judged
         fork = self.forks.get((able, unknown, standing, tally))
         if fork is None:
-            choices, doubtful, left = (
-                tuple(choice for number, choice in enumerate(self.choices) if bits >> number & 1)
-                for bits in (able, unknown, standing)
-            )
             fork = self.forks[able, unknown, standing, tally] = Fork(
-                choices, len(self.choices), unknown=indices(doubtful), open=indices(left), tally=tally
+                self._of(able),
+                len(self.choices),
+                unknown=indices(self._of(unknown)),
+                open=indices(self._of(standing)),
+                tally=tally,
             )
         return fork
+
+    def _of(self, bits: int) -> tuple[Choice, ...]:
+        """The choices of a set of branches."""
+        return tuple([choice for number, choice in enumerate(self.choices) if bits >> number & 1]) if bits else ()
 
 
 def indices(choices: Iterable[Choice]) -> frozenset[int]:
@@ -89,8 +95,8 @@ def indices(choices: Iterable[Choice]) -> frozenset[int]:
 
 
 def candidates(
-    automaton: Automaton[Any, Any], configuration: Any, at_class: Callable[[Any], bool]
-) -> Iterator[tuple[Choice, Any]]:
+    automaton: Automaton[C, M], configuration: C, at_class: Callable[[C], bool]
+) -> Iterator[tuple[Choice, C]]:
     """The choices of a configuration that are single options, with what they lead to."""
     base = depth(configuration) - 1
     number = 0
@@ -99,7 +105,7 @@ def candidates(
         number = 1
     for move in automaton.moves(configuration):
         after = automaton.step(configuration, move)
-        paths: list[tuple[tuple[Any, ...], Any]] = [((move,), after)]
+        paths: list[tuple[tuple[M, ...], C]] = [((move,), after)]
         if move.read is None and at_class(after) and depth(after) > base:
             paths = [((move, member), automaton.step(after, member)) for member in automaton.moves(after)]
         for moves, end in paths:

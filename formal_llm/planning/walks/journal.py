@@ -7,9 +7,10 @@ common past.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from copy import copy
 from itertools import chain
+from types import MappingProxyType
 from typing import NamedTuple
 
 from formal_llm.automata import Verdict
@@ -22,6 +23,7 @@ from formal_llm.planning.walks.forks import Choice, Fork
 #: What is ruled out at a choice: the index of an option, or of a selection a set of its members.
 ChoiceKey = int | frozenset[str]
 _NOTHING: frozenset[ChoiceKey] = frozenset()
+_NO_VERDICTS: Mapping[ChoiceKey, Verdict] = MappingProxyType({})
 
 
 class Past(NamedTuple):
@@ -85,7 +87,7 @@ class JournalEntry:
         self.note = ""
         self.probability: float | None = None
         self.question: Question | None = None
-        self.looked_at: dict[ChoiceKey, Verdict] = {}
+        self.looked_at: Mapping[ChoiceKey, Verdict] = _NO_VERDICTS
         self.past: Past | None = None
 
     @property

@@ -27,8 +27,8 @@ class Subset(NamedTuple):
 
 def ways(
     lookahead: Lookahead,
-    finishes: Callable[[Any, float], bool],
-    configuration: Any,
+    finishes: Callable[[Hashable, float], bool],
+    configuration: Hashable,
     must: frozenset[str],
     may: frozenset[str],
     steps: float,

@@ -15,14 +15,16 @@ def fill(template: str, values: Mapping[str, object]) -> str:
     Raises:
         ValueError: a name that is not in ``values``; the message lists those that are.
     """
-    pieces = _pieces(template)
-    for name in pieces[1::2]:
-        if name not in values:
-            raise ValueError(f"unknown placeholder {{{name}}}; there are: {', '.join(f'{{{n}}}' for n in values)}")
-    return "".join([str(values[piece]) if place % 2 else piece for place, piece in enumerate(pieces)])
+    form, names = _compiled(template)
+    try:
+        return form % tuple([values[name] for name in names])
+    except KeyError as name:
+        known = ", ".join(f"{{{one}}}" for one in values)
+        raise ValueError(f"unknown placeholder {{{name.args[0]}}}; there are: {known}") from None
 
 
 @lru_cache(maxsize=256)
-def _pieces(template: str) -> tuple[str, ...]:
-    """The texts of a template, and between them the names of its placeholders."""
-    return tuple(_PLACEHOLDER.split(template))
+def _compiled(template: str) -> tuple[str, tuple[str, ...]]:
+    """A template as Python's ``%`` takes it, and the names of its placeholders in order."""
+    pieces = _PLACEHOLDER.split(template)
+    return "%s".join(text.replace("%", "%%") for text in pieces[::2]), tuple(pieces[1::2])

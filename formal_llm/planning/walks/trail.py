@@ -120,19 +120,19 @@ class Trail:
             BudgetExceeded: steps or backtracks are used up; with the partial plan.
             NoValidPlan: every branch was tried or ruled out.
         """
-        table = self.table
+        table, most = self.table, INFINITE if budget.steps is None else budget.steps
         while (state := self.state) is _ON_THE_WAY or state is _DEAD:
             if state is _DEAD:
                 self._go_back(budget, partial)
                 continue
-            left = self.left(budget)
+            left = most - len(self.moves)
             fork = table.at(self.configuration, left)
             self.meter.verdicts += fork.tally
             count = len(fork.choices)
             if left < 0 or (not table.look and table.lookahead.least_steps(self.configuration) > left):
                 self.meter.capped = True
                 self.state = _DEAD
-            elif (count > 1 and fork.only is None) or (count and len(self.moves) in self.stops):
+            elif (count > 1 and fork.only is None) or (count and self.stops and len(self.moves) in self.stops):
                 self.state = JournalEntry(self.configuration, fork, len(self.moves))
             elif count:
                 self._force(fork, left)
@@ -173,7 +173,7 @@ class Trail:
     def take_for_sure(self, entry: JournalEntry, choice: Choice) -> None:
         """Choose; what was not decided in time is looked at once more, and may turn out to be a dead end."""
         self.take(entry, choice)
-        if self._open(entry, choice):
+        if entry.fork.open and self._open(entry, choice):
             verdict = self._second_look(entry, choice)
             if verdict.value == "no":
                 self.table.rule_out(entry.configuration, choice, verdict)
@@ -196,7 +196,7 @@ class Trail:
     def _second_look(self, entry: JournalEntry, choice: Choice) -> Verdict:
         key = frozenset(choice.reads) if entry.fork.several else choice.index
         if key not in entry.looked_at:
-            entry.looked_at[key] = self.table.second_look(entry.configuration, choice)
+            entry.looked_at = {**entry.looked_at, key: self.table.second_look(entry.configuration, choice)}
         return entry.looked_at[key]
 
     # -- going back ---------------------------------------------------------------------------------------------

@@ -144,13 +144,19 @@ class Walk(AlongDrafts):
         if entry.question is None:
             if not self.budget.leaves(self._trail.meter.questions):
                 self.afford()
-            entry.question = self._asker.ask(entry, self._trail.moves, self._trail.journal, self.left)
+            trail = self._trail
+            entry.question = self._asker.ask(entry, trail.moves, trail.journal, trail.left(self.budget))
         return entry.question
 
     @property
     def questions(self) -> tuple[Question, ...]:
         """The questions whose answers led here, the first one first; those of branches that were left do not count."""
         return tuple(entry.question for entry in self._trail.journal if entry.asked and entry.question is not None)
+
+    @property
+    def answered(self) -> int:
+        """How many questions were answered so far, those of branches that were left among them."""
+        return self._trail.meter.questions
 
     @property
     def left(self) -> float:
@@ -288,8 +294,6 @@ class Walk(AlongDrafts):
         self._trail.cut(position)
         self._settle()
 
-    # -- parting ------------------------------------------------------------------------------------------------
-
     def fork(self, *, on_event: EventCallback | None = None) -> Walk:
         """A second walk that stands where this one does; what is done to either does not touch the other.
 
@@ -318,8 +322,6 @@ class Walk(AlongDrafts):
             self._trail.meter.set(usage)
         if self._trail.state is Stage.DONE and on_event is not None:
             on_event(Finished(self.plan, self.name, id=self.id))
-
-    # -- checkpoints --------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, JSON]:
         """The walk as JSON data: the journal of choices, and the automaton's fingerprint."""

@@ -1,8 +1,7 @@
 """Wording: how a question is put.
 
-The default follows the prompt of Formal-LLM (arXiv 2402.00798, appendix): the task, the progress so far written
-backwards from step n, what is to be got now, the numbered choices, and that only a number is wanted. Everything in it
-is a template that a task pack, or code, may replace.
+The default follows the prompt of Formal-LLM (arXiv 2402.00798, appendix): the task, the progress written backwards from
+step n, what is to be got now, the numbered choices. Each part is a template that a task pack, or code, may replace.
 """
 
 from __future__ import annotations
@@ -185,8 +184,6 @@ class Wording:
         """
         return cls.from_mapping(read_toml(path, SHAPE, _CALLED), file=str(path))
 
-    # -- the parts of a question --------------------------------------------------------------------------------
-
     def ask(
         self,
         task: str,
@@ -303,12 +300,13 @@ class Wording:
         body = production.body
         if not body:
             return "nothing"
-        nested = self.backward and len(body) > 1 and bool(choice.reads) and members(body[0]) is None
-        if nested:
+        if not choice.reads or members(body[0]) is not None:
+            return ", ".join(map(label, body))
+        if len(body) == 1:
+            return label(choice.reads[0])
+        if self.backward:
             return fill(self.tool_option, {"label": label(choice.reads[0])})
-        if choice.reads and members(body[0]) is None:
-            return ", ".join([label(choice.reads[0]), *map(label, body[1:])])
-        return ", ".join(map(label, body))
+        return ", ".join([label(choice.reads[0]), *map(label, body[1:])])
 
     def options(self, choices: Sequence[Choice], label: Callable[[str], str]) -> tuple[str, ...]:
         """The texts of the options; where two would read the same, what distinguishes them is added."""
@@ -316,11 +314,12 @@ class Wording:
         if len(set(texts)) == len(texts):
             return tuple(texts)
         alike = _repeated(texts)
+        added: dict[tuple[str, ...], str] = {(): " alone"}
         for number, choice in enumerate(choices):
-            production = production_of(choice.moves[0]) if choice.moves else None
-            if production is not None and texts[number] in alike:
+            production = production_of(choice.moves[0]) if choice.moves and texts[number] in alike else None
+            if production is not None:
                 rest = production.body[1:]
-                texts[number] += f" from {' and '.join(map(label, rest))}" if rest else " alone"
+                texts[number] += added.get(rest) or added.setdefault(rest, f" from {' and '.join(map(label, rest))}")
         alike = _repeated(texts)
         for number, text in enumerate(texts):
             if text in alike:

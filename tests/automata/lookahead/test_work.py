@@ -1,7 +1,11 @@
 """The bound on work: shared by the queries of a question, and none outside."""
 
+import gc
+
+import pytest
+
 from formal_llm.automata.lookahead.cheapest import INFINITE
-from formal_llm.automata.lookahead.work import TRIES, Work
+from formal_llm.automata.lookahead.work import TRIES, Work, building
 
 
 def test_without_a_bound_nothing_ends_it():
@@ -39,3 +43,43 @@ def test_a_bound_inside_another_is_that_other():
         assert work.left == 0.5 * TRIES - 1
     with work.within(None):
         assert work.left == INFINITE
+
+
+def test_a_bound_within_another_one_changes_nothing_and_the_outer_one_ends_it() -> None:
+    work = Work()
+    with work.within(1.0):
+        work.left -= 10
+        left = work.left
+        with work.within(0.001), work.within(1.0), work.within(None):
+            assert work.left == left
+        assert work.left == left
+    assert work.left == INFINITE
+    with work.within(None), work.within(1.0):
+        assert work.left == TRIES
+    assert work.left == work.part == INFINITE
+
+
+def test_a_bound_ends_where_something_is_raised_in_it() -> None:
+    work = Work()
+    with pytest.raises(KeyError), work.within(1.0), work.within(1.0):
+        raise KeyError
+    assert work.left == INFINITE
+    with work.within(2.0):
+        assert work.left == 2 * TRIES
+
+
+def test_the_collector_rests_while_something_is_built_and_goes_on_as_before() -> None:
+    assert gc.isenabled()
+    with building():
+        assert not gc.isenabled()
+        with building():
+            pass
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with building():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

@@ -97,3 +97,14 @@ class TestFingerprint:
     @given(st.lists(st.text(max_size=3), max_size=4), st.lists(st.text(max_size=3), max_size=4))
     def test_other_parts_other_name(self, one, other):
         assert (fingerprint(one) == fingerprint(other)) == (one == other)
+
+
+def test_equal_stacks_share_what_lies_below_once_they_were_compared() -> None:
+    one, other = Stack.of("a", "b", "c"), Stack.of("a", "b", "c")
+    assert one.rest is not other.rest
+    assert one == other
+    assert one.rest is other.rest
+    assert (tuple(one), tuple(other)) == (("a", "b", "c"), ("a", "b", "c"))
+    assert Stack.of("a") == Stack.of("a")
+    assert Stack.of() == Stack.of() == EMPTY
+    assert Stack.of("a", "b") != Stack.of("a", "c")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 from importlib.util import find_spec
 
 import pytest
@@ -403,3 +404,25 @@ def test_solving_gives_each_plan_its_questions() -> None:
     solution = Planner(CFG.from_string("S -> a S | b | c"), llm).solve("t", {}, World(), patience=9)
     assert solution.result == "done"
     assert solution.usage.questions > 200
+
+
+def test_a_question_takes_few_calls_where_nothing_is_hard() -> None:
+    """A bound on the work of a question: 155 before there was a bound of time."""
+    pack = TaskPack.load("openagi")
+    planner = Planner(pack.cfg, RandomLLM(1), wording=pack.wording)
+    tasks = pack.split("test")
+    for _ in range(20):
+        for task in tasks:
+            planner.plan(task)
+    calls = 0
+
+    def count(_: object, event: str, __: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        questions = sum(planner.plan(task).usage.questions for _ in range(4) for task in tasks)
+    finally:
+        sys.setprofile(None)
+    assert calls < 170 * questions
