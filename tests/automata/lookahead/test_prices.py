@@ -31,6 +31,21 @@ class TestPrices:
         assert Estimate(DAY, [7]).least([(0, 1)], [(7, 1_000)]) == 0
         assert find_most(in_order(DAY), 7) == {0: INFINITE, 1: INFINITE}
 
+    def test_no_price_where_nothing_goes_round(self):
+        line = [(n, 1, {7: n}, [n + 1]) for n in range(300)] + [(300, 1, {}, [])]
+        assert find_prices(in_order(line), [7]) == []
+        assert find_most(in_order(line), 7)[0] == sum(range(300))
+
+    def test_each_group_comes_after_those_that_it_leads_to(self):
+        ways = [(0, 1, {}, [1, 3]), (1, 1, {}, [2]), (2, 1, {}, [1]), (2, 1, {}, []), (3, 1, {}, [])]
+        assert [sorted({way[0] for way in group}) for group in in_order(ways)] == [[1, 2], [3], [0]]
+
+    def test_symbols_that_no_other_one_leads_to_are_known_as_well(self):
+        ways = [(9, 1, {}, [0]), (9, 5, {7: 100}, []), *DAY]
+        estimate = Estimate(ways, [7])
+        assert estimate.least([(9, 1)], [(7, 1_000)]) == 275 == estimate.least([(9, 1)], [(7, 1_000)])
+        assert Estimate(ways[1:2], [7]).least([(9, 2)], [(7, 201)]) == INFINITE
+
     def test_the_most_that_can_be_paid(self):
         assert find_most(in_order(DAY), 7) == {0: INFINITE, 1: 10}
         assert find_most(in_order([(0, 1, {}, [1, 1]), (1, 1, {7: 3}, []), (1, 1, {}, [])]), 7) == {0: 6, 1: 3}
