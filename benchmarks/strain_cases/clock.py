@@ -70,7 +70,7 @@ errand -> breakfast | lunch | supper | shop | bank | parcel | swim | pause
 """
 
 
-def errands(kind: type[CFG] | type[PDA], pause: str = "15min") -> dict[str, float | str]:
+def errands(kind: type[CFG | PDA], pause: str = "15min") -> dict[str, float | str]:
     """A day in quarter hours, with opening hours, gaps and a deadline: read, started, and questions to its end."""
     text = (Path(__file__).parents[2] / "grammars" / "errands.pda").read_text().replace("15min", pause)
     if kind is CFG:

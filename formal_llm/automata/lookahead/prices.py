@@ -100,7 +100,10 @@ class Estimate:
             for unit, rest, scale in self.prices
         ]
         self._most[index] = {
-            bound: max(pays.get(bound, 0) + sum([self._most[child][bound] for child in children]) for _, _, pays, children in ways)
+            bound: max(
+                pays.get(bound, 0) + sum([self._most[child][bound] for child in children])
+                for _, _, pays, children in ways
+            )
             for bound in self._bounds
         }
 
