@@ -12,7 +12,7 @@ found by Newton's method as in Dinkelbach 1967. All numbers are whole, so nothin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
 from typing import NamedTuple
@@ -122,7 +122,7 @@ def in_order(ways: Iterable[PricedWay]) -> list[list[PricedWay]]:
     open_: list[int] = []
     done: set[int] = set()
     for root in of_symbol:
-        under_way = [(root, iter(()))] if root not in number else []
+        under_way: list[tuple[int, Iterator[int]]] = [(root, iter(()))] if root not in number else []
         while under_way:
             symbol, children = under_way[-1]
             if symbol not in number:
