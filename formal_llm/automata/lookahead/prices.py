@@ -23,7 +23,9 @@ from formal_llm.automata.lookahead.cheapest import INFINITE
 PricedWay = tuple[int, int, Mapping[int, int], Sequence[int]]
 
 #: Looking at so many ways, prices are given up; and so many times a price is lowered.
-_WORK, _LOWERED = 200_000, 20
+_WORK, _LOWERED = 40_000, 20
+#: What pays more than this may as well pay without an end.
+_LARGEST = 1 << 60
 #: So many sets of prices are made at most; each makes every estimate a little dearer.
 _MOST = 4
 
@@ -167,22 +169,35 @@ def find_most(groups: Iterable[Sequence[PricedWay]], bound: int) -> dict[int, fl
     work = _WORK
     for ways in groups:
         count = _turns(ways)
+        users = _users(ways) if count else {}
+        todo: Iterable[int] = range(len(ways))
         # Derivations without a circle are no deeper than there are symbols; what rises after that has one.
         for turn in range(2 * count + 1):
-            work -= len(ways)
+            again: set[int] = set()
+            for number in todo:
+                work -= 1
+                head, _, pays, children = ways[number]
+                if most.keys() >= set(children):
+                    amount = pays.get(bound, 0) + sum([most[child] for child in children])
+                    if amount > most.get(head, -1):
+                        most[head] = amount if turn < max(1, count) and amount < _LARGEST else INFINITE
+                        again.update(users.get(head, ()))
+            if not again:
+                break
             if work < 0:
                 most.update(dict.fromkeys((way[0] for way in ways), INFINITE))
                 break
-            changed = False
-            for head, _, pays, children in ways:
-                if all(child in most for child in children):
-                    amount = pays.get(bound, 0) + sum([most[child] for child in children])
-                    if amount > most.get(head, -1):
-                        most[head] = amount if turn < max(1, count) else INFINITE
-                        changed = True
-            if not changed:
-                break
+            todo = sorted(again)
     return most
+
+
+def _users(ways: Sequence[PricedWay]) -> dict[int, list[int]]:
+    """For each symbol the ways that leave it."""
+    users: dict[int, list[int]] = {}
+    for number, way in enumerate(ways):
+        for child in dict.fromkeys(way[3]):
+            users.setdefault(child, []).append(number)
+    return users
 
 
 def find_prices(groups: Sequence[Sequence[PricedWay]], bounds: Sequence[int]) -> list[Prices]:
@@ -211,9 +226,16 @@ class _Finder:
         self.work = _WORK
         #: Of each group (the number of its first way, the number behind its last, how often it is looked at at most).
         self.groups: list[tuple[int, int, int]] = []
+        #: For each symbol on a circle the ways of its group that leave it.
+        self.users: dict[int, list[int]] = {}
         first = 0
         for group in groups:
-            self.groups.append((first, first + len(group), _turns(group)))
+            turns = _turns(group)
+            self.groups.append((first, first + len(group), turns))
+            if turns:
+                own = {way[0] for way in group}
+                found = ((symbol, numbers) for symbol, numbers in _users(group).items() if symbol in own)
+                self.users |= {symbol: [first + number for number in numbers] for symbol, numbers in found}
             first += len(group)
 
     def find(self, bounds: Sequence[int]) -> Prices | None:
@@ -261,24 +283,30 @@ class _Finder:
         by: dict[int, int] = {}
         for first, last, turns in self.groups:
             changed = -1
-            for _ in range(turns + 1):
-                self.work -= last - first
-                if self.work < 0:
-                    return None
-                changed = -1
-                for number in range(first, last):
+            todo: Iterable[int] = range(first, last)
+            for turn in range(1, turns + 2):
+                again: set[int] = set()
+                for number in todo:
+                    self.work -= 1
                     head, _, _, children = self.ways[number]
-                    if any(child not in worth for child in children):
+                    if not worth.keys() >= set(children):
                         continue
                     value = base[number] * down - up * pays[number] + sum([worth[child] for child in children])
                     if head not in worth or value < worth[head]:
                         cost = base[number] + sum([best[child][0] for child in children])
                         best[head] = cost, pays[number] + sum([best[child][1] for child in children])
                         worth[head], by[head], changed = value, number, head
-                if changed < 0:
+                        again.update(self.users.get(head, ()))
+                if not again:
                     break
-            if changed >= 0 and turns:
-                return self._circle(changed, base, pays, best, by)
+                if self.work < 0:
+                    return None
+                # A circle among the cheapest ways earns: it is looked for from time to time, and not only in the end.
+                if not turn & turn - 1 and (circle := self._circle(changed, base, pays, best, by)) is not None:
+                    return circle
+                todo = sorted(again)
+            else:
+                return self._circle(changed, base, pays, best, by) or Fraction(0)
         return best
 
     def _circle(
@@ -288,8 +316,8 @@ class _Finder:
         pays: Sequence[int],
         best: Mapping[int, tuple[int, int]],
         by: Mapping[int, int],
-    ) -> Fraction:
-        """The ratio of cost to payment of a circle among the cheapest derivations below ``head``; 0 for none found."""
+    ) -> Fraction | None:
+        """The ratio of cost to payment of a circle among the cheapest derivations below ``head``; None for none."""
         path: list[tuple[int, int]] = []  # (symbol, its next child to look at)
         place: dict[int, int] = {}
         done: set[int] = set()
@@ -318,4 +346,4 @@ class _Finder:
             todo.append((now, at + 1))
             if child not in done:
                 todo.append((child, 0))
-        return Fraction(0)
+        return None

@@ -29,7 +29,7 @@ class TestPrices:
         monkeypatch.setattr("formal_llm.automata.lookahead.prices._WORK", 3)
         assert find_prices(in_order(DAY), [7]) == []
         assert Estimate(DAY, [7]).least([(0, 1)], [(7, 1_000)]) == 0
-        assert find_most(in_order(DAY), 7) == {0: INFINITE, 1: INFINITE}
+        assert find_most(in_order(DAY), 7) == {0: INFINITE, 1: 10}
 
     def test_no_price_where_nothing_goes_round(self):
         line = [(n, 1, {7: n}, [n + 1]) for n in range(300)] + [(300, 1, {}, [])]
