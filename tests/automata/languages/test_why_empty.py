@@ -187,12 +187,12 @@ class TestWhyEmpty:
     def test_symbols_to_blame(self, constraints):
         cfg = CFG([("S", ("a", "T")), ("T", ("T",)), ("U", ("U",))])
         why = why_empty(as_automaton(constrained(PDA.from_cfg(cfg), constraints), Limits({"a": 0})))
-        assert why == ("no word can be derived from S, T", ("S", "T"), (), (), ())
+        assert why == ("no word can be derived from S, T", ("S", "T"), (), (), (), True)
 
     @pytest.mark.parametrize("bounds", [None, Limits({"a": 1})])
     def test_an_automaton_that_cannot_end(self, bounds):
         pda = PDA([("p", "a", None, "p"), ("p", "a", "X", "q")], start="p", accepting=["q"], stack=("Y", "X"))
-        assert why_empty(as_automaton(pda, bounds)) == ("no run of the automaton accepts", (), (), (), ())
+        assert why_empty(as_automaton(pda, bounds)) == ("no run of the automaton accepts", (), (), (), (), True)
 
 
 class TestRemedy:
