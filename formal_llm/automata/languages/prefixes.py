@@ -1,45 +1,16 @@
 """Which prefixes of a word can still be completed, and what could have come next.
 
-A prefix is *viable* when some word of the language, within the limits, begins with it. The configurations that read it
-are followed one symbol at a time, those without a completion are dropped, and what is left says how it could go on.
-What was found for a prefix serves all words that share it.
-
-There may be infinitely many configurations (left recursion), so following them has a cap. Beyond it the prefix is
-decided without any configuration: the automaton is run side by side with a finite automaton for "begins with this
-prefix" (the intersection of a context-free and a regular language is context-free), by tabulation where there are no
-limits and else by lookahead on the product.
+A prefix is *viable* when some word of the language, within the limits, begins with it: when its front
+(:mod:`formal_llm.automata.languages.fronts`) is not empty.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from typing import NamedTuple
-
+from formal_llm.automata.languages.fronts import Fronts
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import Word
 from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.models.product import product
-from formal_llm.automata.models.tabulation import reaches
-from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import AutomatonError
-
-_CACHE = 20_000
-
-
-class _Front(NamedTuple):
-    """The configurations after a prefix, ε-moves made, dead ends left out.
-
-    Attributes:
-        after: for each terminal that can be read next the configurations after it; not looked at for dead ends.
-        sure: whether one of the configurations can certainly be completed.
-        open: whether there is a configuration at all: without one, the prefix is not viable.
-        may_stop: whether one of them accepts.
-    """
-
-    after: dict[str, list[Hashable]]
-    sure: bool
-    open: bool
-    may_stop: bool
 
 
 class Prefixes:
@@ -57,18 +28,11 @@ class Prefixes:
         if lookahead.pda is None:
             raise AutomatonError("prefixes are known for grammars and pushdown automata, not for other automata")
         self.pda: PDA = lookahead.pda
-        self.lookahead = lookahead
-        self._max = max_configurations
-        #: None where there are more configurations than are followed.
-        self._fronts: dict[Word, _Front | None] = {}
-        self._decided: dict[Word, bool | None] = {}
+        self.fronts = Fronts(lookahead, max_configurations=max_configurations)
 
     def viable(self, prefix: Word) -> bool | None:
         """Whether some word within the limits begins with ``prefix``; None where the budget of states ran out."""
-        front = self._front(prefix)
-        if front is None:
-            return self._decide(prefix)
-        return True if front.sure else None if front.open else False
+        return self.fronts.of(prefix).viable
 
     def longest(self, word: Word) -> tuple[int, bool]:
         """(length of the longest viable prefix of ``word``, whether that is certain).
@@ -77,13 +41,14 @@ class Prefixes:
         the longest prefix which is certainly viable.
         """
         sure = -1
+        front = self.fronts.start
         for end in range(len(word) + 1):
-            front = self._front(word[:end])
-            if front is None:
+            front = front.after(word[end - 1]) if end else front
+            if front.word is not None:
                 return self._bisect(word, sure)
-            if front.sure:
+            if front.viable:
                 sure = end
-            elif not front.open:
+            elif front.viable is False:
                 return sure, sure == end - 1
         return sure, sure == len(word)
 
@@ -105,82 +70,6 @@ class Prefixes:
             The terminals that keep it viable, in the order of the alphabet; whether it is a word as it is; whether it
             is certain that there are no more such terminals.
         """
-        front = self._front(prefix)
-        names = [name for name in self.pda.terminals if front is None or name in front.after]
-        found = {name: self.viable((*prefix, name)) for name in names}
-        may_stop = self.pda.accepts(prefix) if front is None else front.may_stop
-        return tuple(name for name in names if found[name]), may_stop, None not in found.values()
-
-    # -- one configuration after the other ----------------------------------------------------------------------
-
-    def _front(self, prefix: Word) -> _Front | None:
-        at = len(prefix)
-        while at and prefix[:at] not in self._fronts:
-            at -= 1
-        if len(self._fronts) > _CACHE:
-            self._fronts.clear()
-            at = 0
-        if () not in self._fronts:
-            self._fronts[()] = self._close([self.lookahead.automaton.start()])
-        front = self._fronts[prefix[:at]]
-        while at < len(prefix) and front is not None:
-            front = self._close(front.after.get(prefix[at], []))
-            at += 1
-            self._fronts[prefix[:at]] = front
-        return front
-
-    def _close(self, todo: list[Hashable]) -> _Front | None:
-        automaton = self.lookahead.automaton
-        after: dict[str, list[Hashable]] = {}
-        sure = is_open = may_stop = False
-        seen = set(todo)
-        todo = list(todo)
-        while todo:
-            now = todo.pop()
-            verdict = self.lookahead.completable(now)
-            if not verdict.possible:
-                continue
-            is_open = True
-            sure = sure or verdict.value == "yes"
-            may_stop = may_stop or automaton.accepting(now)
-            for move in automaton.moves(now):
-                following = automaton.step(now, move)
-                if move.read is not None:
-                    after.setdefault(move.read, []).append(following)
-                elif following not in seen:
-                    if len(seen) >= self._max:
-                        return None
-                    seen.add(following)
-                    todo.append(following)
-        return _Front(after, sure, is_open, may_stop)
-
-    # -- all configurations at once -----------------------------------------------------------------------------
-
-    def _decide(self, prefix: Word) -> bool | None:
-        if prefix not in self._decided:
-            if len(self._decided) > _CACHE:
-                self._decided.clear()
-            self._decided[prefix] = self._within_limits(prefix) if self.pda.limits else self._tabulate(prefix)
-        return self._decided[prefix]
-
-    def _tabulate(self, prefix: Word) -> bool:
-        """Without limits: read the prefix, then any terminals at a position that no longer moves."""
-        end = len(prefix)
-
-        def advance(name: str, at: int) -> int | None:
-            return at if at == end else at + 1 if prefix[at] == name else None
-
-        return reaches(self.pda, end, advance)
-
-    def _within_limits(self, prefix: Word) -> bool | None:
-        both = product(self.pda, beginning(prefix, self.pda.terminals))
-        verdict = Lookahead(both, max_states=self.lookahead.max_states).completable()
-        return {"yes": True, "no": False}.get(verdict.value)
-
-
-def beginning(prefix: Word, alphabet: Iterable[str]) -> PDA:
-    """The finite automaton for the words over ``alphabet`` that begin with ``prefix``."""
-    end = len(prefix)
-    steps = [Transition(at, name, None, at + 1) for at, name in enumerate(prefix)]
-    loops = [Transition(end, name, None, end) for name in alphabet]
-    return PDA([*steps, *loops], start=0, accepting=[end], check=False)
+        front = self.fronts.of(prefix)
+        found = {name: front.after(name).viable for name in front.names}
+        return tuple(name for name in found if found[name]), front.may_stop, None not in found.values()
