@@ -1,12 +1,13 @@
-"""Step budgets beside lower sums, and questions that cannot be decided in their time."""
+"""Step budgets beside lower sums, questions that cannot be decided in their time, and days by the clock."""
 
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from time import process_time
 
 from benchmarks.strain_cases.case import Case, milliseconds, spread
-from formal_llm import CFG, Budget, Lookahead, Planner
+from formal_llm import CFG, PDA, Budget, Lookahead, Planner
 from formal_llm.errors import BudgetExceeded, NoValidPlan
 
 
@@ -61,6 +62,25 @@ def minutes(least: int, most: int | None, tools: int, steps: int) -> dict[str, f
     return walked(Planner(once(weights, "min", *limits, repeated=True), "test:first", budget=Budget(steps=steps)), 60)
 
 
+#: The day of errands as a grammar: what goes before the clock.
+ERRANDS = """%start day
+%order forward
+day -> errand day | errand
+errand -> breakfast | lunch | supper | shop | bank | parcel | swim | pause
+"""
+
+
+def errands(kind: type[CFG | PDA], pause: str = "15min") -> dict[str, float | str]:
+    """A day in quarter hours, with opening hours, gaps and a deadline: read, started, and questions to its end."""
+    text = (Path(__file__).parents[2] / "grammars" / "errands.pda").read_text().replace("15min", pause)
+    if kind is CFG:
+        text = ERRANDS + text[text.index("%clock") :]
+    read: list[CFG | PDA] = []
+    kind.from_string("a -> b" if kind is CFG else "%accept a\na, b, ε -> a, ε")  # the parser is made
+    figures: dict[str, float | str] = {"read": milliseconds(lambda: read.append(kind.from_string(text)))}
+    return {**figures, **walked(Planner(read[0], "test:first"), 60)}
+
+
 def hard_sums(items: int, solver: bool) -> dict[str, float | str]:
     return walked(Planner(subset_sum(items, 1), "test:first", solver=solver), 6)
 
@@ -79,6 +99,9 @@ def decided(max_states: int, solver: bool) -> dict[str, float | str]:
 
 
 CASES = [
+    Case("clock: a day of errands, an automaton", "read 100, start 100, 5 / 30 ms", lambda: errands(PDA)),
+    Case("clock: a day of errands, a grammar", "read 1,000, start 1,000, 5 / 30 ms", lambda: errands(CFG)),
+    Case("clock: a day of errands in five minutes", "start 1,000 ms", lambda: errands(PDA, "5min")),
     Case("steps: 1,000 minutes in 100 moves, empty", "told at once", lambda: minutes(1_000, None, 10, 100)),
     Case("steps: 300 minutes in 100 moves, just so", "10 ms", lambda: minutes(300, None, 10, 100)),
     Case("steps: a day of 480 to 600 minutes in 40 moves", "10 ms", lambda: minutes(480, 600, 40, 40)),

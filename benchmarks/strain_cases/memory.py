@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
+from tempfile import TemporaryDirectory
 from time import process_time
 
 from benchmarks.strain_cases.case import Case
@@ -57,10 +59,31 @@ def plans(count: int) -> dict[str, float | str]:
     return {"MB": grown, "plans a second": count / (process_time() - begun)}
 
 
+def results(count: int) -> dict[str, float | str]:
+    """So many tasks in a file, their results in another one: ``formal-llm plan --tasks FILE --out FILE``."""
+    from formal_llm.cli.batch import Batch, plan_tasks, read_tasks
+    from formal_llm.cli.sources import LoadedRules
+
+    rules = CFG.from_string("S -> cut T | paint T\nT -> wood | stone")
+    with TemporaryDirectory() as folder:
+        tasks, out = Path(folder, "tasks.txt"), Path(folder, "out.jsonl")
+        with tasks.open("w") as file:
+            file.writelines(f"task {number}\n" for number in range(count))
+        planner, loaded = Planner(rules, "test:first"), LoadedRules(rules, rules)
+        planner.plan("warm up")
+        begun = process_time()
+        grown = _grown(lambda: plan_tasks(planner, read_tasks(str(tasks), loaded), Batch(out, None, None, False)))
+        taken = process_time() - begun
+        again = _grown(lambda: plan_tasks(planner, read_tasks(str(tasks), loaded), Batch(out, None, None, False)))
+    return {"MB": grown, "MB more, all done": again, "plans a second": count / taken}
+
+
 CASES = [
     Case("memory of 12,000 questions", "100 MB", questions),
     Case("memory of 16,000 plans", "constant", lambda: plans(16_000)),
     Case("memory of 100,000 plans", "constant", lambda: plans(100_000)),
+    Case("memory of a results file, 5,000 tasks", "constant", lambda: results(5_000)),
+    Case("memory of a results file, 20,000 tasks", "constant", lambda: results(20_000)),
 ]
 
 if __name__ == "__main__":  # how the figure for a million was had

@@ -12,7 +12,8 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from io import TextIOWrapper
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -94,6 +95,24 @@ def read_text(path: str | Path, error: type[NotationError] = NotationError, most
     if "\0" in text:
         raise error(f"this is not a text file (zero byte at {text.index(chr(0))})", file=name)
     return text
+
+
+def read_lines(path: str | Path, error: type[NotationError] = NotationError) -> Iterator[str]:
+    """The lines of an authored file, one at a time, however many there are; otherwise as :func:`read_text`."""
+    try:
+        file = open_file(path)
+    except OSError:
+        read_text(path, error)  # says what is wrong
+        raise
+    with file, TextIOWrapper(file, "utf-8-sig", newline="") as lines:
+        try:
+            for line in lines:
+                if "\0" in line:
+                    raise error("this is not a text file: there is a zero byte", file=str(path))
+                yield line.rstrip("\r\n")
+        except UnicodeDecodeError:
+            read_text(path, error)
+            raise
 
 
 def lines_of(text: str) -> list[str]:

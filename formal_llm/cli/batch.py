@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from formal_llm.authored.files import lines_of, parse_json, read_text
+from formal_llm.authored.files import parse_json, read_lines
 from formal_llm.authored.tables import Items, Keys, Named, OneOf, problems
 from formal_llm.automata import Limits
 from formal_llm.cli.console import counted, err, progress_bars
@@ -20,8 +20,8 @@ from formal_llm.cli.sources import LoadedRules
 from formal_llm.errors import FormalLLMError, NotationError, ResourceNotFound
 from formal_llm.planning import Budget, Planner, Task
 from formal_llm.planning.drivers.batch import Outcome
+from formal_llm.planning.drivers.result_places import FAILED
 from formal_llm.planning.drivers.results import Results, run_of
-from formal_llm.planning.plans.usage import Usage
 
 #: After so many failures in a row that nobody's plan is to blame for, a run ends: the provider cannot be reached.
 _IN_A_ROW = 10
@@ -48,7 +48,32 @@ class Batch:
     retry_failed: bool
 
 
-def read_tasks(name: str, source: LoadedRules) -> list[Task]:
+class TaskFile:
+    """The tasks of a file, read from it whenever they are gone through: they are not held in memory.
+
+    Raises:
+        NotationError: a line is no task; says which.
+    """
+
+    def __init__(self, name: str, source: LoadedRules) -> None:
+        self._name = name
+        self._source = source
+        self._count = sum(1 for _ in self)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Task]:
+        for number, line in enumerate(read_lines(self._name), 1):
+            if line.strip() and not line.lstrip().startswith("#"):
+                try:
+                    task = _task(line.strip(), self._source)
+                except (FormalLLMError, ValueError, TypeError) as error:
+                    raise NotationError(str(error), file=self._name, line=number, source_line=line) from None
+                yield task
+
+
+def read_tasks(name: str, source: LoadedRules) -> TaskFile | list[Task]:
     """The tasks of a file, or of a pack's split.
 
     A file has a task on each line: a sentence (of a pack also the number of a task), or a JSON object with the keys
@@ -70,14 +95,8 @@ def read_tasks(name: str, source: LoadedRules) -> list[Task]:
             file=name,
             suggestion="write a sentence on each line, or a JSON object on each line (.jsonl)",
         )
-    tasks = []
-    for number, line in enumerate(lines_of(read_text(path)), 1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            try:
-                tasks.append(_task(line.strip(), source))
-            except (FormalLLMError, ValueError, TypeError) as error:
-                raise NotationError(str(error), file=name, line=number, source_line=line) from None
-    if not tasks:
+    tasks = TaskFile(name, source)
+    if not len(tasks):
         raise NotationError("there is no task in it", file=name)
     return tasks
 
@@ -106,7 +125,7 @@ _TASK = Keys(
 )
 
 
-def plan_tasks(planner: Planner, tasks: Sequence[Task], batch: Batch) -> None:
+def plan_tasks(planner: Planner, tasks: TaskFile | Sequence[Task], batch: Batch) -> None:
     """Plan all tasks that the results file does not have yet, and write it.
 
     Raises:
@@ -125,7 +144,7 @@ def plan_tasks(planner: Planner, tasks: Sequence[Task], batch: Batch) -> None:
                     tasks,
                     concurrency=batch.concurrency,
                     budget=batch.budget,
-                    skip=frozenset(results.done),
+                    skip=results.done,
                     begun=results.begun,
                 )
                 with closing(outcomes):
@@ -151,13 +170,13 @@ class _Board:
         self._results = results
         self._count = count
         self._before = len(results.done)
-        self._failed = len(results.failed)
+        self._failed = results.places.counts[FAILED]
         self._passing = 0
         self._in_a_row = 0
         self._last: Exception | None = None
         self._told = monotonic()
         # What a plan that was stopped took is part of what it takes in the end.
-        self._sum = sum((Usage(**line["usage"]) for line in results.done.values()), Usage())
+        self._sum = results.usage_of_done
         self._begun = len(results.stopped)
         self.progress = progress_bars()
         self._bar = self.progress.add_task("", total=count, completed=self._before, said=self._said())

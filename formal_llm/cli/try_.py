@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 
 from formal_llm.automata import Lookahead
+from formal_llm.automata.lookahead.work import SEARCH_TIME
 from formal_llm.cli import options
 from formal_llm.cli.console import EXIT_CODES_HELP, command, counted, err, print_text, said_of
 from formal_llm.cli.count import how_many
@@ -57,6 +58,7 @@ def try_(
     set_: options.SetOption = None,
     lookahead: LookaheadOption = LookaheadMode.on,
     max_states: options.MaxStatesOption = 20_000,
+    search_time: options.SearchTimeOption = SEARCH_TIME,
     order: options.OrderOption = None,
 ) -> None:
     """Try rules."""
@@ -69,6 +71,7 @@ def try_(
         lookahead=lookahead.value,
         wording=loaded.wording,
         max_states=max_states,
+        search_time=search_time,
     )
     asked = loaded.task(task, inputs=input_ or (), goal=goal)
     table = planner.table(asked)

@@ -66,18 +66,29 @@ class BudgetExceeded(PlanningError):
         plan: the partial plan; its ``complete`` is False. Of a best-first search the best finished plan found so far,
             its ``complete`` True, or the most probable partial plan where none is finished yet.
         needed: the budget that would do at least, where that is known.
+        decided: False where it was looked for and not found within the search time.
         shared: whether it is the budget of many plans together.
     """
 
     def __init__(
-        self, kind: str, budget: float, plan: UnfinishedPlan, needed: int | None = None, *, shared: bool = False
+        self,
+        kind: str,
+        budget: float,
+        plan: UnfinishedPlan,
+        needed: int | None = None,
+        *,
+        shared: bool = False,
+        decided: bool = True,
     ) -> None:
         self.kind = kind
         self.budget = budget
         self.plan: Any = plan
         self.needed = needed
         self.shared = shared
-        least = "" if needed is None else f"; at least {needed} are needed"
+        self.decided = decided
+        least = "" if decided else "; how many are needed was not found within the search time"
+        if needed is not None:
+            least = f"; at least {needed} are needed"
         if plan.complete:
             found = f"; a plan of {len(plan.word)} terminals is finished (error.plan), there may be a more probable one"
         else:

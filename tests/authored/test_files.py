@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import formal_llm
-from formal_llm.authored.files import check_plain, lines_of, open_file, parse_json, read_bytes, read_text
+from formal_llm.authored.files import check_plain, lines_of, open_file, parse_json, read_bytes, read_lines, read_text
 from formal_llm.errors import NotationError
 
 
@@ -62,6 +62,19 @@ def test_only_line_ends_part_lines(lines: list[str]) -> None:
         assert lines_of(end.join(lines) + end) == lines
         if lines[-1]:
             assert lines_of(end.join(lines)) == lines
+
+
+def test_lines_are_read_one_at_a_time_as_the_text_has_them(tmp_path: Path) -> None:
+    file = tmp_path / "lines.txt"
+    for text in ("a\r\nb\rc\n\nd", "\ufeffä\u2028b\x0c\n", "", "\n"):
+        file.write_bytes(text.encode())
+        assert list(read_lines(file)) == (lines_of(read_text(file)) if text else [])
+    for broken, said in ((b"a\n\xffb", "byte 2 cannot be read"), (b"a\n\0", "zero byte")):
+        file.write_bytes(broken)
+        with pytest.raises(NotationError, match=said):
+            list(read_lines(file))
+    with pytest.raises(NotationError, match="there is no such file"):
+        next(read_lines(tmp_path / "none"))
 
 
 def test_json() -> None:

@@ -166,3 +166,15 @@ def test_a_number_is_a_number_and_a_text_is_that_option_alone(tmp_path: Path) ->
     assert run(str(path), typed="C#/").stdout == "c\n"
     assert run(str(path), typed="c++/").stdout == "d\n"
     assert "(help tells what can be typed)" in told(str(path), typed="C/quit")[0]
+
+
+def test_the_search_for_a_question_is_bounded(rules: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    planner = try_.Planner
+    monkeypatch.setattr(
+        try_, "Planner", lambda *given, **settings: seen.append(settings) or planner(*given, **settings)
+    )
+    assert run(rules, "--search-time", "0.2", typed="quit").exit_code == 0
+    assert run(rules, typed="quit").exit_code == 0
+    assert [settings["search_time"] for settings in seen] == [0.2, 0.05]
+    assert run(rules, "--search-time", "-1").exit_code == 2

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from formal_llm.automata.languages.why_empty import clash
 from formal_llm.automata.lookahead.cheapest import least_costs
 from formal_llm.automata.lookahead.lookahead import Lookahead
+from formal_llm.automata.lookahead.work import SEARCH_TIME, START
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.symbols import Diagnostic, members
 
@@ -36,9 +37,10 @@ def empty_reason(cfg: CFG) -> Diagnostic | None:
     if not cfg.limits or _a_simple_word_keeps_limits(cfg):
         return None
     lookahead = Lookahead(cfg)
-    if lookahead.completable().value != "no":
-        return None
-    lines = clash(cfg)
+    with lookahead.work.within(START * SEARCH_TIME):
+        if lookahead.completable().value != "no":
+            return None
+    lines = clash(cfg, search_time=START * SEARCH_TIME)
     names = [line.split()[2] for line in lines if len(line.split()) == 3]
     one = len(lines) == 1
     listed = "; ".join(lines)

@@ -13,6 +13,8 @@ from typing import Generic, NamedTuple, TypeVar, cast
 
 from formal_llm.automata.lookahead.limited import LimitedAutomaton, SourceAutomaton, as_automaton
 from formal_llm.automata.lookahead.lookahead import Lookahead
+from formal_llm.automata.lookahead.verdicts import TIME
+from formal_llm.automata.lookahead.work import TRIES
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import constrained
@@ -31,6 +33,8 @@ class WhyEmpty(NamedTuple):
         limits: the limits of a clash, as lines of the grammar notation.
         constraints: the constraints of the same clash, by name.
         remedy: a smallest set of limits and constraints without which there is a word.
+        decided: whether the search time was enough to find out. Where it was not, some of the rules that are named may
+            have no part in a clash, and the remedy may be larger than needed, or missing.
     """
 
     reason: str
@@ -38,9 +42,10 @@ class WhyEmpty(NamedTuple):
     limits: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
     remedy: tuple[str, ...] = ()
+    decided: bool = True
 
 
-def clash(automaton: Source, *, max_states: int = 20_000) -> list[str]:
+def clash(automaton: Source, *, max_states: int = 20_000, search_time: float | None = None) -> list[str]:
     """Constraints and limits that together leave no word, each of them needed for that: dropping any one leaves a word.
 
     Found by dropping one rule after the other while the rest still allows no word (deletion filter). A rule of which
@@ -49,12 +54,14 @@ def clash(automaton: Source, *, max_states: int = 20_000) -> list[str]:
     Args:
         automaton: one without any word.
         max_states: the budget of each question to lookahead.
+        search_time: the seconds of search that all these questions together may take; None for no bound. Rules that
+            are not looked at by then are kept.
 
     Returns:
         Constraints by name (``"constraint 2"``, by its place, for one without a name) and limits as lines of the
         grammar notation; empty where the grammar or automaton has no word even without these rules.
     """
-    rules = RuleSet(as_automaton(automaton), max_states)
+    rules = RuleSet(as_automaton(automaton), max_states, search_time)
     return rules.called(rules.clash())
 
 
@@ -77,11 +84,12 @@ def remedy(automaton: Source, *, max_states: int = 20_000, max_tries: int = 60) 
     return rules.called(rules.remedy(rules.clash(), max_tries))
 
 
-def why_empty(automaton: Source, *, max_states: int = 20_000) -> WhyEmpty:
-    """Why an automaton without any word has none."""
-    rules = RuleSet(as_automaton(automaton), max_states)
+def why_empty(automaton: Source, *, max_states: int = 20_000, search_time: float | None = None) -> WhyEmpty:
+    """Why an automaton without any word has none; bounds as of :func:`clash`."""
+    rules = RuleSet(as_automaton(automaton), max_states, search_time)
     clashing = rules.clash()
     if clashing:
+        sure = not rules.out_of_time
         way_out = rules.remedy(clashing, max_tries=60)
         limits = rules.called(rule for rule in clashing if rules.is_limit(rule))
         constraints = rules.called(rule for rule in clashing if not rules.is_limit(rule))
@@ -91,7 +99,13 @@ def why_empty(automaton: Source, *, max_states: int = 20_000) -> WhyEmpty:
         # Where a single rule is in the way, it goes without saying that dropping it is the remedy.
         if way_out and (way_out != clashing or len(clashing) > 1):
             reason += f"; there is a plan without {' and '.join(map(rules.shown, way_out))}"
-        return WhyEmpty(reason, (), tuple(limits), tuple(constraints), tuple(rules.called(way_out)))
+        if not sure:
+            reason += "; fewer of them may do so (the search time was over)"
+        elif rules.out_of_time and not way_out:
+            reason += "; what to leave out was not found within the search time"
+        return WhyEmpty(
+            reason, (), tuple(limits), tuple(constraints), tuple(rules.called(way_out)), decided=not rules.out_of_time
+        )
     cfg = rules.base.cfg if isinstance(rules.base, PDA) else None
     if cfg is not None and cfg.start not in cfg.productive:
         stuck = tuple(name for name in cfg.nonterminals if name in cfg.reachable and name not in cfg.productive)
@@ -112,14 +126,16 @@ class RuleSet(Generic[A]):
     Args:
         automaton: an automaton with its limits, a product too.
         max_states: the budget of each question to lookahead.
+        search_time: the seconds that all these questions together may take; None for no bound.
 
     Attributes:
         base: the automaton without any rules.
         constraints: the constraints, in the order of their numbers.
         every: the numbers of all rules.
+        out_of_time: whether some question was not decided since the search time was over.
     """
 
-    def __init__(self, automaton: A, max_states: int) -> None:
+    def __init__(self, automaton: A, max_states: int, search_time: float | None = None) -> None:
         whole: SourceAutomaton = automaton
         factors = whole.factors if isinstance(whole, PDA) else ()
         # The limits of the parts are those of the whole: kept there, or a rule that is dropped would still hold here.
@@ -140,6 +156,7 @@ class RuleSet(Generic[A]):
             base = whole
         self.base = cast("A", base)
         self._max_states = max_states
+        self._left, self.out_of_time = search_time, False
         self.every = frozenset(range(len(self._names)))
         self._products: dict[frozenset[int], PDA] = {}
         self._verdicts: dict[frozenset[int], str] = {}
@@ -161,9 +178,20 @@ class RuleSet(Generic[A]):
         """Whether there is a word when some rules are dropped: yes, no or unknown."""
         found = self._verdicts.get(dropped)
         if found is None:
-            found = Lookahead(self.without(dropped), max_states=self._max_states).completable().value
-            self._verdicts[dropped] = found
+            found = self._verdicts[dropped] = self._decide(dropped)
         return found
+
+    def _decide(self, dropped: frozenset[int]) -> str:
+        if self._left is not None and self._left <= 0:
+            self.out_of_time = True
+            return "unknown"
+        lookahead = Lookahead(self.without(dropped), max_states=self._max_states)
+        with lookahead.work.within(self._left):
+            verdict = lookahead.completable()
+            if self._left is not None:
+                self._left = (lookahead.work.left - lookahead.made) / TRIES
+        self.out_of_time = self.out_of_time or verdict.how is TIME
+        return verdict.value
 
     def without(self, dropped: frozenset[int]) -> A:
         """The automaton under the rules that are left when some are dropped."""

@@ -28,7 +28,7 @@ from formal_llm.automata.lookahead.sampling import Of, Sampler, by_words
 from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.shortest import ShortestSearch, shortest_word
 from formal_llm.automata.lookahead.verdicts import BUDGET, SEARCH, TIME, Verdict
-from formal_llm.automata.lookahead.work import Work, building
+from formal_llm.automata.lookahead.work import MADE, Work, building
 from formal_llm.automata.models.automaton import Configuration, State, Word
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA
@@ -91,6 +91,11 @@ class Lookahead:
 
     def __reduce__(self) -> tuple[Callable[[Source], Lookahead], tuple[Source]]:
         return partial(Lookahead, max_states=self.max_states, solver=self.solver), (self.source,)
+
+    @property
+    def made(self) -> int:
+        """What making it took, in tries."""
+        return 0 if self._search is None else MADE * len(self._search.grammar.symbols)
 
     @property
     def lacks_solver(self) -> bool:
@@ -179,27 +184,26 @@ class Lookahead:
         (state, stack), remaining, needed = self._parts(configuration)
         return self._shortest.find(state, stack, remaining, needed, by_length=by_length, max_states=max_states)
 
-    def fewest_moves(self, configuration: Hashable = None) -> int | None:
+    def fewest_moves(self, configuration: Hashable = None, *, search_time: float | None = None) -> int | None:
         """The least number of moves that complete a configuration; None where nothing does.
 
         Raises:
-            Undecided: the budget of states ran out before it was known.
+            Undecided: the budget of states, or the seconds of search (None for no bound), ran out before it was known.
         """
-        return self._least(configuration, by_length=False)
+        return self._least(configuration, search_time, by_length=False)
 
-    def shortest(self, configuration: Hashable = None) -> int | None:
-        """The least number of terminals that complete a configuration; None where nothing does.
-
-        Raises:
-            Undecided: the budget of states ran out before it was known.
-        """
-        least = self._least(configuration, by_length=True)
+    def shortest(self, configuration: Hashable = None, *, search_time: float | None = None) -> int | None:
+        """The least number of terminals that complete a configuration; otherwise as :meth:`fewest_moves`."""
+        least = self._least(configuration, search_time, by_length=True)
         return None if least is None else least // LENGTH
 
-    def _least(self, configuration: Hashable, *, by_length: bool) -> int | None:
-        found = self._cheapest(self.automaton.start() if configuration is None else configuration, by_length=by_length)
-        if found == UNKNOWN:
-            raise Undecided("the shortest completion was not found within the budget of states; raise max_states")
+    def _least(self, configuration: Hashable, search_time: float | None, *, by_length: bool) -> int | None:
+        now = self.automaton.start() if configuration is None else configuration
+        with self.work.within(search_time):
+            found = self._cheapest(now, by_length=by_length)
+            if found == UNKNOWN:
+                spent = "the search time; allow more" if self.work.over else "the budget of states; raise max_states"
+                raise Undecided(f"the shortest completion was not found within {spent}")
         return None if found == INFINITE else int(found)
 
     def shortest_word(self, configuration: Hashable = None) -> Word | None:
@@ -242,17 +246,13 @@ class Lookahead:
     def sample(
         self, rng: random.Random, configuration: Hashable = None, *, of: Of = "words", max_length: int | None = None
     ) -> Word | None:
-        """A completion at random, all words (or all derivations) equally likely; None where there is none.
+        """A completion at random, all words (or all derivations) equally likely; or None; raises as :meth:`count`.
 
         Args:
             rng: where chance comes from; the same state gives the same word.
             configuration: of :attr:`automaton`; the start, if left out.
             of: what is equally likely.
             max_length: the most terminals of a completion.
-
-        Raises:
-            InfiniteLanguage: there are infinitely many; give ``max_length``.
-            Undecided: the budget of states, or of words where they must be told apart one by one, is spent.
         """
         sampler, begin = self._sampler(configuration, max_length)
         words = by_words(of)
@@ -281,8 +281,7 @@ class Lookahead:
 
     def uncounted(self, configuration: Hashable) -> Configuration:
         """The configuration of the pushdown automaton, without counters."""
-        state, stack = self._parts(configuration).inner
-        return Configuration(state, stack)
+        return Configuration(*self._parts(configuration).inner)
 
     def signature(self, configuration: Hashable) -> tuple[Hashable, float]:
         """(what decides the moves and their verdicts, moves that complete what does not decide them).

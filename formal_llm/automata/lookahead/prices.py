@@ -12,7 +12,7 @@ found by Newton's method as in Dinkelbach 1967. All numbers are whole, so nothin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
 from typing import NamedTuple
@@ -53,12 +53,19 @@ class Estimate:
     """
 
     def __init__(self, ways: Sequence[PricedWay], bounds: Sequence[int]) -> None:
-        self.prices = find_prices(ways, bounds)
-        most = {bound: find_most(ways, bound) for bound in bounds}
-        symbols = dict.fromkeys(way[0] for way in ways)
+        # Where a derivation can only begin is looked at when one does: such symbols are many beside a clock.
+        inside = {child for way in ways for child in way[3]}
+        self._bounds = tuple(bounds)
+        self._outside: dict[int, list[PricedWay]] = {}
+        for way in ways:
+            if way[0] not in inside:
+                self._outside.setdefault(way[0], []).append(way)
+        groups = in_order(way for way in ways if way[0] in inside)
+        self.prices = find_prices(groups, bounds)
+        most = {bound: find_most(groups, bound) for bound in bounds}
         #: For each symbol its rest in each set of prices; the most that it pays to each lower bound.
-        self._rests = {index: [one.rest[index] for one in self.prices] for index in symbols}
-        self._most = {index: {bound: most[bound].get(index, 0) for bound in bounds} for index in symbols}
+        self._rests = {index: [one.rest[index] for one in self.prices] for index in inside}
+        self._most = {index: {bound: most[bound].get(index, 0) for bound in bounds} for index in inside}
 
     def least(self, pending: Iterable[tuple[int, int]], due: Sequence[tuple[int, int]]) -> float:
         """The least that completing costs; infinite where what is pending cannot pay what is due.
@@ -68,6 +75,9 @@ class Estimate:
             due: (lower bound, what it still needs).
         """
         pending = list(pending)
+        for index, _ in pending:
+            if index not in self._rests:
+                self._add(index)
         for bound, amount in due:
             if sum([self._most[index][bound] * count for index, count in pending]) < amount:
                 return INFINITE
@@ -81,33 +91,103 @@ class Estimate:
             least = max(least, -(-total // scale))
         return least
 
+    def _add(self, index: int) -> None:
+        """Work out what is known of a symbol that no other one leads to."""
+        ways = self._outside[index]
+        self._rests[index] = [
+            min(
+                cost * scale - sum([unit[b] * n for b, n in pays.items()]) + sum([rest[child] for child in children])
+                for _, cost, pays, children in ways
+            )
+            for unit, rest, scale in self.prices
+        ]
+        self._most[index] = {
+            bound: max(
+                pays.get(bound, 0) + sum([self._most[child][bound] for child in children])
+                for _, _, pays, children in ways
+            )
+            for bound in self._bounds
+        }
 
-def find_most(ways: Sequence[PricedWay], bound: int) -> dict[int, float]:
+
+def in_order(ways: Iterable[PricedWay]) -> list[list[PricedWay]]:
+    """The ways of symbols that lead to each other together, and each group after those that it leads to.
+
+    So one look at each is enough where nothing goes round in a circle, as under a clock. (Tarjan 1972.)
+    """
+    of_symbol: dict[int, list[PricedWay]] = {}
+    for way in ways:
+        of_symbol.setdefault(way[0], []).append(way)
+    groups: list[list[PricedWay]] = []
+    number: dict[int, int] = {}
+    lowest: dict[int, int] = {}
+    open_: list[int] = []
+    done: set[int] = set()
+    for root in of_symbol:
+        under_way: list[tuple[int, Iterator[int]]] = [(root, iter(()))] if root not in number else []
+        while under_way:
+            symbol, children = under_way[-1]
+            if symbol not in number:
+                number[symbol] = lowest[symbol] = len(number)
+                open_.append(symbol)
+                children = iter(dict.fromkeys(child for way in of_symbol.get(symbol, ()) for child in way[3]))
+                under_way[-1] = symbol, children
+            new = next((child for child in children if child not in done), None)
+            if new is None:
+                under_way.pop()
+                if lowest[symbol] == number[symbol]:
+                    place = open_.index(symbol) if open_[-1] != symbol else len(open_) - 1
+                    done.update(open_[place:])
+                    groups.append([way for one in open_[place:] for way in of_symbol.get(one, ())])
+                    del open_[place:]
+                if under_way:
+                    above = under_way[-1][0]
+                    lowest[above] = min(lowest[above], lowest[symbol])
+            elif new in number:
+                lowest[symbol] = min(lowest[symbol], number[new])
+            else:
+                under_way.append((new, iter(())))
+    return [group for group in groups if group]
+
+
+def _turns(group: Sequence[PricedWay]) -> int:
+    """How many symbols a group is of; 0 where none leads back to itself."""
+    heads = {way[0] for way in group}
+    return len(heads) if len(heads) > 1 or any(way[0] in way[3] for way in group) else 0
+
+
+def find_most(groups: Iterable[Sequence[PricedWay]], bound: int) -> dict[int, float]:
     """The most that each symbol can pay to a lower bound; infinite where it can go round in a circle and pay.
 
-    Also infinite for all where too much would have to be looked at.
+    Also infinite where too much would have to be looked at.
+
+    Args:
+        groups: the ways, as :func:`in_order` has them.
+        bound: the lower bound.
     """
     most: dict[int, float] = {}
-    count = len({way[0] for way in ways})
-    users = _users(ways)
     work = _WORK
-    todo: Iterable[int] = range(len(ways))
-    # Derivations without a circle are no deeper than there are symbols; what rises after that has one.
-    for turn in range(2 * count + 1):
-        again: set[int] = set()
-        for number in todo:
-            work -= 1
-            head, _, pays, children = ways[number]
-            if most.keys() >= set(children):
-                amount = pays.get(bound, 0) + sum([most[child] for child in children])
-                if amount > most.get(head, -1):
-                    most[head] = amount if turn < count and amount < _LARGEST else INFINITE
-                    again.update(users.get(head, ()))
-        if not again:
-            break
-        if work < 0:
-            return dict.fromkeys((way[0] for way in ways), INFINITE)
-        todo = sorted(again)
+    for ways in groups:
+        count = _turns(ways)
+        users = _users(ways) if count else {}
+        todo: Iterable[int] = range(len(ways))
+        # Derivations without a circle are no deeper than there are symbols; what rises after that has one.
+        for turn in range(2 * count + 1):
+            again: set[int] = set()
+            for number in todo:
+                work -= 1
+                head, _, pays, children = ways[number]
+                if most.keys() >= set(children):
+                    amount = pays.get(bound, 0) + sum([most[child] for child in children])
+                    if amount > most.get(head, -1):
+                        most[head] = amount if turn < max(1, count) and amount < _LARGEST else INFINITE
+                        again.update(users.get(head, ()))
+            if not again:
+                break
+            if work < 0:
+                most.update(dict.fromkeys((way[0] for way in ways), INFINITE))
+                break
+            todo = sorted(again)
     return most
 
 
@@ -120,14 +200,18 @@ def _users(ways: Sequence[PricedWay]) -> dict[int, list[int]]:
     return users
 
 
-def find_prices(ways: Sequence[PricedWay], bounds: Sequence[int]) -> list[Prices]:
+def find_prices(groups: Sequence[Sequence[PricedWay]], bounds: Sequence[int]) -> list[Prices]:
     """Some sets of prices: in each the bounds get theirs one after the other, as high as those before leave it.
 
+    None where nothing goes round in a circle: no price would be too high, and so none tells anything.
+
     Args:
-        ways: the ways of all symbols; each symbol can be derived.
+        groups: the ways, as :func:`in_order` has them; each symbol can be derived.
         bounds: the lower bounds, by importance: each is the first one in some set, as far as there are sets.
     """
-    finder = _Finder(ways)
+    finder = _Finder(groups)
+    if not any(turns for _, _, turns in finder.groups):
+        return []
     found: list[Prices] = []
     for first in range(min(len(bounds), _MOST)):
         prices = finder.find([*bounds[first:], *bounds[:first]])
@@ -137,35 +221,51 @@ def find_prices(ways: Sequence[PricedWay], bounds: Sequence[int]) -> list[Prices
 
 
 class _Finder:
-    def __init__(self, ways: Sequence[PricedWay]) -> None:
-        self.ways = ways
-        self.count = len({way[0] for way in ways})
-        self.users = _users(ways)
+    def __init__(self, groups: Sequence[Sequence[PricedWay]]) -> None:
+        self.ways = [way for group in groups for way in group]
         self.work = _WORK
+        #: Of each group (the number of its first way, the number behind its last, how often it is looked at at most).
+        self.groups: list[tuple[int, int, int]] = []
+        #: For each symbol on a circle the ways of its group that leave it.
+        self.users: dict[int, list[int]] = {}
+        first = 0
+        for group in groups:
+            turns = _turns(group)
+            self.groups.append((first, first + len(group), turns))
+            if turns:
+                own = {way[0] for way in group}
+                found = ((symbol, numbers) for symbol, numbers in _users(group).items() if symbol in own)
+                self.users |= {symbol: [first + number for number in numbers] for symbol, numbers in found}
+            first += len(group)
 
     def find(self, bounds: Sequence[int]) -> Prices | None:
         """Prices for the bounds in this order; None where too much would have to be looked at."""
         unit: dict[int, Fraction] = {}
         for bound in bounds:
-            scale = lcm(*(price.denominator for price in unit.values()))
-            base = [
-                int(cost * scale - sum(unit[b] * scale * amount for b, amount in pays.items() if b in unit))
-                for _, cost, pays, _ in self.ways
-            ]
+            scale, _, base = self._at(unit)
             highest = self._highest(base, [pays.get(bound, 0) for _, _, pays, _ in self.ways])
             if highest is None:
                 return None
             unit[bound] = highest / scale
-        scale = lcm(*(price.denominator for price in unit.values()))
-        whole = {bound: int(price * scale) for bound, price in unit.items()}
-        costs = [cost * scale - sum(whole.get(b, 0) * n for b, n in pays.items()) for _, cost, pays, _ in self.ways]
+        scale, whole, costs = self._at(unit)
         rest = self._derive(costs, [0] * len(costs), Fraction(0))
         return Prices(whole, {i: cost for i, (cost, _) in rest.items()}, scale) if isinstance(rest, dict) else None
+
+    def _at(self, unit: Mapping[int, Fraction]) -> tuple[int, dict[int, int], list[int]]:
+        """Prices as whole numbers: (what they are multiplied by, the prices, what is left of the cost of each way)."""
+        scale = lcm(*(price.denominator for price in unit.values()))
+        whole = {bound: int(price * scale) for bound, price in unit.items()}
+        costs = [
+            cost * scale - sum([whole[bound] * amount for bound, amount in pays.items() if bound in whole])
+            for _, cost, pays, _ in self.ways
+        ]
+        return scale, whole, costs
 
     def _highest(self, base: Sequence[int], pays: Sequence[int]) -> Fraction | None:
         """The highest price at which no circle earns, for what ``pays`` when ways cost ``base``; None as above."""
         # Where nothing goes round in a circle no price is too high; beyond this one more would tell nothing.
-        price = max((Fraction(sum(map(abs, base)), amount) for amount in pays if amount), default=Fraction(0))
+        least = min((amount for amount in pays if amount), default=0)
+        price = Fraction(sum(map(abs, base)), least) if least else Fraction(0)
         for _ in range(_LOWERED):
             found = self._derive(base, pays, price)
             if not isinstance(found, Fraction):
@@ -181,30 +281,33 @@ class _Finder:
         best: dict[int, tuple[int, int]] = {}
         worth: dict[int, int] = {}
         by: dict[int, int] = {}
-        changed = -1
-        todo: Iterable[int] = range(len(self.ways))
-        for turn in range(1, self.count + 2):
-            again: set[int] = set()
-            for number in todo:
-                self.work -= 1
-                head, _, _, children = self.ways[number]
-                if not worth.keys() >= set(children):
-                    continue
-                value = base[number] * down - up * pays[number] + sum([worth[child] for child in children])
-                if head not in worth or value < worth[head]:
-                    cost = base[number] + sum([best[child][0] for child in children])
-                    best[head] = cost, pays[number] + sum([best[child][1] for child in children])
-                    worth[head], by[head], changed = value, number, head
-                    again.update(self.users.get(head, ()))
-            if not again:
-                return best
-            if self.work < 0:
-                return None
-            # A circle among the cheapest ways earns: it is looked for from time to time, and not only in the end.
-            if not turn & turn - 1 and (circle := self._circle(changed, base, pays, best, by)) is not None:
-                return circle
-            todo = sorted(again)
-        return self._circle(changed, base, pays, best, by) or Fraction(0)
+        for first, last, turns in self.groups:
+            changed = -1
+            todo: Iterable[int] = range(first, last)
+            for turn in range(1, turns + 2):
+                again: set[int] = set()
+                for number in todo:
+                    self.work -= 1
+                    head, _, _, children = self.ways[number]
+                    if not worth.keys() >= set(children):
+                        continue
+                    value = base[number] * down - up * pays[number] + sum([worth[child] for child in children])
+                    if head not in worth or value < worth[head]:
+                        cost = base[number] + sum([best[child][0] for child in children])
+                        best[head] = cost, pays[number] + sum([best[child][1] for child in children])
+                        worth[head], by[head], changed = value, number, head
+                        again.update(self.users.get(head, ()))
+                if not again:
+                    break
+                if self.work < 0:
+                    return None
+                # A circle among the cheapest ways earns: it is looked for from time to time, and not only in the end.
+                if not turn & turn - 1 and (circle := self._circle(changed, base, pays, best, by)) is not None:
+                    return circle
+                todo = sorted(again)
+            else:
+                return self._circle(changed, base, pays, best, by) or Fraction(0)
+        return best
 
     def _circle(
         self,

@@ -21,8 +21,9 @@ from formal_llm.automata.models.automaton import Automaton, C, M, Stack, State, 
 from formal_llm.errors import Undecided
 
 _CACHE = 200_000
-#: The states that a search for any completion may visit beside the way.
-_DETOURS = 50
+#: The states that a search for any completion may visit beside the way; and one more for so many symbols of the
+#: grammar, since what decides otherwise takes time in proportion to these.
+_DETOURS, _PER_STATE = 50, 8
 
 
 class _Measure(NamedTuple):
@@ -134,7 +135,8 @@ class ShortestSearch:
         begin = self._weigh(_BY_STEPS, [], state.unresolved, state.left, state.needed, state.pending)
         if begin is None:
             return INFINITE
-        return self._some_way(begin, INFINITE, min(_DETOURS + 2 * int(begin[2]), self.max_states))
+        most = _DETOURS + 2 * int(begin[2]) + len(self.grammar.symbols) // _PER_STATE
+        return self._some_way(begin, INFINITE, min(most, self.max_states))
 
     def _over(self) -> bool:
         return self.completion.work.over

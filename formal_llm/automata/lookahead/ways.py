@@ -1,15 +1,17 @@
 """The ways of symbols as limits see them: what is read, what is left to do, and what that takes at least.
 
-A symbol that can only read one terminal is a *leaf*: it is merged into the ways of the symbols that lead to it.
+A symbol that can only read one terminal is a *leaf*: it is merged into the ways of the symbols that lead to it. So is a
+*link*, a symbol with one way only that leaves at most one symbol, and a symbol that only one way leads to, as long as a
+way reads no more than one terminal. Of the product of a grammar and a clock most symbols are of these kinds.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from formal_llm.automata.lookahead.cheapest import INFINITE
-from formal_llm.automata.lookahead.flow import FlowGrammar, FlowSymbol
+from formal_llm.automata.lookahead.flow import FlowGrammar, FlowSymbol, Way
 
 #: (terminals read, symbols left, moves) of a way.
 Parts = tuple[tuple[str, ...], tuple[int, ...], int]
@@ -24,23 +26,81 @@ def find_leaves(grammar: FlowGrammar) -> dict[int, str]:
 
 
 def find_ways(grammar: FlowGrammar, leaves: Mapping[int, str]) -> dict[int, list[Parts]]:
-    """The ways of all symbols that some completion takes, with leaves merged in."""
-    return {symbol.index: list(_read_through(grammar, symbol, leaves)) for symbol in grammar.symbols}
+    """The ways of all symbols that some completion takes, with leaves and links merged in."""
+    links = _find_links(grammar, leaves)
+    ways = {
+        symbol.index: [_linked(_read_through(way, leaves), links) for way in grammar.alive(symbol)]
+        for symbol in grammar.symbols
+    }
+    uses = Counter(child for group in ways.values() for _, children, _ in group for child in children)
+    once = {
+        index: ways[index]
+        for index, count in uses.items()
+        if count == 1 and all(len(reads) <= 1 and len(children) <= 1 for reads, children, _ in ways[index])
+    }
+    return {index: [made for parts in group for made in _opened(parts, once)] for index, group in ways.items()}
 
 
-def _read_through(grammar: FlowGrammar, symbol: FlowSymbol, leaves: Mapping[int, str]) -> Iterator[Parts]:
-    for way in grammar.alive(symbol):
-        reads = [way.read] if way.read is not None else []
-        children = []
-        steps = way.moves
-        for child in way.children:
-            leaf = leaves.get(child)
-            if leaf is None:
-                children.append(child)
-            else:
-                reads.append(leaf)
-                steps += 1
-        yield tuple(reads), tuple(sorted(children)), steps
+def _opened(parts: Parts, once: Mapping[int, Sequence[Parts]]) -> Sequence[Parts]:
+    """A way that reads nothing, with the ways of a symbol that only it leads to in the place of that symbol."""
+    reads, children, steps = parts
+    place = -1 if reads else next((place for place, child in enumerate(children) if child in once), -1)
+    if place < 0:
+        return (parts,)
+    others = [*children[:place], *children[place + 1 :]]
+    return [(read, tuple(sorted((*others, *left))), steps + more) for read, left, more in once[children[place]]]
+
+
+def _read_through(way: Way, leaves: Mapping[int, str]) -> Parts:
+    """A way with leaves merged in."""
+    reads = [way.read] if way.read is not None else []
+    children = []
+    steps = way.moves
+    for child in way.children:
+        leaf = leaves.get(child)
+        if leaf is None:
+            children.append(child)
+        else:
+            reads.append(leaf)
+            steps += 1
+    return tuple(reads), tuple(sorted(children)), steps
+
+
+def _find_links(grammar: FlowGrammar, leaves: Mapping[int, str]) -> dict[int, Parts]:
+    """The links, each with its way, in which those that it leads to are merged.
+
+    No link leads back to itself: its only way would never end.
+    """
+    links: dict[int, Parts | None] = {}
+    for symbol in grammar.symbols:
+        path: list[int] = []
+        index = symbol.index
+        while index not in links:
+            ways = grammar.alive(grammar.symbols[index])
+            only = _read_through(ways[0], leaves) if len(ways) == 1 and index not in leaves else None
+            links[index] = only = only if only and len(only[0]) <= 1 and len(only[1]) <= 1 else None
+            if only and only[1]:
+                path.append(index)
+                index = only[1][0]
+        for index in reversed(path):
+            links[index] = _linked(links[index] or ((), (), 0), links)
+    return {index: parts for index, parts in links.items() if parts}
+
+
+def _linked(parts: Parts, links: Mapping[int, Parts | None]) -> Parts:
+    """A way with links merged in, where it then reads no more than one terminal, or no more than before."""
+    reads, children, steps = parts
+    if not any(links.get(child) for child in children):
+        return parts
+    left: list[int] = []
+    for child in children:
+        link = links.get(child)
+        if link and (not link[0] or not reads):
+            reads, steps = reads + link[0], steps + link[2]
+            left += link[1]
+        else:
+            left.append(child)
+    return reads, tuple(sorted(left)), steps
 
 
 def least_taken(

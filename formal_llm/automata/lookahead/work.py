@@ -17,6 +17,8 @@ from formal_llm.automata.lookahead.cheapest import INFINITE
 TRIES = 80_000
 #: The seconds of search that a question may take where nobody says.
 SEARCH_TIME = 0.05
+#: Making a lookahead takes as long as so many tries for each symbol of its flow grammar.
+MADE = 8
 #: One query uses no more than such a part of what is left, when others come after it.
 _PARTS = 4
 #: What the start of a plan may take, in times of a question.

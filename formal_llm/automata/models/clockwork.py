@@ -63,6 +63,7 @@ def timed(pda: PDA, table: Timetable) -> PDA:
     return constrained(clocked, rules)
 
 
+@lru_cache(maxsize=32)
 def base_of(pda: PDA) -> PDA:
     """What a product was made of first, without its limits; under a clock with the clock, so that texts tell times."""
     base, *rules = pda.factors or (pda,)

@@ -65,6 +65,8 @@ class Tabulation:
         self._advance = advance
         self._exits: dict[StackCall, dict[Exit, None]] = {}
         self._waiting: dict[StackCall, list[_Frame]] = {}
+        #: The callers that have nothing left to pop after a call: its exits are theirs.
+        self._ending: dict[StackCall, list[StackCall]] = {}
         self._callers: dict[StackCall, list[StackCall]] = {}
         self._accepting: set[StackCall] = set()
         #: Every (state, position) that some run gets to, whatever the stack.
@@ -110,6 +112,7 @@ class Tabulation:
         def begin(call: StackCall) -> None:
             self._exits[call] = {}
             self._waiting[call] = []
+            self._ending[call] = []
             self._callers[call] = []
             state, top, position = call
             reached.add((state, position))
@@ -132,27 +135,40 @@ class Tabulation:
                         rest += (top,)
                     proceed(_Frame(rest, call), transition.target, after)
 
+        def leave(call: StackCall, exit_: Exit) -> None:
+            calls = [call]
+            while calls:
+                call = calls.pop()
+                found = self._exits[call]
+                if exit_ not in found:
+                    found[exit_] = None
+                    for waiting in self._waiting[call]:
+                        proceed(waiting, *exit_)
+                    calls += self._ending[call]
+
         begin(call)
         while todo:
             frame, state, position = todo.pop()
             reached.add((state, position))
-            if not frame.rest:
-                found = self._exits[frame.caller]
-                if (state, position) not in found:
-                    found[state, position] = None
-                    for waiting in self._waiting[frame.caller]:
-                        proceed(waiting, state, position)
+            rest, caller = frame
+            if not rest:
+                leave(caller, (state, position))
                 continue
-            inner: StackCall = (state, frame.rest[0], position)
-            after_inner = _Frame(frame.rest[1:], frame.caller)
+            inner: StackCall = (state, rest[0], position)
             if inner not in self._exits:
                 begin(inner)
-            self._waiting[inner].append(after_inner)
-            self._callers[inner].append(frame.caller)
+            self._callers[inner].append(caller)
             if inner in self._accepting:
-                self._accept(frame.caller)
-            for left, at in tuple(self._exits[inner]):
-                proceed(after_inner, left, at)
+                self._accept(caller)
+            if len(rest) == 1:
+                self._ending[inner].append(caller)
+                for exit_ in tuple(self._exits[inner]):
+                    leave(caller, exit_)
+            else:
+                after_inner = _Frame(rest[1:], caller)
+                self._waiting[inner].append(after_inner)
+                for exit_ in tuple(self._exits[inner]):
+                    proceed(after_inner, *exit_)
 
 
 def accepts(pda: Tabulated, word: tuple[str, ...]) -> bool:

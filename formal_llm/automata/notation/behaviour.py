@@ -16,6 +16,7 @@ Printing a behaviour and reading it back gives an equal behaviour.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from formal_llm.automata.models.behaviour import ENV_INPUT, Behaviour, BehaviourState
@@ -32,6 +33,8 @@ from formal_llm.errors import AutomatonError, NotationError, did_you_mean
 _SHAPE = '(define NAME (:states (STATE (:text "...")) ...) (:behavior FORMULA))'
 #: The parts of a definition, in each spelling.
 _SECTIONS = {":states": ":states", ":behavior": ":behavior", ":behaviour": ":behavior", ":limits": ":limits"}
+#: What a name holds that stands in quotes in a limit.
+_NOT_A_WORD = re.compile(r'[\s,"]')
 _FLAGS = (f":{ENV_INPUT}",)
 
 
@@ -193,5 +196,18 @@ def write_behaviour(behaviour: Behaviour) -> str:
         lines.append(f"    ({' '.join([written(state.name), *text, *flags, *numbers])})")
     lines[-1] += ")"
     if behaviour.limits:
-        lines.append(f"  (:limits {' '.join(map(quote, behaviour.limits.lines()))})")
+        lines.append(f"  (:limits {' '.join(map(quote, _limit_lines(behaviour)))})")
     return "\n".join([*lines, "  (:behavior", f"    {behaviour.formula.pretty(4)}))"]) + "\n"
+
+
+def _limit_lines(behaviour: Behaviour) -> list[str]:
+    """The limits as lines, in which a name with a blank stands in quotes."""
+    limits = behaviour.limits
+    names = {name: quote(name) if _NOT_A_WORD.search(name) else name for name in behaviour.states}
+    return Limits(
+        {names[name]: count for name, count in limits.at_most.items()},
+        {names[name]: count for name, count in limits.at_least.items()},
+        limits.default,
+        limits.sums,
+        limits.times.renamed(names),
+    ).lines()

@@ -13,9 +13,12 @@ from decimal import Decimal
 
 from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.quantities import DIGITS, TIME, Amount, clock_text, read_amount, read_clock, shown
+from formal_llm.automata.models.symbols import unquote
 from formal_llm.automata.models.timetable import Clock, Gap, Span, Timetable, Window
 from formal_llm.errors import did_you_mean
 
+#: A word of a whole line; a name with blanks stands in quotes.
+_WORD = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,]+')
 #: What separates the two times of a span.
 _DASH = re.compile(r"[-–—]")
 _ARROWS = ("->", "→", "::=")
@@ -112,12 +115,12 @@ def no_count(directive: str, word: str, names: Sequence[str] = ()) -> tuple[str,
 
 
 def read_line(text: str) -> Limits:
-    """The limits that one whole line says, such as ``%limit 2 retry`` or ``%window shop 9:00-12:00``.
+    """The limits that one whole line says, such as ``%limit 2 retry`` or ``%window "the shop" 9:00-12:00``.
 
     Raises:
         WrongWord: it cannot be read; words are counted from that after the directive.
     """
-    directive, *words = text.replace(",", " ").split() or [""]
+    directive, *words = [unquote(word) if word[:1] == '"' else word for word in _WORD.findall(text)] or [""]
     if directive in EXAMPLES:
         return Limits(times=read_times(directive, words))
     if directive not in ("%limit", "%require"):

@@ -30,6 +30,8 @@ from formal_llm.planning.walks.walk import Walk
 from formal_llm.planning.walks.wording import Wording
 
 Search = Literal["greedy", "best-first", "sample", "draft"]
+#: Of so many goals and limits of tasks it is remembered what was learnt; those that were not asked for longest go.
+_TABLES = 64
 #: What carrying out a plan gives.
 R = TypeVar("R")
 
@@ -155,13 +157,16 @@ class Planner(PlansMany):
         task = Task.of(task)
         key = (task.goal, task.limits)
         if key not in self._tables:
+            if len(self._tables) >= _TABLES:
+                self._tables.pop(next(iter(self._tables)))
             with building():
                 self._tables[key] = ChoiceTable.of(
                     self.source, goal=task.goal, limits=self.limits & task.limits, constraints=self.constraints,
                     lookahead=self.lookahead, max_states=self.max_states, solver=self.solver,
                     search_time=self.search_time,
                 )  # fmt: skip
-        return self._tables[key]
+        table = self._tables[key] = self._tables.pop(key)  # behind those that were asked for before
+        return table
 
     def start(self, task: str | Task, *, name: str = "") -> Walk:
         """A walk for ``task``, before its first question; it has a name where several are under way.

@@ -13,8 +13,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
+from io import BufferedReader
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,6 +26,7 @@ from formal_llm.planning.drivers.batch import Outcome
 from formal_llm.planning.drivers.driving import Snapshot
 from formal_llm.planning.drivers.json_lines import line_of, open_alone, replace_alone, write_line
 from formal_llm.planning.drivers.planner import Planner
+from formal_llm.planning.drivers.result_places import FAILED, MOST, PLANNED, STATUS, STOPPED, Places
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.usage import Usage
@@ -106,8 +109,39 @@ def _told(plan: Plan) -> dict[str, JSON]:
     return told
 
 
+#: What is read of a file at once to find the end of a line.
+_PART = 4_096
+
+
+class _Lines(Mapping[int, dict[str, Any]]):
+    """The lines of some tasks in a results file, by index; read from the file when they are looked at."""
+
+    def __init__(self, results: Results, *status: int) -> None:
+        self._results = results
+        self._status = status
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        if index not in self:
+            raise KeyError(index)
+        return self._results.line(index)
+
+    def __contains__(self, index: object) -> bool:
+        return self._results.places.has(index, self._status)
+
+    def __iter__(self) -> Iterator[int]:
+        return self._results.places.those(*self._status)
+
+    def __len__(self) -> int:
+        return sum(self._results.places.counts[status] for status in self._status)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
 class Results:
     """A results file that is being written; nobody else can write it in the meantime.
+
+    Of each task a few bytes are held: where its line begins, and what became of it.
 
     Args:
         path: the file; made if it is not there. A last line that was only half written is taken away, its task is
@@ -117,6 +151,8 @@ class Results:
     Attributes:
         done: the tasks in the file that have a plan or have failed: for each index its line.
         stopped: those that were begun and are not done, likewise.
+        usage_of_done: what the tasks that are done took together.
+        places: where the lines of tasks begin.
 
     Raises:
         ResultsError: another run is writing the file; it belongs to another run, or is no results file. The file is
@@ -125,8 +161,8 @@ class Results:
 
     def __init__(self, path: str | Path, run: Mapping[str, str]) -> None:
         self.path = Path(path)
-        self.done: dict[int, dict[str, Any]] = {}
-        self.stopped: dict[int, dict[str, Any]] = {}
+        self.done: Mapping[int, dict[str, Any]] = _Lines(self, PLANNED, FAILED)
+        self.stopped: Mapping[int, dict[str, Any]] = _Lines(self, STOPPED)
         self._run = dict(run)
         self._outdated = False
         self._file = open_alone(self.path, busy=_BUSY)
@@ -153,27 +189,30 @@ class Results:
     @property
     def failed(self) -> list[int]:
         """The tasks in the file that have no plan."""
-        return [index for index, line in self.done.items() if line["status"] == "failed"]
+        return list(self.places.those(FAILED))
 
     @property
     def usage(self) -> Usage:
         """What all plans in the file took together, finished or not."""
-        return sum((Usage(**line["usage"]) for line in (*self.done.values(), *self.stopped.values())), Usage())
+        return sum((Usage(**line["usage"]) for line in self.stopped.values()), self.usage_of_done)
 
     @property
     def begun(self) -> dict[int, Snapshot]:
         """The snapshots of the walks to go on from, for :meth:`Planner.plan_all`."""
         return {index: line["walk"] for index, line in self.stopped.items() if "walk" in line}
 
-    def check_tasks(self, tasks: Sequence[Task]) -> None:
+    def check_tasks(self, tasks: Iterable[Task]) -> None:
         """Raise unless the tasks are those of the file, or begin with them.
 
         Raises:
             ResultsError: a task in the file is another one now, or has another goal or other limits.
         """
-        for index, line in (*self.done.items(), *self.stopped.items()):
-            now = _asked(tasks[index]) if index < len(tasks) else {}
-            changed = next((key for key in ("task", "goal", "limits") if now.get(key) != line.get(key)), None)
+        known = zip_longest(map(_asked, tasks), self.places.status, fillvalue=None)
+        for index, (now, status) in enumerate(known):
+            if not status:
+                continue
+            line = self.line(index)
+            changed = next((key for key in ("task", "goal", "limits") if (now or {}).get(key) != line.get(key)), None)
             if changed is not None:
                 of = {"task": "", "goal": " with another goal", "limits": " with other limits"}[changed]
                 raise ResultsError(
@@ -190,10 +229,9 @@ class Results:
         index, done = outcome.index, data["status"] != "stopped"
         before = self.stopped.get(index)
         if done or before is None or any(before["usage"][of] != line["usage"][of] for of in ("questions", "requests")):
+            place = self._file.seek(0, os.SEEK_END)
             write_line(self._file, self.path, line, f"the line of task {index}")
-            self._outdated = self._outdated or before is not None
-            self.stopped.pop(index, None)
-            (self.done if done else self.stopped)[index] = line
+            self._note(line, place)
         return done
 
     def forget_failed(self) -> int:
@@ -204,39 +242,78 @@ class Results:
         Raises:
             ResultsError: the file was replaced, moved or deleted meanwhile; what stands there now is left as it is.
         """
-        failed = self.failed
+        failed = self.places.counts[FAILED]
         if failed:
-            lines = {index: self.done.pop(index) for index in failed}
-            self.stopped |= {index: {**line, "status": "stopped"} for index, line in lines.items() if "walk" in line}
-            self._write_anew()
-        return len(failed)
+            self._write_anew(forget=True)
+        return failed
 
-    def _write_anew(self) -> None:
-        """Put a file in the place of this one that has one line for each task."""
-        lines = (*self.done.values(), *self.stopped.values())
-        self._file = replace_alone(self._file, self.path, map(line_of, lines), busy=_BUSY)
-        self._outdated = False
+    def _write_anew(self, *, forget: bool = False) -> None:
+        """Put a file in the place of this one that has one line for each task; what failed is stopped, or left out."""
+
+        def kept() -> Iterator[bytes]:
+            for place, line in self._lines():
+                data = self._parsed(line)
+                assert data is not None
+                index = data["index"]
+                if self.places[index] != place:
+                    continue
+                if not forget or self.places.status[index] != FAILED:
+                    yield line
+                elif "walk" in data:
+                    yield line_of({**data, "status": "stopped"})
+
+        self._file = replace_alone(self._file, self.path, kept(), busy=_BUSY)
+        self._load()
 
     # -- opening ------------------------------------------------------------------------------------------------
 
-    def _load(self) -> None:
-        self._file.seek(0)
-        text = self._file.read()
-        whole, newline, rest = text.rpartition(b"\n")
-        if rest and self._parsed(rest) is None:
-            if not newline and not rest.startswith(b'{"format"'[: len(rest)]):
-                raise ResultsError(f"{self.path}: this is no results file; give another name")
-            text = whole + newline
-        for number, line in enumerate(text.splitlines(), 1):
-            self._take(number, line)
-        if rest:
-            # Only now that all lines are known to be a run's results is the file touched.
-            self._file.truncate(len(text))
-            if not text.endswith(b"\n") and text:
-                self._file.write(b"\n")
+    def line(self, index: int) -> dict[str, Any]:
+        """The line of a task, as JSON data."""
+        self._file.seek(self.places[index])
+        parts = [self._file.read(_PART)]
+        while parts[-1] and b"\n" not in parts[-1]:
+            parts.append(self._file.read(16 * _PART))
+        data = self._parsed(b"".join(parts).partition(b"\n")[0])
+        assert data is not None
+        return data
 
-    def _take(self, number: int, line: bytes) -> None:
-        data = self._parsed(line)
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        """The lines of the file, each with the place where it begins."""
+        place = self._file.seek(0)
+        reader = BufferedReader(self._file)
+        try:
+            for line in reader:
+                yield place, line
+                place += len(line)
+        finally:
+            reader.detach()
+
+    def _load(self) -> None:
+        self.places = Places()
+        self.usage_of_done, self._outdated = Usage(), False
+        for number, (place, line) in enumerate(self._lines(), 1):
+            data = self._parsed(line)
+            if data is None and not line.endswith(b"\n"):
+                if number == 1 and not line.startswith(b'{"format"'[: len(line)]):
+                    raise ResultsError(f"{self.path}: this is no results file; give another name")
+                break
+            self._take(number, data, place)
+        else:
+            place = self._file.seek(0, os.SEEK_END)
+            self._file.seek(max(0, place - 1))
+            line = self._file.read(1)
+        # Only now that all lines are known to be a run's results is the file touched.
+        if line and not line.endswith(b"\n"):
+            self._mend(place)
+
+    def _mend(self, place: int) -> None:
+        """End the last line, or take away what was only half written from a place on."""
+        if place < self._file.seek(0, os.SEEK_END):
+            self._file.truncate(place)
+        else:
+            self._file.write(b"\n")
+
+    def _take(self, number: int, data: dict[str, Any] | None, place: int) -> None:
         if data is None:
             raise ResultsError(f"{self.path}:{number}: this is not a line of a results file; mend or remove it")
         if data.get("run") != self._run["run"]:
@@ -251,9 +328,14 @@ class Results:
             raise ResultsError(
                 f"{self.path}:{number}: task {data['index']} stands there twice; remove one of the lines"
             )
-        stopped = data["status"] == "stopped"
-        self._outdated = self.stopped.pop(data["index"], None) is not None or self._outdated
-        (self.stopped if stopped else self.done)[data["index"]] = data
+        self._note(data, place)
+
+    def _note(self, line: Mapping[str, Any], place: int) -> None:
+        """Keep in mind where the line of a task begins, and what became of it."""
+        before = self.places.note(line["index"], STATUS[line["status"]], place)
+        self._outdated = self._outdated or before == STOPPED
+        if line["status"] != "stopped":
+            self.usage_of_done += Usage(**line["usage"])
 
     @staticmethod
     def _parsed(line: bytes) -> dict[str, Any] | None:
@@ -263,4 +345,7 @@ class Results:
             return None
         if not isinstance(data, dict) or data.get("format") != _FORMAT:
             return None
-        return data if isinstance(data.get("index"), int) and {"status", "usage"} <= data.keys() else None
+        index = data.get("index")
+        if not isinstance(index, int) or not 0 <= index < MOST or data.get("status") not in STATUS:
+            return None
+        return data if "usage" in data else None

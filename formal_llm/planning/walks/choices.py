@@ -148,9 +148,9 @@ class ChoiceTable:
                 return fork
             return self._near(configuration, fork, steps, enough)
 
-    def in_time(self, times: int = 1) -> AbstractContextManager[None]:
-        """Bound what a question takes, or so many questions."""
-        return self.lookahead.work.within(None if self.search_time is None else times * self.search_time)
+    def in_time(self) -> AbstractContextManager[None]:
+        """Bound what a question takes."""
+        return self.lookahead.work.within(self.search_time)
 
     def _near(self, configuration: Hashable, fork: Fork, steps: float, enough: bool) -> Fork:
         """What is left of a fork with so many moves: asked anew, not remembered.
@@ -174,9 +174,14 @@ class ChoiceTable:
         near = tuple(choice for choice in fork.choices if choice.index not in ruled_out)
         return Fork(near, fork.total, unknown=fork.unknown - ruled_out, open=fork.open - ruled_out, tally=fork.tally)
 
+    @property
+    def start_time(self) -> float | None:
+        """The seconds of search that the start of a plan may take: 20 times those of a question."""
+        return None if self.search_time is None else START * self.search_time
+
     def begin(self, configuration: Hashable) -> Verdict:
-        """Whether a plan can be made at all, from where it starts; this may take 20 times as long as a question."""
-        with self.in_time(START):
+        """Whether a plan can be made at all, from where it starts."""
+        with self.lookahead.work.within(self.start_time):
             return self.lookahead.completable(configuration)
 
     def second_look(self, configuration: Hashable, choice: Choice) -> Verdict:
@@ -189,10 +194,8 @@ class ChoiceTable:
 
     def _finishes(self, configuration: Any, steps: float) -> bool:
         """Whether a plan may be finished within ``steps`` moves; without lookahead anything may."""
-        if not self.look:
-            return True
         bound = None if steps == INFINITE else int(steps)
-        return steps >= 0 and self.lookahead.completable(configuration, steps=bound).possible
+        return not self.look or (steps >= 0 and self.lookahead.completable(configuration, steps=bound).possible)
 
     def after(self, configuration: Hashable, choice: Choice) -> Hashable:
         """The configuration after a choice."""
@@ -271,10 +274,7 @@ class ChoiceTable:
         return fork, reach
 
     def _members(self, configuration: Any, members: tuple[str, ...], steps: float) -> Iterator[tuple[Choice, Any]]:
-        """The members of a selection that some possible subset holds, with a configuration after such a subset.
-
-        With None for those of which that is not known.
-        """
+        """The members of a selection that some possible subset holds, with what comes after it; None: not known."""
         for index, name in enumerate(members):
             found = self._select(configuration, frozenset((name,)), frozenset(members), steps)
             if found is not None:
@@ -309,7 +309,6 @@ class ChoiceTable:
         """Up to ``most + 1`` sets that can be chosen and are not in ``excluded``; and whether these are all there are.
 
         The first one is looked for until it is found or there is none, those after it within a bound on the ways tried.
-        Sets that are all there are number ``most`` at the most.
         """
         members = self.lookahead.selection(configuration) or ()
         found: list[Subset] = []
@@ -334,8 +333,7 @@ class ChoiceTable:
     ) -> tuple[tuple[Any, ...], Any] | None:
         """Moves through a selection that take all of ``must`` and nothing but ``may``, and what they lead to.
 
-        None where there are none, or where the time for the question is spent before it is known: it is never spent
-        where just one set is asked for.
+        None where there are none, or where the time is spent first; it never is where just one set is asked for.
         """
         for way in self._ways(configuration, must, may, steps):
             if way is not None:

@@ -8,7 +8,6 @@ questions, and knows of a budget only its steps and backtracks.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from contextlib import suppress
 from enum import Enum
 from typing import Final
 
@@ -206,11 +205,13 @@ class Trail:
         if not self.journal:
             if self.meter.capped and budget.steps is not None:
                 self.meter.capped, self.state = False, _ON_THE_WAY
-                needed = None
-                with suppress(Undecided):
-                    least = self.table.lookahead.fewest_moves(self.configuration)
+                needed, decided = None, True
+                try:
+                    least = self.table.lookahead.fewest_moves(self.configuration, search_time=self.table.start_time)
                     needed = None if least is None else len(self.moves) + least
-                raise BudgetExceeded("steps", budget.steps, partial(), needed)
+                except Undecided:
+                    decided = False
+                raise BudgetExceeded("steps", budget.steps, partial(), needed, decided=decided)
             raise self._no_plan()
         if budget.backtracks is not None and self.meter.backtracks >= budget.backtracks:
             raise BudgetExceeded("backtracks", budget.backtracks, partial())
@@ -267,7 +268,8 @@ class Trail:
     def _no_plan(self) -> NoValidPlan:
         if self.journal or self.meter.questions or self.meter.backtracks or self.state is _DEAD:
             return NoValidPlan("every branch was tried or ruled out")
-        why = why_empty(self.table.lookahead.source, max_states=self.table.lookahead.max_states)
+        table = self.table
+        why = why_empty(table.lookahead.source, max_states=table.lookahead.max_states, search_time=table.start_time)
         return NoValidPlan(
             why.reason, symbols=why.symbols, limits=why.limits, constraints=why.constraints, remedy=why.remedy
         )

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit
-from formal_llm.automata.languages.why_empty import clash, remedy, why_empty
+from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit, Symbol
+from formal_llm.automata.languages.why_empty import RuleSet, clash, remedy, why_empty
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.product import constrained
 from tests.oracles import Reference
@@ -187,12 +187,12 @@ class TestWhyEmpty:
     def test_symbols_to_blame(self, constraints):
         cfg = CFG([("S", ("a", "T")), ("T", ("T",)), ("U", ("U",))])
         why = why_empty(as_automaton(constrained(PDA.from_cfg(cfg), constraints), Limits({"a": 0})))
-        assert why == ("no word can be derived from S, T", ("S", "T"), (), (), ())
+        assert why == ("no word can be derived from S, T", ("S", "T"), (), (), (), True)
 
     @pytest.mark.parametrize("bounds", [None, Limits({"a": 1})])
     def test_an_automaton_that_cannot_end(self, bounds):
         pda = PDA([("p", "a", None, "p"), ("p", "a", "X", "q")], start="p", accepting=["q"], stack=("Y", "X"))
-        assert why_empty(as_automaton(pda, bounds)) == ("no run of the automaton accepts", (), (), (), ())
+        assert why_empty(as_automaton(pda, bounds)) == ("no run of the automaton accepts", (), (), (), (), True)
 
 
 class TestRemedy:
@@ -241,3 +241,31 @@ class TestRemedy:
         automaton = as_automaton(pda, Limits(dict.fromkeys(names, 1), dict.fromkeys(names, 2)))
         found = remedy(automaton)
         assert sorted(line.split()[2] for line in found) == sorted(names)
+
+
+class TestTime:
+    """Weights are even and the sum is odd: each question takes a search, and all together more than a moment."""
+
+    odd = CFG(
+        [("S", ("T", "S")), ("S", ("T",)), *(("T", (f"t{n}",)) for n in range(7))],
+        symbols={f"t{n}": Symbol(numbers={"g": 2 * (50_000 + 7_919 * n * n)}) for n in range(7)},
+        limits=Limits(default=1, sums=[SumLimit("g", at_least=500_001, at_most=500_001)]),
+    )
+
+    def test_what_is_not_looked_at_in_time_is_kept_and_said(self):
+        whole = why_empty(self.odd)
+        assert whole.decided
+        assert whole.limits == ("%limit g <= 500001", "%limit g >= 500001")
+        hasty = why_empty(self.odd, search_time=0.005)
+        assert not hasty.decided
+        assert set(whole.limits) < set(hasty.limits)
+        assert hasty.reason.endswith("; fewer of them may do so (the search time was over)")
+        assert hasty == why_empty(self.odd, search_time=0.005)
+        assert why_empty(self.odd, search_time=10.0) == whole
+        assert set(whole.limits) < set(clash(self.odd, search_time=0.005))
+
+    def test_the_way_out_may_be_what_takes_too_long(self, monkeypatch):
+        monkeypatch.setattr(RuleSet, "remedy", lambda rules, *_, **__: setattr(rules, "out_of_time", True) or [])
+        why = why_empty(self.odd)
+        assert why.reason.endswith("; what to leave out was not found within the search time")
+        assert not why.decided

@@ -319,3 +319,15 @@ class TestSources:
         lookahead = Lookahead(CFG.from_string("S -> a b | c"))
         assert lookahead.fewest_moves() == 4  # the start symbol, S -> c, c, the bottom of the stack
         assert Lookahead(CFG([("S", ("a", "S"))])).fewest_moves() is None
+
+
+def test_the_shortest_is_looked_for_within_a_time():
+    names = [f"t{number}" for number in range(12)]
+    lines = ["%limit 1", "%limit g >= 1000001", "S -> T S | T", f"T -> {' | '.join(names)}"]
+    numbers = [f"{name} g={2 * (50_000 + 7_919 * place * place)}" for place, name in enumerate(names)]
+    lookahead = Lookahead(CFG.from_string("\n".join([*lines, *numbers])), solver=False)
+    for least in (lookahead.fewest_moves, lookahead.shortest):
+        with pytest.raises(Undecided, match="within the search time"):
+            least(search_time=0.0)
+    assert lookahead.shortest() == lookahead.shortest(search_time=5.0) == 1
+    assert lookahead.work.left == INF

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.automata.lookahead.cheapest import INFINITE
-from formal_llm.automata.lookahead.prices import Estimate, find_most, find_prices
+from formal_llm.automata.lookahead.prices import Estimate, find_most, find_prices, in_order
 from tests.strategies import examples
 
 #: S is worked off by one use or by a use and S again; a use costs 3 and pays up to 10.
@@ -13,7 +13,7 @@ DAY = [(0, 1, {}, [1]), (0, 1, {}, [0, 1]), *((1, 2, {7: paid}, []) for paid in 
 
 class TestPrices:
     def test_a_unit_costs_what_the_best_circle_takes_for_it(self):
-        (prices,) = find_prices(DAY, [7])
+        (prices,) = find_prices(in_order(DAY), [7])
         assert prices.unit[7] * 10 == 3 * prices.scale
         assert Estimate(DAY, [7]).least([(0, 1)], [(7, 1_000)]) == 300
 
@@ -27,13 +27,28 @@ class TestPrices:
 
     def test_no_price_without_work_to_find_one(self, monkeypatch):
         monkeypatch.setattr("formal_llm.automata.lookahead.prices._WORK", 3)
-        assert find_prices(DAY, [7]) == []
+        assert find_prices(in_order(DAY), [7]) == []
         assert Estimate(DAY, [7]).least([(0, 1)], [(7, 1_000)]) == 0
-        assert find_most(DAY, 7) == {0: INFINITE, 1: INFINITE}
+        assert find_most(in_order(DAY), 7) == {0: INFINITE, 1: 10}
+
+    def test_no_price_where_nothing_goes_round(self):
+        line = [(n, 1, {7: n}, [n + 1]) for n in range(300)] + [(300, 1, {}, [])]
+        assert find_prices(in_order(line), [7]) == []
+        assert find_most(in_order(line), 7)[0] == sum(range(300))
+
+    def test_each_group_comes_after_those_that_it_leads_to(self):
+        ways = [(0, 1, {}, [1, 3]), (1, 1, {}, [2]), (2, 1, {}, [1]), (2, 1, {}, []), (3, 1, {}, [])]
+        assert [sorted({way[0] for way in group}) for group in in_order(ways)] == [[1, 2], [3], [0]]
+
+    def test_symbols_that_no_other_one_leads_to_are_known_as_well(self):
+        ways = [(9, 1, {}, [0]), (9, 5, {7: 100}, []), *DAY]
+        estimate = Estimate(ways, [7])
+        assert estimate.least([(9, 1)], [(7, 1_000)]) == 275 == estimate.least([(9, 1)], [(7, 1_000)])
+        assert Estimate(ways[1:2], [7]).least([(9, 2)], [(7, 201)]) == INFINITE
 
     def test_the_most_that_can_be_paid(self):
-        assert find_most(DAY, 7) == {0: INFINITE, 1: 10}
-        assert find_most([(0, 1, {}, [1, 1]), (1, 1, {7: 3}, []), (1, 1, {}, [])], 7) == {0: 6, 1: 3}
+        assert find_most(in_order(DAY), 7) == {0: INFINITE, 1: 10}
+        assert find_most(in_order([(0, 1, {}, [1, 1]), (1, 1, {7: 3}, []), (1, 1, {}, [])]), 7) == {0: 6, 1: 3}
 
 
 ways = st.lists(

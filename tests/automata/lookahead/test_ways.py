@@ -26,6 +26,15 @@ class TestWays:
         assert [(sorted(reads), children) for reads, children, _ in ways] == [(["b"], ways[0][1]), (["c"], ())]
         assert start.index in ways[0][1]
 
+    def test_links_and_what_one_way_leads_to_are_merged_as_well(self):
+        # Line is a link, and Day is used once. End is neither: two ways lead to it.
+        grammar, start = known(CFG.from_string("S -> Day Line | c Line\nDay -> a | b\nLine -> End\nEnd -> S | d"))
+        ways = find_ways(grammar, find_leaves(grammar))[start.index]
+        assert sorted(reads for reads, _, _ in ways) == [("a",), ("b",), ("c",)]
+        (end,) = {child for _, children, _ in ways for child in children}
+        assert grammar.symbols[end].key[1] == "End"
+        assert sorted(steps for _, _, steps in ways) == [3, 4, 4]
+
     @given(grammars())
     @examples(60)
     def test_each_takes_at_least_what_every_word_uses(self, cfg):

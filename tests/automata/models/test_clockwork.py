@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 
 from formal_llm import CFG, PDA, Limits, Lookahead, Symbol
 from formal_llm.automata.lookahead.limited import as_automaton
+from formal_llm.automata.lookahead.work import TRIES
 from formal_llm.automata.models import clockwork
 from formal_llm.automata.models.clockwork import base_of, step_times, timed
 from formal_llm.automata.models.symbols import Order
@@ -18,6 +21,7 @@ from tests.strategies import examples
 Case = tuple[Timetable, dict[str, Symbol]]
 LOOPS = [("day", name, None, "day") for name in NAMES]
 LONGEST = 4
+GRAMMARS = Path(__file__).parents[3] / "grammars"
 
 
 def finite(table: Timetable, symbols: dict[str, Symbol], order: Order) -> PDA:
@@ -77,3 +81,15 @@ def test_what_cannot_be_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Undecided, match="use coarser durations"):
         timed(pda, times)
     assert not pda.with_limits(Limits(times=times)).accepts(("a",) * 721)
+
+
+def test_a_day_by_the_clock_starts_as_soon_from_a_grammar_as_from_an_automaton() -> None:
+    text = (GRAMMARS / "errands.pda").read_text()
+    day = PDA.from_string(text)
+    names = " | ".join(day.terminals)
+    cfg = CFG.from_string(f"%order forward\nday -> E day | E\nE -> {names}\n{text[text.index('%clock') :]}")
+    for rules, most in ((day, 250), (cfg, 250)):
+        lookahead = Lookahead(rules)
+        with lookahead.work.within(1.0):
+            assert str(lookahead.completable()) == "yes (search)"
+            assert lookahead.work.left > TRIES - most

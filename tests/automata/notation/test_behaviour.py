@@ -207,3 +207,24 @@ class TestWarnings:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             Behaviour.from_string("(define b (:states a c d) (:behavior (next a any (and any (not a)))))")
+
+
+class TestLimitsOnNamesWithBlanks:
+    TEXT = """(define day
+      (:states
+        ("Go, slowly" (:numbers (time 30min)))
+        ("say \\"hi\\"" (:numbers (time 15min)))
+        Rest)
+      (:limits "%clock time 8:00-10:00" "%window \\"Go, slowly\\" 8:00-9:00" "%limit 1 Rest, \\"say \\\\\\"hi\\\\\\"\\""
+               "%require 1 \\"Go, slowly\\"" "%gap 15min \\"Go, slowly\\" -> Rest")
+      (:behavior (until (or "Go, slowly" "say \\"hi\\"") Rest)))"""
+
+    def test_they_stand_in_quotes(self):
+        behaviour = Behaviour.from_string(self.TEXT)
+        assert behaviour.limits.at_most == {"Rest": 1, 'say "hi"': 1}
+        assert behaviour.limits.at_least == {"Go, slowly": 1}
+        assert behaviour.limits.times.windows[0].terminal == "Go, slowly"
+        assert behaviour.limits.times.gaps[0].before == ("Go, slowly",)
+        assert Behaviour.from_string(str(behaviour)) == behaviour
+        assert behaviour.accepts(["Go, slowly", 'say "hi"', "Rest"])
+        assert not behaviour.accepts(["Go, slowly", "Rest"])

@@ -38,6 +38,7 @@ from formal_llm.errors import (
 )
 from formal_llm.llms import TokenUsage
 from formal_llm.planning.drivers.planner import Search
+from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.events import Answered, Asked, Finished, Started
 from tests.planning.wandering import CHAIN
 
@@ -426,3 +427,18 @@ def test_a_question_takes_few_calls_where_nothing_is_hard() -> None:
     finally:
         sys.setprofile(None)
     assert calls < 170 * questions
+
+
+def test_of_many_goals_and_limits_those_asked_for_last_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("formal_llm.planning.drivers.planner._TABLES", 3)
+    planner = Planner(CFG.from_string("S -> a S | b"), "test:first")
+
+    def table(most: int) -> ChoiceTable:
+        return planner.table(Task("t", limits=Limits({"a": most})))
+
+    first, second, third = (table(most) for most in range(3))
+    assert table(0) is first
+    table(3)
+    assert (table(0), table(2)) == (first, third)
+    assert table(1) is not second
+    assert len(planner._tables) == 3

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from itertools import count, islice
 from typing import Any
 
 import pytest
 
-from formal_llm import CFG, Limits, Planner, Task
+from formal_llm import CFG, Limits, Planner, Question, Task
 from formal_llm.llms import WeightedLLM
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.walks.walk import Walk
 from tests.planning.drivers.test_batch import Awaited, Together
+from tests.planning.wandering import subset_sum
 
 WAYS: dict[str, tuple[Any, int | None]] = {
     "one by one": (lambda: WeightedLLM(3), None), "threads": (lambda: WeightedLLM(3), 3),
@@ -115,3 +117,30 @@ def test_an_awaited_stream_of_a_coroutine_says_what_to_write() -> None:
 
     with pytest.raises(RuntimeError, match="aplan_each"):
         asyncio.run(wrong())
+
+
+def test_while_threads_wait_for_answers_what_is_undecided_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = threading.Event()
+    ponder = Walk.ponder
+
+    def told(walk: Walk) -> bool:
+        more = ponder(walk)
+        if not more:
+            looked.set()
+        return more
+
+    def thinks(question: Question) -> int:
+        assert looked.wait(60)
+        return len(question.options)
+
+    def planner(llm: Callable[[Question], int]) -> Planner:
+        return Planner(subset_sum(9, 3), llm, search_time=0.0005, solver=False)
+
+    hasty = [one.unwrap() for one in planner(lambda question: len(question.options)).plan_all(["t"])]
+    assert not looked.is_set()
+    monkeypatch.setattr(Walk, "ponder", told)
+    plans = [one.unwrap() for one in planner(thinks).plan_all(["t"], concurrency=2)]
+    assert looked.is_set()
+    assert [(plan.word, plan.usage.questions) for plan in plans] == [
+        (plan.word, plan.usage.questions) for plan in hasty
+    ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from formal_llm import CFG, Budget, Limits, Prices, Usage, Walk
-from formal_llm.errors import BudgetExceeded
+from formal_llm import CFG, Budget, Limits, Lookahead, Prices, Usage, Walk
+from formal_llm.errors import BudgetExceeded, Undecided
 from formal_llm.llms import TokenUsage
 from formal_llm.planning.walks.budget import Meter
 from tests.planning.wandering import TOOLS
@@ -89,3 +89,15 @@ def test_what_the_questions_tell_alone_is_what_the_whole_usage_tells() -> None:
             assert not (budget.leaves(questions) and budget.spent(usage) is not None)
             if not (budget.requests or budget.tokens or budget.cost):
                 assert budget.leaves(questions) == (budget.spent(usage) is None)
+
+
+def test_how_many_steps_are_needed_is_looked_for_within_the_search_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def undecided(_: object, __: object, *, search_time: float | None) -> int:
+        assert search_time == 1.0
+        raise Undecided("not found")
+
+    monkeypatch.setattr(Lookahead, "fewest_moves", undecided)
+    walk = Walk(CFG.from_string("S -> a a a a a | b b b b b"), budget=Budget(steps=4))
+    with pytest.raises(BudgetExceeded, match="how many are needed was not found within the search time") as caught:
+        _ = walk.question
+    assert (caught.value.needed, caught.value.decided) == (None, False)

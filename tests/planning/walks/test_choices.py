@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import warnings
 from itertools import chain, combinations
 
 import pytest
@@ -16,6 +17,7 @@ from formal_llm.automata.models.limits import SumLimit
 from formal_llm.errors import BudgetExceeded, NoValidPlan, Undecided
 from formal_llm.planning import ChoiceTable
 from formal_llm.planning.plans.usage import Verdicts
+from formal_llm.planning.walks.choices import _tell_of_solver
 from tests import strategies
 from tests.planning.wandering import TOOLS, drive, keeps, subset_sum
 
@@ -270,3 +272,20 @@ def test_with_little_time_plans_are_valid_all_the_same(cfg: CFG, seconds: float,
     else:
         assert keeps(cfg, walk.plan.word)
         assert PDA.from_cfg(cfg).accepts(walk.plan.word)
+
+
+def test_a_missing_solver_is_told_of_once_and_only_where_it_would_have_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    def at_start(search_time: float, solver: bool = True) -> None:
+        table = ChoiceTable.of(subset_sum(9), search_time=search_time, solver=solver)
+        table.at(Walk(table).configuration, 99)
+
+    _tell_of_solver.cache_clear()
+    monkeypatch.setattr("formal_llm.automata.lookahead.search.installed", lambda: False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        at_start(10.0)  # all is decided
+        at_start(0.0005, solver=False)  # nobody wanted one
+    with pytest.warns(UserWarning, match=r"formal-llm\[solver\]") as told:
+        at_start(0.0005)
+        at_start(0.0005)
+    assert len(told) == 1

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from formal_llm import CFG, Limits, Usage, Walk
+from formal_llm.automata.languages.why_empty import WhyEmpty, why_empty
 from formal_llm.errors import NoValidPlan, WalkError
 from formal_llm.planning.walks.asking import Asker
 from formal_llm.planning.walks.budget import Budget, Meter
@@ -162,3 +163,17 @@ def test_there_is_nothing_to_ponder_where_all_is_decided() -> None:
     assert not walk.undecided
     assert not walk.ponder()
     assert walk.usage.verdicts.filter > 0 == walk.usage.verdicts.unknown
+
+
+def test_why_there_is_no_plan_is_bounded_by_the_time_of_a_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = []
+
+    def asked(source: object, *, max_states: int, search_time: float | None) -> WhyEmpty:
+        times.append(search_time)
+        return why_empty(source, max_states=max_states, search_time=search_time)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("formal_llm.planning.walks.trail.why_empty", asked)
+    for seconds in (0.1, None):
+        with pytest.raises(NoValidPlan, match="no plan keeps %limit 0 a"):
+            Walk(ChoiceTable.of(CFG([("S", ("a",))]), limits=Limits({"a": 0}), search_time=seconds))
+    assert times == [2.0, None]
