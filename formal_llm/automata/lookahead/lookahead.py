@@ -7,7 +7,7 @@ states, then, where the optional solver is installed, an integer program; when a
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -39,8 +39,8 @@ from formal_llm.errors import AutomatonError, Undecided
 _COUNTED_STATES = 100_000
 #: For so many bounds on the length it is remembered what was counted; each remembers much where words are long.
 _SAMPLERS = 4
-#: The states that a lower bound may cost.
-_LITTLE_WORK = 300
+#: The tries that a lower bound may cost where nobody says: a twentieth of a second.
+_LITTLE_WORK = 4_000
 
 
 class Lookahead:
@@ -170,7 +170,7 @@ class Lookahead:
         (state, stack), remaining, needed = self._parts(configuration)
         return self._shortest.within(state, stack, remaining, needed, steps)
 
-    def _cheapest(self, configuration: Hashable, *, by_length: bool, max_states: int | None = None) -> float:
+    def _cheapest(self, configuration: Hashable, *, by_length: bool) -> float:
         """The least moves of a completion, or its least length in the unit of :data:`flow.LENGTH`.
 
         Infinite where there is none, ``UNKNOWN`` where the budget of states ran out first.
@@ -178,7 +178,7 @@ class Lookahead:
         if self._search is None:
             return self._plain.cheapest(configuration, by_length=by_length)
         (state, stack), remaining, needed = self._parts(configuration)
-        return self._shortest.find(state, stack, remaining, needed, by_length=by_length, max_states=max_states)
+        return self._shortest.find(state, stack, remaining, needed, by_length=by_length)
 
     def fewest_moves(self, configuration: Hashable = None) -> int | None:
         """The least number of moves that complete a configuration; None where nothing does.
@@ -338,12 +338,12 @@ class Lookahead:
             return 0.0
         return self._search.demands.of(*self._parts(configuration).inner).least_steps
 
-    def least_length(self, configuration: Hashable, *, search: bool = True) -> float:
-        """A lower bound of the terminals to the end; with ``search``, open lower bounds are looked at a little, too."""
+    def least_length(self, configuration: Hashable, *, tries: int = _LITTLE_WORK) -> float:
+        """A lower bound of the terminals to the end; open lower bounds are looked at in so many tries, too."""
+        return self.least_lengths([configuration], tries)[0]
+
+    def least_lengths(self, configurations: Sequence[Hashable], tries: float = _LITTLE_WORK) -> list[float]:
+        """The :meth:`least_length` of several, in so many tries together."""
         if self._search is None:
-            return 0.0
-        (state, stack), _, needed = self._parts(configuration)
-        least = self._search.demands.of(state, stack).least_length
-        if needed and search:
-            least = max(least, self._cheapest(configuration, by_length=True, max_states=_LITTLE_WORK))
-        return least if least == INFINITE else least // LENGTH
+            return [0.0] * len(configurations)
+        return self._shortest.bounds([self._parts(configuration) for configuration in configurations], tries)

@@ -7,11 +7,12 @@ stays behind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
 from formal_llm.automata import Transition
+from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import Move
 from formal_llm.llms.question import Message, Option, Outlook, Prospect, Question, Term
@@ -71,8 +72,7 @@ class Asker:
             messages=messages,
             outlook=lambda: self._outlook(entry, past.moves),
             objection=objection,
-            # Sets that are ruled out one by one say nothing of those around them: then sets are tried.
-            begins=None if objection is None or objection.excluded else SomeTogether(objection),
+            begins=None if objection is None else SomeTogether(objection),
             walk=self.walk,
         )
 
@@ -103,19 +103,20 @@ class Asker:
         return _numbered([text[choice.index] for choice in entry.offered])
 
     def _outlook(self, entry: JournalEntry, moves: Sequence[Move]) -> Outlook:
-        prospects = tuple(self._prospect(entry, choice) for choice in entry.offered)
+        lookahead = self._table.lookahead
+        after = [self._table.after(entry.configuration, choice) for choice in entry.offered]
+        prospects = tuple(map(self._prospect, entry.offered, after, lookahead.least_lengths(after)))
         so_far = tuple(self._term(move.read) for move in moves if move.read is not None)
         return Outlook(so_far, prospects, self.wording.backward)
 
-    def _prospect(self, entry: JournalEntry, choice: Choice) -> Prospect:
+    def _prospect(self, choice: Choice, after: Hashable, least: float) -> Prospect:
         lookahead = self._table.lookahead
-        after = self._table.after(entry.configuration, choice)
         detours = lookahead.detours(after)
         known = self._table.vocabulary.terminals or detours
         return Prospect(
             uses=tuple(map(self._term, choice.reads)),
             allows=tuple((self._term(n), detours[n]) for n in known if n in detours),
-            length=int(lookahead.least_length(after)),
+            length=int(least if least < INFINITE else lookahead.least_length(after, tries=0)),  # not known to be dead
         )
 
     def _term(self, name: str) -> Term:
@@ -185,10 +186,7 @@ class Together:
 
 @dataclass(frozen=True, slots=True)
 class SomeTogether:
-    """Whether options can be chosen together with some of those after them.
-
-    The rule excludes no set by itself, since that says nothing of the sets around it.
-    """
+    """Whether options can be chosen together with some of those after them."""
 
     rule: Together
 
@@ -197,7 +195,7 @@ class SomeTogether:
         rule = self.rule
         must = frozenset(rule.members[number - 1] for number in numbers)
         may = must | frozenset(rule.members[max(numbers) :])
-        return rule.table.some_subset(rule.configuration, must, may, rule.left)
+        return rule.table.some_subset(rule.configuration, must, may, rule.left, rule.excluded)
 
 
 def _rebuild(
