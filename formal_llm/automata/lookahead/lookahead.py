@@ -150,8 +150,7 @@ class Lookahead:
                 found = plain.steps(configuration)
             return Verdict.of(found, SEARCH if found != UNKNOWN else TIME)
         (state, stack), remaining, needed = self._parts(configuration)
-        alone = self._search.anew()
-        ShortestSearch(alone)
+        alone = self._shortest.anew()
         with alone.work.within(seconds):
             return Verdict.of(*alone.decide(alone.demands.of(state, stack), remaining, needed))
 
@@ -221,8 +220,8 @@ class Lookahead:
             return dict.fromkeys(self._plain.terminals(configuration), 0)
         (state, stack), remaining, _ = self._parts(configuration)
         found = self._search.demands.detours(state, stack)
-        affords = self._search.counters.affords
-        return {name: extra for name, extra in found.items() if affords(name, remaining)}
+        need, guard = self._search.counters.need, self._search.counters.guard
+        return {name: extra for name, extra in found.items() if (remaining - need.get(name, 0)) & guard == guard}
 
     def count(self, configuration: Hashable = None, *, of: Of = "words", max_length: int | None = None) -> int:
         """The number of completions of a configuration (the start, if left out) within the limits. Exact.

@@ -59,6 +59,14 @@ class ShortestSearch:
         self._tries: float = INFINITE
         completion.guide = self.some
 
+    def anew(self) -> CompletionSearch:
+        """The completion search with nothing remembered but what the rules alone say."""
+        self._refresh()
+        alone = ShortestSearch(self.completion.anew())
+        alone._refresh()
+        alone._estimates, alone._dues = self._estimates, self._dues
+        return alone.completion
+
     def _refresh(self) -> None:
         """Forget what was concluded from an older version of the grammar."""
         if self._version != self.demands.version:

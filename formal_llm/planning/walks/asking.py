@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, repeat
 
 from formal_llm.automata import Transition
 from formal_llm.automata.lookahead.cheapest import INFINITE
@@ -105,17 +105,18 @@ class Asker:
     def _outlook(self, entry: JournalEntry, moves: Sequence[Move]) -> Outlook:
         lookahead = self._table.lookahead
         after = [self._table.after(entry.configuration, choice) for choice in entry.offered]
-        prospects = tuple(map(self._prospect, entry.offered, after, lookahead.least_lengths(after)))
+        known = [(name, self._term(name)) for name in self._table.vocabulary.terminals]
+        prospects = tuple(map(self._prospect, entry.offered, after, lookahead.least_lengths(after), repeat(known)))
         so_far = tuple(self._term(move.read) for move in moves if move.read is not None)
         return Outlook(so_far, prospects, self.wording.backward)
 
-    def _prospect(self, choice: Choice, after: Hashable, least: float) -> Prospect:
+    def _prospect(self, choice: Choice, after: Hashable, least: float, known: Sequence[tuple[str, Term]]) -> Prospect:
         lookahead = self._table.lookahead
         detours = lookahead.detours(after)
-        known = self._table.vocabulary.terminals or detours
+        known = known or [(name, self._term(name)) for name in detours]
         return Prospect(
             uses=tuple(map(self._term, choice.reads)),
-            allows=tuple((self._term(n), detours[n]) for n in known if n in detours),
+            allows=tuple([(term, detours[name]) for name, term in known if name in detours]),
             length=int(least if least < INFINITE else lookahead.least_length(after, tries=0)),  # not known to be dead
         )
 
