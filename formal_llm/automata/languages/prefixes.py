@@ -16,6 +16,7 @@ from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
 from formal_llm.automata.lookahead.lookahead import Lookahead
+from formal_llm.automata.lookahead.work import TRIES
 from formal_llm.automata.models.automaton import Word
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import product
@@ -23,7 +24,8 @@ from formal_llm.automata.models.tabulation import reaches
 from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import AutomatonError
 
-_CACHE = 20_000
+#: How many configurations are kept, of all prefixes together, and how many prefixes that were decided without.
+_CACHE, _DECIDED = 200_000, 20_000
 
 
 class _Front(NamedTuple):
@@ -47,27 +49,34 @@ class Prefixes:
 
     Args:
         lookahead: knows the automaton (a pushdown automaton, with or without limits) and what can be completed.
-        max_configurations: how many configurations after one prefix are followed one by one.
+        max_configurations: how many configurations after one prefix are followed one by one; where left out, 1,000 and
+            some for each transition, since one place may have thousands of options.
+        search_time: the seconds of search that each question may take; None for no bound.
 
     Raises:
         AutomatonError: the automaton is no pushdown automaton.
     """
 
-    def __init__(self, lookahead: Lookahead, *, max_configurations: int = 1_000) -> None:
+    def __init__(
+        self, lookahead: Lookahead, *, max_configurations: int | None = None, search_time: float | None = None
+    ) -> None:
         if lookahead.pda is None:
             raise AutomatonError("prefixes are known for grammars and pushdown automata, not for other automata")
         self.pda: PDA = lookahead.pda
         self.lookahead = lookahead
-        self._max = max_configurations
+        self._max = 1_000 + 4 * len(self.pda.transitions) if max_configurations is None else max_configurations
+        self._time = search_time
         #: None where there are more configurations than are followed.
         self._fronts: dict[Word, _Front | None] = {}
-        self._decided: dict[Word, bool | None] = {}
+        self._held = 0  # the configurations of all of these
+        self._decided: dict[Word, bool] = {}
 
     def viable(self, prefix: Word) -> bool | None:
-        """Whether some word within the limits begins with ``prefix``; None where the budget of states ran out."""
-        front = self._front(prefix)
-        if front is None:
-            return self._decide(prefix)
+        """Whether some word within the limits begins with ``prefix``; None where the states or the time ran out."""
+        with self.lookahead.work.within(self._time):
+            front = self._front(prefix)
+            if front is None:
+                return self._decide(prefix)
         return True if front.sure else None if front.open else False
 
     def longest(self, word: Word) -> tuple[int, bool]:
@@ -77,14 +86,15 @@ class Prefixes:
         the longest prefix which is certainly viable.
         """
         sure = -1
-        for end in range(len(word) + 1):
-            front = self._front(word[:end])
-            if front is None:
-                return self._bisect(word, sure)
-            if front.sure:
-                sure = end
-            elif not front.open:
-                return sure, sure == end - 1
+        with self.lookahead.work.within(self._time):
+            for end in range(len(word) + 1):
+                front = self._front(word[:end])
+                if front is None:
+                    return self._bisect(word, sure)
+                if front.sure:
+                    sure = end
+                elif not front.open:
+                    return sure, sure == end - 1
         return sure, sure == len(word)
 
     def _bisect(self, word: Word, low: int) -> tuple[int, bool]:
@@ -105,9 +115,17 @@ class Prefixes:
             The terminals that keep it viable, in the order of the alphabet; whether it is a word as it is; whether it
             is certain that there are no more such terminals.
         """
-        front = self._front(prefix)
-        names = [name for name in self.pda.terminals if front is None or name in front.after]
-        found = {name: self.viable((*prefix, name)) for name in names}
+        found: dict[str, bool | None] = {}
+        work = self.lookahead.work
+        with work.within(self._time):
+            front = self._front(prefix)
+            names = [name for name in self.pda.terminals if front is None or name in front.after]
+            for place, name in enumerate(names):
+                work.share(len(names) - place)
+                # Where it leads to says as much as all the moves from there on, which may be thousands.
+                values = {self.lookahead.completable(now).value for now in front.after[name]} if front else {"unknown"}
+                sure = "yes" in values
+                found[name] = sure if sure or "unknown" not in values else self.viable((*prefix, name))
         may_stop = self.pda.accepts(prefix) if front is None else front.may_stop
         return tuple(name for name in names if found[name]), may_stop, None not in found.values()
 
@@ -117,9 +135,9 @@ class Prefixes:
         at = len(prefix)
         while at and prefix[:at] not in self._fronts:
             at -= 1
-        if len(self._fronts) > _CACHE:
+        if self._held > _CACHE:
             self._fronts.clear()
-            at = 0
+            self._held = at = 0
         if () not in self._fronts:
             self._fronts[()] = self._close([self.lookahead.automaton.start()])
         front = self._fronts[prefix[:at]]
@@ -152,15 +170,19 @@ class Prefixes:
                         return None
                     seen.add(following)
                     todo.append(following)
+        self._held += 1 + sum(map(len, after.values()))
         return _Front(after, sure, is_open, may_stop)
 
     # -- all configurations at once -----------------------------------------------------------------------------
 
     def _decide(self, prefix: Word) -> bool | None:
         if prefix not in self._decided:
-            if len(self._decided) > _CACHE:
+            if len(self._decided) > _DECIDED:
                 self._decided.clear()
-            self._decided[prefix] = self._within_limits(prefix) if self.pda.limits else self._tabulate(prefix)
+            found = self._within_limits(prefix) if self.pda.limits else self._tabulate(prefix)
+            if found is None:
+                return None
+            self._decided[prefix] = found
         return self._decided[prefix]
 
     def _tabulate(self, prefix: Word) -> bool:
@@ -173,8 +195,17 @@ class Prefixes:
         return reaches(self.pda, end, advance)
 
     def _within_limits(self, prefix: Word) -> bool | None:
+        work = self.lookahead.work
+        if work.left <= 0:
+            return None
         both = product(self.pda, beginning(prefix, self.pda.terminals))
-        verdict = Lookahead(both, max_states=self.lookahead.max_states).completable()
+        work.left -= len(both.transitions)
+        ahead = Lookahead(both, max_states=self.lookahead.max_states)
+        with ahead.work.within(None if self._time is None else max(0.0, work.left) / TRIES):
+            before = ahead.work.left
+            verdict = ahead.completable()
+            if self._time is not None:
+                work.left -= before - ahead.work.left
         return {"yes": True, "no": False}.get(verdict.value)
 
 

@@ -210,6 +210,8 @@ class ShortestSearch:
         """(the terminals that have to be read before nothing is needed; the lower bounds and what each needs)."""
         found = self._dues.get(needed)
         if found is None:
+            if len(self._dues) > _CACHE:
+                self._dues.clear()
             due = [(shift, amount) for _, shift, amount in self.counters.due(needed)]
             found = self._dues[needed] = self.counters.reads(needed), due
         return found

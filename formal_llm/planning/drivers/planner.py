@@ -29,6 +29,8 @@ from formal_llm.planning.walks.walk import Walk
 from formal_llm.planning.walks.wording import Wording
 
 Search = Literal["greedy", "best-first", "sample"]
+#: For so many goals and limits of tasks it is kept what was learnt of the automaton.
+_TABLES = 100
 #: What carrying out a plan gives.
 R = TypeVar("R")
 
@@ -143,12 +145,15 @@ class Planner(PlansMany):
         """The choices of this planner's automaton, under the goal and the limits of a task; shared by its walks."""
         task = Task.of(task)
         key = (task.goal, task.limits)
-        if key not in self._tables:
-            self._tables[key] = ChoiceTable.of(
+        table = self._tables.get(key)
+        if table is None:
+            for oldest in list(self._tables)[: 1 - _TABLES]:
+                self._tables.pop(oldest, None)
+            table = self._tables[key] = ChoiceTable.of(
                 self.source, goal=task.goal, limits=self.limits & task.limits, constraints=self.constraints,
                 lookahead=self.lookahead, max_states=self.max_states, solver=self.solver, search_time=self.search_time,
             )  # fmt: skip
-        return self._tables[key]
+        return table
 
     def start(self, task: str | Task, *, name: str = "") -> Walk:
         """A walk for ``task``, before its first question; it has a name where several are under way.

@@ -32,10 +32,8 @@ from formal_llm.automata.models.product import constrained
 from formal_llm.automata.models.rules import Source
 from formal_llm.errors import AutomatonError, unknown
 from formal_llm.planning.plans.vocabulary import Vocabulary
-from formal_llm.planning.walks.forks import Choice, Fork, Template, candidates, indices
+from formal_llm.planning.walks.forks import Choice, Fork, Forks, Template, candidates, indices
 from formal_llm.planning.walks.subsets import Names, Subset, ways
-
-_CACHE = 200_000
 
 
 @cache
@@ -68,7 +66,7 @@ class ChoiceTable:
         self._rules: str | None = None
         self._templates: dict[tuple[State, str | None], Template] = {}
         #: (the choices, moves that finish a plan after any of them but for what lies deeper), by signature.
-        self._forks: dict[Hashable, tuple[Fork, float]] = {}
+        self._forks = Forks()
 
     @classmethod
     def of(
@@ -137,9 +135,7 @@ class ChoiceTable:
             return found[0]
         with self.in_time():
             if found is None or found[0].open:
-                if len(self._forks) > _CACHE:
-                    self._forks.clear()
-                found = self._forks[signature] = self._make(configuration, deeper)
+                found = self._forks.keep(signature, *self._make(configuration, deeper))
                 if found[0].unknown and self.lookahead.lacks_solver:
                     _tell_of_solver()
             fork, reach = found
