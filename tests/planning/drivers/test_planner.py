@@ -403,3 +403,12 @@ def test_solving_gives_each_plan_its_questions() -> None:
     solution = Planner(CFG.from_string("S -> a S | b | c"), llm).solve("t", {}, World(), patience=9)
     assert solution.result == "done"
     assert solution.usage.questions > 200
+
+
+def test_what_is_learnt_for_the_limits_of_each_task_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("formal_llm.planning.drivers.planner._TABLES", 3)
+    planner = Planner(CHAIN, "test:first")
+    tables = [planner.table(Task("x", limits=Limits({"a": most}))) for most in range(1, 7)]
+    assert len({id(table) for table in tables}) == 6
+    assert len(planner._tables) == 3
+    assert planner.table(Task("y", limits=Limits({"a": 6}))) is tables[-1]
