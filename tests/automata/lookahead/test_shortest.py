@@ -70,7 +70,7 @@ class TestShortest:
             Lookahead(cfg, max_states=1).shortest_word()
 
     @given(sources, choices, st.sampled_from([0, 1, 5, 50, 4_000]))
-    @examples(80)
+    @examples(40)
     def test_bounds_are_no_more_than_the_length_however_few_the_tries(self, source, picks, tries):
         lookahead = Lookahead(*source)
         now, word = walk(lookahead.automaton, picks)
