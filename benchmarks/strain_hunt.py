@@ -86,7 +86,7 @@ class Hunt:
         badness = BADNESS[self.options.by]
         scored: list[tuple[float, int, Settings]] = []
         for number in range(self.options.random):
-            settings = FAMILIES[self.family].random(rng)
+            settings = FAMILIES[self.family].draw(rng)
             found = self.measure(settings)
             if found is not None:
                 scored.append((badness(found), number, settings))
@@ -109,7 +109,7 @@ class Hunt:
             for kind in ("filter", "search", "program", "unknown"):
                 verdicts[kind] += getattr(found.verdicts, kind)
             for part, taken in found.parts.items():
-                parts[part] = max(parts[part], round(taken))  # type: ignore[assignment]
+                parts[part] = max(parts[part], round(taken))
         total = sum(verdicts.values()) or 1
         return [
             self.family,

@@ -54,7 +54,7 @@ class Family:
     settings: Mapping[str, Sequence[int]]
     make: Callable[[Settings], Problem]
 
-    def random(self, rng: random.Random) -> dict[str, int]:
+    def draw(self, rng: random.Random) -> dict[str, int]:
         """Settings at random."""
         return {name: rng.choice(values) for name, values in self.settings.items()} | {"seed": rng.randrange(10**6)}
 
