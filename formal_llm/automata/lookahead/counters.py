@@ -53,9 +53,6 @@ class Counters:
                     self.dues[name] = (*self.dues.get(name, ()), (low_shift, mask, weight))
                 low_shift += width
         self.remaining |= self.guard
-        fields = zip(self.fields, self.bounds, strict=True)
-        #: (field, bound) of the lower bounds: few where each of many terminals has an upper one.
-        self._lower = [(shift, mask, bound) for (shift, mask), bound in fields if bound.most is None]
 
     def affords(self, terminal: str, remaining: int) -> bool:
         """Whether the upper bounds allow one more use of ``terminal``."""
@@ -82,14 +79,15 @@ class Counters:
 
     def less(self, needed: int, paid: int) -> int:
         """What is needed when ``paid`` is sure to come."""
-        for shift, mask, _ in self._lower if needed and paid else ():
-            needed -= min(needed >> shift & mask, paid >> shift & mask) << shift
+        for (shift, mask), bound in zip(self.fields, self.bounds, strict=True):
+            if bound.most is None:
+                needed -= min(needed >> shift & mask, paid >> shift & mask) << shift
         return needed
 
     def due(self, needed: int) -> Iterator[tuple[Bound, int, int]]:
         """The lower bounds that need something: (the bound, the place of its field in ``needed``, what it needs)."""
-        for shift, mask, bound in self._lower:
-            if amount := needed >> shift & mask:
+        for (shift, mask), bound in zip(self.fields, self.bounds, strict=True):
+            if bound.most is None and (amount := needed >> shift & mask):
                 yield bound, shift, amount
 
     def reads(self, needed: int) -> int:
@@ -99,4 +97,4 @@ class Counters:
 
     def units(self, needed: int) -> int:
         """The sum of all that is needed."""
-        return sum([needed >> shift & mask for shift, mask, _ in self._lower])
+        return sum(amount for _, _, amount in self.due(needed))

@@ -24,8 +24,6 @@ PricedWay = tuple[int, int, Mapping[int, int], Sequence[int]]
 
 #: Looking at so many ways, prices are given up; and so many times a price is lowered.
 _WORK, _LOWERED = 200_000, 20
-#: More than this is as good as infinite: trees of tools pay twice as much at each turn, soon more than a float holds.
-_ENDLESS = 1 << 62
 #: So many sets of prices are made at most; each makes every estimate a little dearer.
 _MOST = 4
 
@@ -98,7 +96,7 @@ def find_most(ways: Sequence[PricedWay], bound: int) -> dict[int, float]:
             if all(child in most for child in children):
                 amount = pays.get(bound, 0) + sum([most[child] for child in children])
                 if amount > most.get(head, -1):
-                    most[head] = amount if turn < count and amount < _ENDLESS else INFINITE
+                    most[head] = amount if turn < count else INFINITE
                     changed = True
         if not changed:
             break
