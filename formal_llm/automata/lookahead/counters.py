@@ -32,6 +32,8 @@ class Counters:
         self.dues: dict[str, tuple[tuple[int, int, int], ...]] = {}
         #: For each bound its field, as (shift, mask), in ``remaining`` for upper and in ``needed`` for lower bounds.
         self.fields: list[tuple[int, int]] = []
+        #: For each lower bound its field, as (bound, shift, mask): there are few of them, and they are asked for often.
+        self._lower: list[tuple[Bound, int, int]] = []
         shift = low_shift = 0
         for bound in self.bounds:
             if bound.most is not None:
@@ -48,6 +50,7 @@ class Counters:
                 width = bound.least.bit_length()
                 mask = (1 << width) - 1
                 self.fields.append((low_shift, mask))
+                self._lower.append((bound, low_shift, mask))
                 self.needed |= bound.least << low_shift
                 for name, weight in bound.weights.items():
                     self.dues[name] = (*self.dues.get(name, ()), (low_shift, mask, weight))
@@ -79,15 +82,14 @@ class Counters:
 
     def less(self, needed: int, paid: int) -> int:
         """What is needed when ``paid`` is sure to come."""
-        for (shift, mask), bound in zip(self.fields, self.bounds, strict=True):
-            if bound.most is None:
-                needed -= min(needed >> shift & mask, paid >> shift & mask) << shift
+        for _, shift, mask in self._lower:
+            needed -= min(needed >> shift & mask, paid >> shift & mask) << shift
         return needed
 
     def due(self, needed: int) -> Iterator[tuple[Bound, int, int]]:
         """The lower bounds that need something: (the bound, the place of its field in ``needed``, what it needs)."""
-        for (shift, mask), bound in zip(self.fields, self.bounds, strict=True):
-            if bound.most is None and (amount := needed >> shift & mask):
+        for bound, shift, mask in self._lower:
+            if amount := needed >> shift & mask:
                 yield bound, shift, amount
 
     def reads(self, needed: int) -> int:
@@ -97,4 +99,4 @@ class Counters:
 
     def units(self, needed: int) -> int:
         """The sum of all that is needed."""
-        return sum(amount for _, _, amount in self.due(needed))
+        return sum([needed >> shift & mask for _, shift, mask in self._lower])

@@ -48,7 +48,7 @@ from formal_llm.automata.models.automaton import Stack, State
 #: The solver counts in 64 bits; sums that could come near that are left undecided.
 _MOST = 1 << 60
 #: The seconds that it takes to write down one variable, and what the solver does before it begins to count.
-_BUILT = 5e-5
+_BUILT = 2.5e-4
 
 #: A symbol by its index, or a place in the open part of a stack: a state, and the stack to work off from there.
 _Node = int | tuple[State, Stack]
@@ -115,6 +115,7 @@ class IntegerProgram:
             The moves of some completion (not the cheapest one in general), infinite where there is none, and None for
             unknown: the effort was spent, the numbers are too large, or the solver is not installed.
         """
+        self.tries = 0.0
         if self._library is None:
             return None
         if self._version != self.demands.version:
@@ -128,9 +129,12 @@ class IntegerProgram:
         columns = _columns(pending, self._reachable(pending, bool(needed)), left, needed)
         if columns is None:
             return INFINITE
+        building = _BUILT * len(columns)
+        if building >= effort:
+            return None
         program = _Program(self._library, pending, columns, left, needed)
-        found, seconds = program.solve(min(effort, self.effort))
-        self.tries = TRIES * (seconds + _BUILT * len(columns))
+        found, seconds = program.solve(min(effort - building, self.effort))
+        self.tries = TRIES * (seconds + building)
         return found if found is None else found + moves
 
     # -- what there is to choose from ---------------------------------------------------------------------------

@@ -23,7 +23,9 @@ from formal_llm.automata.lookahead.cheapest import INFINITE
 PricedWay = tuple[int, int, Mapping[int, int], Sequence[int]]
 
 #: Looking at so many ways, prices are given up; and so many times a price is lowered.
-_WORK, _LOWERED = 200_000, 20
+_WORK, _LOWERED = 40_000, 20
+#: What pays more than this may as well pay without an end.
+_LARGEST = 1 << 60
 #: So many sets of prices are made at most; each makes every estimate a little dearer.
 _MOST = 4
 
@@ -87,20 +89,35 @@ def find_most(ways: Sequence[PricedWay], bound: int) -> dict[int, float]:
     """
     most: dict[int, float] = {}
     count = len({way[0] for way in ways})
+    users = _users(ways)
+    work = _WORK
+    todo: Iterable[int] = range(len(ways))
     # Derivations without a circle are no deeper than there are symbols; what rises after that has one.
     for turn in range(2 * count + 1):
-        if turn * len(ways) > _WORK:
-            return dict.fromkeys((way[0] for way in ways), INFINITE)
-        changed = False
-        for head, _, pays, children in ways:
-            if all(child in most for child in children):
+        again: set[int] = set()
+        for number in todo:
+            work -= 1
+            head, _, pays, children = ways[number]
+            if most.keys() >= set(children):
                 amount = pays.get(bound, 0) + sum([most[child] for child in children])
                 if amount > most.get(head, -1):
-                    most[head] = amount if turn < count else INFINITE
-                    changed = True
-        if not changed:
+                    most[head] = amount if turn < count and amount < _LARGEST else INFINITE
+                    again.update(users.get(head, ()))
+        if not again:
             break
+        if work < 0:
+            return dict.fromkeys((way[0] for way in ways), INFINITE)
+        todo = sorted(again)
     return most
+
+
+def _users(ways: Sequence[PricedWay]) -> dict[int, list[int]]:
+    """For each symbol the ways that leave it."""
+    users: dict[int, list[int]] = {}
+    for number, way in enumerate(ways):
+        for child in dict.fromkeys(way[3]):
+            users.setdefault(child, []).append(number)
+    return users
 
 
 def find_prices(ways: Sequence[PricedWay], bounds: Sequence[int]) -> list[Prices]:
@@ -123,6 +140,7 @@ class _Finder:
     def __init__(self, ways: Sequence[PricedWay]) -> None:
         self.ways = ways
         self.count = len({way[0] for way in ways})
+        self.users = _users(ways)
         self.work = _WORK
 
     def find(self, bounds: Sequence[int]) -> Prices | None:
@@ -163,22 +181,30 @@ class _Finder:
         best: dict[int, tuple[int, int]] = {}
         worth: dict[int, int] = {}
         by: dict[int, int] = {}
-        for _ in range(self.count + 1):
-            self.work -= len(self.ways)
-            if self.work < 0:
-                return None
-            changed = -1
-            for number, (head, _, _, children) in enumerate(self.ways):
-                if any(child not in worth for child in children):
+        changed = -1
+        todo: Iterable[int] = range(len(self.ways))
+        for turn in range(1, self.count + 2):
+            again: set[int] = set()
+            for number in todo:
+                self.work -= 1
+                head, _, _, children = self.ways[number]
+                if not worth.keys() >= set(children):
                     continue
                 value = base[number] * down - up * pays[number] + sum([worth[child] for child in children])
                 if head not in worth or value < worth[head]:
                     cost = base[number] + sum([best[child][0] for child in children])
                     best[head] = cost, pays[number] + sum([best[child][1] for child in children])
                     worth[head], by[head], changed = value, number, head
-            if changed < 0:
+                    again.update(self.users.get(head, ()))
+            if not again:
                 return best
-        return self._circle(changed, base, pays, best, by)
+            if self.work < 0:
+                return None
+            # A circle among the cheapest ways earns: it is looked for from time to time, and not only in the end.
+            if not turn & turn - 1 and (circle := self._circle(changed, base, pays, best, by)) is not None:
+                return circle
+            todo = sorted(again)
+        return self._circle(changed, base, pays, best, by) or Fraction(0)
 
     def _circle(
         self,
@@ -187,8 +213,8 @@ class _Finder:
         pays: Sequence[int],
         best: Mapping[int, tuple[int, int]],
         by: Mapping[int, int],
-    ) -> Fraction:
-        """The ratio of cost to payment of a circle among the cheapest derivations below ``head``; 0 for none found."""
+    ) -> Fraction | None:
+        """The ratio of cost to payment of a circle among the cheapest derivations below ``head``; None for none."""
         path: list[tuple[int, int]] = []  # (symbol, its next child to look at)
         place: dict[int, int] = {}
         done: set[int] = set()
@@ -217,4 +243,4 @@ class _Finder:
             todo.append((now, at + 1))
             if child not in done:
                 todo.append((child, 0))
-        return Fraction(0)
+        return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from formal_llm.automata.lookahead.flow import FlowGrammar
@@ -127,6 +127,28 @@ class Resources:
     def amounts(self, packed: int) -> tuple[int, ...]:
         """A packed number of this class as one amount for each resource (without the sums behind them)."""
         return tuple(self._packing.amounts(packed)[: self._count])
+
+    def place(self, bound: int) -> int:
+        """The resource of an upper bound, by the number of the bound."""
+        field = self._counters.fields[bound]
+        return next(
+            number
+            for number, group in enumerate(self._fields.parts)
+            if field in group and self._counters.bounds[bound].most is not None
+        )
+
+    def amount(self, packed: int, number: int) -> int:
+        """What a packed number of this class holds of one resource."""
+        return self._packing.amount(packed, number)
+
+    def taken(self, need: int) -> Iterator[tuple[int, int]]:
+        """(resource, amount) of all that a packed need takes."""
+        while need:
+            number = ((need & -need).bit_length() - 1) // self._width
+            amount = need >> number * self._width & self._most
+            need -= amount << number * self._width
+            if number < self._count:
+                yield number, amount
 
     def cover(self, left: int, least: int, least_total: int) -> bool:
         """Whether what is left pays for least amounts; the total first, since only then no field has overflowed."""

@@ -9,10 +9,13 @@ keep it small, and with enough budget finite:
 - the order of symbols does not matter, and interchangeable terminals are one resource.
 
 Deciding this is NP-complete in general (already for grammars of the form of OpenAGI's, by a reduction from exact
-cover). So the search has a budget of states. When that is spent an integer program decides
-(:mod:`formal_llm.automata.lookahead.integer_program`), where the optional solver is installed; else the answer is
-"unknown". It is "unknown" for now where the work that a question may cost is spent first; then the search stands still
-where it is, and goes on from there when it is asked again.
+cover). So the search has a budget of states. Where a little of it did not do, linear programs come first
+(:mod:`formal_llm.automata.lookahead.linear_program`): what they learn decides most of the states that follow. Grammars
+that are too large for them have a search by prices (:mod:`formal_llm.automata.lookahead.prices`). Then an integer
+program decides (:mod:`formal_llm.automata.lookahead.integer_program`), where the optional solver is installed, then
+the whole budget; when that is spent the answer is "unknown". It is "unknown" for now where the work that a
+question may cost is spent first; then the search stands still where it is, and goes on from there when it is asked
+again.
 """
 
 from __future__ import annotations
@@ -22,26 +25,25 @@ from functools import cached_property
 from itertools import chain
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
-from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar, FlowSymbol
+from formal_llm.automata.lookahead.flow import FlowGrammar
 from formal_llm.automata.lookahead.integer_program import IntegerProgram, installed
-from formal_llm.automata.lookahead.resources import PackedWay
-from formal_llm.automata.lookahead.stacks import NOTHING, Demand, Demands, SearchState, Unresolved
-from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, PROGRAM, SEARCH, TIME
+from formal_llm.automata.lookahead.linear_program import EFFORT, LinearProgram
+from formal_llm.automata.lookahead.stacks import Demand, Demands, SearchState, Unresolved
+from formal_llm.automata.lookahead.successors import Successors
+from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, LINEAR, PROGRAM, SEARCH, TIME
 from formal_llm.automata.lookahead.work import Work
-from formal_llm.automata.models.automaton import Stack, State
 
 _CACHE = 200_000
 
-#: The states that a search visits before it asks the integer program, where there is one. Few searches that have not
-#: ended by then end soon, and the program takes about as long as so many states (benchmarks/lookahead_tools.py).
-PATIENCE = 100
+#: The states that a search visits before linear programs are asked. Few searches that have not ended by then end soon;
+#: a linear program takes about as long as so many states (benchmarks/strain_cases/sums.py).
+PATIENCE = 10
+#: The same where sums are bounded from both sides, and lead it to an end.
+_PATIENCE = 200
 #: The searches that stand still at once.
 _STANDING = 32
 #: The least seconds that are worth an integer program.
 _LEAST_EFFORT = 0.01
-
-#: A way of a symbol, the symbols it leaves pending as a multiset, and the moves of the free ones that are left out.
-_Compiled = tuple[PackedWay, int, float]
 
 
 class _Standing:
@@ -66,8 +68,7 @@ class CompletionSearch:
 
     Attributes:
         work: what queries may still cost.
-        guide: where lower bounds are open, a search that tries first what pays best: as :meth:`steps`, from
-            a state.
+        guide: where lower bounds are open, a search that tries first what pays best: as :meth:`steps`, from a state.
         missed: whether an integer program was wanted that is not installed.
     """
 
@@ -83,6 +84,7 @@ class CompletionSearch:
         self.work, self.missed = Work(), False
         self.guide: Callable[[SearchState], float] | None = None
         self._version = 0
+        self.linear = LinearProgram(self.demands)
 
     def anew(self) -> CompletionSearch:
         """The same search, with nothing remembered: what it finds depends on what it is asked alone."""
@@ -103,12 +105,12 @@ class CompletionSearch:
         """Drop what was concluded from an older version of the grammar."""
         if self._version != self.demands.version:
             self._version = self.demands.version
+            self._after = Successors(self.demands, self.work)
             self._memo: dict[SearchState, float] = {}
-            self._by_program: set[SearchState] = set()
+            self._how: dict[SearchState, str] = {}
             self._standing: dict[SearchState, _Standing] = {}
-            self._tried: dict[SearchState, float] = {}
+            self._tried: dict[tuple[SearchState, str], float] = {}
             self._finished: dict[tuple[int, Unresolved, int, int], tuple[float, str]] = {}
-            self._compiled: dict[int, tuple[_Compiled, ...]] = {}
 
     def steps(self, demand: Demand, remaining: int, needed: int) -> float:
         """Moves of *some* completion; infinite when there is none, ``UNKNOWN`` when the budget is spent."""
@@ -152,7 +154,7 @@ class CompletionSearch:
         return found
 
     def _finish(self, pending: int, unresolved: Unresolved, left: int, needed: int) -> tuple[float, str]:
-        begin = self._normal(pending, unresolved, left, needed)
+        begin = self._after.normal(pending, unresolved, left, needed)
         if begin is None:
             return INFINITE, FILTER
         cost, state = begin
@@ -163,23 +165,29 @@ class CompletionSearch:
             found = self._solve(state)
         if found == UNKNOWN:
             return UNKNOWN, BUDGET if state in self._memo else TIME
-        return found + cost, PROGRAM if state in self._by_program else SEARCH
+        return found + cost, self._how.get(state, SEARCH)
 
     def _solve(self, state: SearchState) -> float:
-        """The search by prices, the search with a little patience, the integer program, the whole search.
+        """What is known, the search by prices, a little search, linear programs, the integer program, all the search.
 
         What is certain is noted, also that the budget of states is spent; not what only the end of the work left open.
         """
         self.work.begin()
+        if self.linear.refuted(state):
+            return self._settled(state, INFINITE, LINEAR)
+        moves = self.linear.known(state)
+        if moves is not None:
+            return self._settled(state, moves, SEARCH)
         if self.work.over:
             return UNKNOWN
-        found = UNKNOWN
-        if state.needed and self.guide is not None and state not in self._standing:
+        guided = state.needed and self.guide is not None and state not in self._standing
+        found = self._search(state, min(_PATIENCE if self._after.sums else PATIENCE, self.max_states))
+        if found == UNKNOWN:
+            found = self._by_linear_programs(state)
+        if found == UNKNOWN and self.guide is not None and guided and not self.linear.ready():
             found = self.guide(state)
             if found != UNKNOWN:
                 self._memo[state] = found
-        if found == UNKNOWN:
-            found = self._search(state, min(PATIENCE, self.max_states))
         if found == UNKNOWN:
             found = self._by_solver(state)
         if found == UNKNOWN and not self.work.over:
@@ -187,57 +195,48 @@ class CompletionSearch:
             found = self._search(state, self.max_states)
         return found
 
+    def _settled(self, state: SearchState, moves: float, how: str) -> float:
+        self._memo[state] = moves
+        if how != SEARCH:
+            self._how[state] = how
+        return moves
+
+    def _worth(self, state: SearchState, how: str, effort: float) -> bool:
+        """Whether to try something that was tried before: only with twice the effort."""
+        if effort <= 0 or effort < 2 * self._tried.get((state, how), 0.0):
+            return False
+        if len(self._tried) > _CACHE:
+            self._tried.clear()
+        self._tried[state, how] = effort
+        return True
+
+    def _by_linear_programs(self, state: SearchState) -> float:
+        """Linear programs, as far as their effort goes."""
+        effort = min(EFFORT, self.max_states, self.work.left - self.work.floor)
+        if not self._worth(state, LINEAR, effort):
+            return UNKNOWN
+        moves, at_once = self.linear.decide(state, effort)
+        self.work.left -= self.linear.tries
+        if moves is None:
+            return UNKNOWN
+        return self._settled(state, moves, LINEAR if at_once and moves == INFINITE else SEARCH)
+
     def _by_solver(self, state: SearchState) -> float:
-        """The integer program, where there is one that has not been tried with as much effort before."""
+        """The integer program, where there is one."""
         effort = min(1.0, self.work.seconds)
         self.missed = self.missed or (self.solver and self.program is None)
-        if self.program is None or effort < max(_LEAST_EFFORT, 2 * self._tried.get(state, 0.0)):
+        if self.program is None or effort < _LEAST_EFFORT or not self._worth(state, PROGRAM, effort):
             return UNKNOWN
-        self._tried[state] = effort
-        decided = self.program.decide(state, effort)
+        moves = self.program.decide(state, effort)
         self.work.left -= self.program.tries
-        if decided is None:
-            return UNKNOWN
-        self._memo[state] = decided
-        self._by_program.add(state)
-        return decided
-
-    def _normal(self, pending: int, unresolved: Unresolved, left: int, needed: int) -> tuple[float, SearchState] | None:
-        """Leave out what is free; None where some resource cannot pay what all pending symbols take at least."""
-        cost: float = 0
-        if not needed:
-            free = pending & self.multisets.free
-            if free:
-                for symbol, count, _ in self.multisets.items(free):
-                    cost += symbol.free_steps * count
-                pending -= free
-        least = total = 0
-        useful = False
-        for symbol, count, unit in self.multisets.items(pending):
-            if symbol.free:
-                useful = True
-                spare = count - self.counters.units(needed)
-                if spare > 0:
-                    pending -= spare * unit
-                    cost += symbol.free_steps * spare
-            else:
-                useful = useful or symbol.due
-                least += self.demands.resources.least[symbol.index] * count
-                total += self.demands.resources.least_total[symbol.index] * count
-        if needed and not useful and unresolved is None:
-            return None
-        if total and not self.demands.resources.cover(left, least, total):
-            return None
-        if needed and not self.demands.resources.covers_due(left, needed):
-            return None
-        return cost, SearchState(pending, unresolved, left, needed)
+        return UNKNOWN if moves is None else self._settled(state, moves, PROGRAM)
 
     def _search(self, root: SearchState, max_states: int) -> float:
         memo, work = self._memo, self.work
         if len(memo) > _CACHE:
             memo.clear()
-            self._by_program.clear()
-        standing = self._standing.pop(root, None) or _Standing(root, self._expand(root))
+            self._how.clear()
+        standing = self._standing.pop(root, None) or _Standing(root, self._after.of(root))
         visited, frames = standing.visited, standing.frames
         while frames and work.left > work.floor:
             for cost, state in frames[-1][2]:
@@ -254,7 +253,7 @@ class CompletionSearch:
                         frames[-1] = here, arrival, chain(((cost, state),), after)
                         return self._stand(root, standing)
                     visited.add(state)
-                    frames.append((state, cost, self._expand(state)))
+                    frames.append((state, cost, self._after.of(state)))
                     break
             else:
                 frames.pop()
@@ -283,68 +282,3 @@ class CompletionSearch:
             self._memo[state] = cost
             cost += arrival
         return cost
-
-    def _compile(self, symbol: FlowSymbol) -> tuple[_Compiled, ...]:
-        """The ways of a symbol with their children as a packed multiset, and the moves of those left out."""
-        compiled = self._compiled.get(symbol.index)
-        if compiled is None:
-            made: list[_Compiled] = []
-            for way in self.demands.resources.ways[symbol.index]:
-                pending = 0
-                cost: float = way.steps
-                for child in way.children:
-                    one = self.grammar.symbols[child]
-                    if one.free and not one.due:
-                        cost += one.free_steps
-                    else:
-                        pending += self.multisets.unit(child)
-                made.append((way, pending, cost))
-            made.sort(key=lambda entry: (entry[1].bit_count(), entry[2]))
-            compiled = self._compiled[symbol.index] = tuple(made)
-        return compiled
-
-    def _choose(self, state: SearchState) -> tuple[int, list[_Compiled]]:
-        """The pending symbol with the fewest ways left: its unit and those ways."""
-        guard, left = self.demands.resources.guard, state.left
-        best: tuple[int, list[_Compiled]] | None = None
-        for symbol, _, unit in self.multisets.items(state.pending):
-            ways = [entry for entry in self._compile(symbol) if (left - entry[0].need) & guard == guard]
-            if best is None or len(ways) < len(best[1]):
-                best = (unit, ways)
-                if len(ways) <= 1:
-                    break
-        assert best is not None
-        return best
-
-    def _expand(self, state: SearchState) -> Iterator[tuple[float, SearchState]]:
-        work = self.work
-        for cost, following in self._successors(state):
-            work.left -= 0.5  # it is done with sooner than a state of the search by prices
-            normal = self._normal(*following)
-            if normal is not None:
-                yield cost + normal[0], normal[1]
-
-    def _successors(self, state: SearchState) -> Iterator[tuple[float, SearchState]]:
-        pending, unresolved, left, needed = state
-        if unresolved is not None:
-            yield from self._resolve(state, *unresolved)
-        elif pending:
-            unit, ways = self._choose(state)
-            for way, children, cost in ways:
-                due = self.counters.pay_all(way.reads, needed)
-                yield cost, SearchState(pending - unit + children, None, left - way.need, due)
-
-    def _resolve(self, state: SearchState, at: State, stack: Stack) -> Iterator[tuple[float, SearchState]]:
-        """The ways to work off the top of the open part: accept before it is popped, or pop it in some state."""
-        for symbol, target in self.demands.resolve(at, stack.top, stack.rest):
-            whole = self.demands.on_top(symbol, NOTHING if target is ACCEPTING else self.demands.of(target, stack.rest))
-            if whole.least_steps == INFINITE:
-                continue
-            left, needed = state.left, state.needed
-            if whole.promised:
-                left -= self.demands.resources.need(whole.promised)
-                if left & self.demands.resources.guard != self.demands.resources.guard:
-                    continue
-            if needed and whole.paid:
-                needed = self.counters.less(needed, whole.paid)
-            yield whole.free_steps, SearchState(state.pending + whole.pending, whole.unresolved, left, needed)

@@ -8,13 +8,13 @@ from typing import Literal
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 
 #: What decided a question.
-FILTER, SEARCH, PROGRAM = "filter", "search", "integer program"
+FILTER, SEARCH, LINEAR, PROGRAM = "filter", "search", "linear argument", "integer program"
 #: What ended it before it was decided.
 BUDGET, TIME = "state budget", "time"
 
 #: Counts of what decided, in one number: a field of so many bits for each of :data:`KINDS`.
 BITS = 32
-KINDS = (FILTER, SEARCH, PROGRAM, "unknown")
+KINDS = (FILTER, SEARCH, LINEAR, PROGRAM, "unknown")
 TALLY = {kind: 1 << BITS * place for place, kind in enumerate(KINDS)}
 TALLY[BUDGET] = TALLY[TIME] = TALLY["unknown"]
 
@@ -25,8 +25,10 @@ class Verdict:
 
     Attributes:
         value: ``"yes"``, ``"no"`` or ``"unknown"``.
-        how: what decided it: ``"filter"`` (no search was needed), ``"search"``, ``"integer program"``, or the
-            budget that ran out: ``"time"`` (it goes on when it is asked again), ``"state budget"``, ``"step budget"``.
+        how: what decided it: ``"filter"`` (no search was needed), ``"linear argument"`` (what is pending and what the
+            limits leave add up to no: :mod:`formal_llm.automata.lookahead.linear`), ``"search"``,
+            ``"integer program"``, or the budget that ran out: ``"time"`` (it goes on when it is asked again),
+            ``"state budget"``, ``"step budget"``.
         steps: for yes, the moves of one completion (not the cheapest one in general).
     """
 

@@ -16,12 +16,14 @@ class Verdicts:
     Attributes:
         filter: without a search.
         search: by the search.
+        linear: by a linear argument.
         program: by an integer program (the extra ``solver``).
         unknown: not decided in the time or the states that a question may take, and offered.
     """
 
     filter: int = 0
     search: int = 0
+    linear: int = 0
     program: int = 0
     unknown: int = 0
 

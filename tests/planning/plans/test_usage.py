@@ -38,5 +38,5 @@ def test_verdicts_are_counted_and_read_back() -> None:
     assert Usage(**json.loads(json.dumps(asdict(one)))) == one
     assert Usage(questions=1).verdicts == Verdicts()  # as older versions wrote it
     assert Verdicts.unpack(one.verdicts.pack()) == one.verdicts
-    packed = 5 * TALLY["filter"] + 2 * TALLY["search"] + 4 * TALLY["integer program"]
-    assert Verdicts.unpack(packed + TALLY["time"]) == Verdicts(5, 2, 4, 1)
+    packed = 5 * TALLY["filter"] + 2 * TALLY["search"] + 3 * TALLY["linear argument"] + 4 * TALLY["integer program"]
+    assert Verdicts.unpack(packed + TALLY["time"]) == Verdicts(5, 2, 3, 4, 1)

@@ -242,9 +242,9 @@ class TestInTime:
 
     def test_a_second_look_depends_on_nothing_else(self) -> None:
         table, other = self.table(0.0), self.table(0.0)
-        table.search_time = other.search_time = 0.01
         start = Walk(self.table(None)).configuration
         choices = table.at(start, 99).choices
+        table.search_time = other.search_time = 0.01
         looks = [table.second_look(start, choice) for choice in choices]
         table.at(start, 99)
         assert looks == [table.second_look(start, choice) for choice in choices]

@@ -1,0 +1,124 @@
+"""Many tools under several sums with some of them required, and sums that must come out exactly."""
+
+from __future__ import annotations
+
+import importlib
+import random
+from functools import partial
+from time import process_time
+
+from benchmarks.lookahead_tools import random_tools
+from benchmarks.strain_cases.case import Case, milliseconds, spread
+from formal_llm import CFG, Limits, Lookahead, SumLimit, Symbol, Walk
+from formal_llm.automata.lookahead import integer_program
+from formal_llm.automata.lookahead.cheapest import least_costs
+from formal_llm.planning.walks.choices import ChoiceTable
+
+#: The quantities that tools carry: of two a plan may not use up too much, of the third it must reach something.
+SPENT, EARNED = ("money", "minutes"), "value"
+
+
+def some_plan(cfg: CFG, rng: random.Random, most: int) -> set[str] | None:
+    """The tools of a plan made by chance, each used once; None where chance did not bring it to an end."""
+    bodies: dict[str, list[tuple[str, ...]]] = {}
+    for production in cfg.productions:
+        bodies.setdefault(production.head, []).append(production.body)
+    height = least_costs((p.head, 1.0, [name for name in p.body if name in bodies]) for p in cfg.productions)
+    pending, used = [cfg.start], set[str]()
+    while pending:
+        fresh = [body for body in bodies[pending.pop()] if used.isdisjoint(body) and height.keys() >= bodies.keys()]
+        if not fresh or len(used) > most:
+            return None
+        if rng.random() < len(pending) / 4:  # come to an end
+            body = min(fresh, key=lambda body: sum(height.get(name, 0) for name in body))
+        else:
+            body = rng.choice(fresh)
+        used |= {name for name in body if name.startswith("tool")}
+        pending += [name for name in body if name in bodies]
+    return used
+
+
+def budgeted_tools(tools: int, rng: random.Random, *, slack: float = 0.1) -> CFG:
+    """Typed tools with numbers, each usable once; five are required, and three sums are close to those of a plan."""
+    while True:
+        plain = random_tools(tools, rng)
+        plans = (some_plan(plain, rng, tools // 2) for _ in range(300))
+        used = sorted(next((plan for plan in plans if plan and len(plan) >= 12), ()))
+        if not used:
+            continue
+        symbols = {
+            f"tool{n}": Symbol(numbers={name: rng.randint(1, 100) for name in (*SPENT, EARNED)}) for n in range(tools)
+        }
+        spent = {name: sum(symbols[tool].numbers[name] for tool in used) for name in (*SPENT, EARNED)}
+        sums = [SumLimit(name, at_most=int(spent[name] * (1 + slack))) for name in SPENT]
+        sums.append(SumLimit(EARNED, at_least=int(spent[EARNED] * (1 - slack))))
+        required = dict.fromkeys(rng.sample(used, 5), 1)
+        limits = plain.limits & Limits(at_least=required, default=None, sums=tuple(sums))
+        return CFG(plain.productions, plain.start, symbols, limits)
+
+
+def load(solver: bool) -> None:
+    """Load OR-Tools, where it is there: that takes most of a second, once in a process, and is not what is measured."""
+    if solver and integer_program.installed():
+        importlib.import_module("ortools.sat.python.cp_model")
+
+
+def walked(cfg: CFG, rng: random.Random, walks: int, *, solver: bool = True) -> tuple[float, list[float], int]:
+    """(what the start takes, what each question takes, answers wasted) of random walks over one table."""
+    table = ChoiceTable(Lookahead(cfg, solver=solver))
+    start = milliseconds(lambda: Walk(table))
+    times: list[float] = []
+    wasted = 0
+    for _ in range(walks):
+        walk = Walk(table)
+        while (question := walk.question) is not None:
+            answer = rng.randrange(len(question.options)) + 1
+            begun = process_time()
+            walk.answer(answer)
+            times.append(1_000 * (process_time() - begun))
+        wasted += walk.plan.usage.wasted
+    return start, times, wasted
+
+
+def tools(count: int, grammars: int, walks: int, *, solver: bool = True) -> dict[str, float | str]:
+    """Figures of random walks over some grammars of so many tools."""
+    load(solver)
+    starts: list[float] = []
+    times: list[float] = []
+    wasted = 0
+    for number in range(grammars):
+        rng = random.Random(1_000 * count + number)
+        start, more, lost = walked(budgeted_tools(count, rng), rng, walks, solver=solver)
+        starts.append(start)
+        times += more
+        wasted += lost
+    return {**spread(times), "start": max(starts), "questions": float(len(times)), "wasted": float(wasted)}
+
+
+def subset_sums(items: int) -> CFG:
+    """Take each item or leave it, so that the weights add up to a sum that half of them have."""
+    rng = random.Random(items)
+    weights = {f"item{n}": rng.randint(100_000, 1_000_000) for n in range(items)}
+    total = sum(weights[name] for name in rng.sample(sorted(weights), items // 2))
+    productions = [("Pack", tuple(f"Choice{n}" for n in range(items)))]
+    productions += [(f"Choice{n}", (name,)) for n in range(items) for name in (f"item{n}", f"none{n}")]
+    symbols = {name: Symbol(numbers={"weight": weight}) for name, weight in weights.items()}
+    return CFG(productions, "Pack", symbols, Limits(sums=(SumLimit("weight", at_most=total, at_least=total),)))
+
+
+def packed(items: int, *, solver: bool = True) -> dict[str, float | str]:
+    """Figures of one random walk."""
+    load(solver)
+    start, times, wasted = walked(subset_sums(items), random.Random(0), 1, solver=solver)
+    return {**spread(times), "start": start, "questions": float(len(times)), "wasted": float(wasted)}
+
+
+CASES = [
+    Case("60 tools, 3 sums, 5 required", "5 / 30 ms", partial(tools, 60, 5, 4)),
+    Case("200 tools, 3 sums, 5 required", "10 / 100 ms, start 300", partial(tools, 200, 2, 1)),
+    Case("60 tools, 3 sums, 5 required, no solver", "5 / 30 ms", partial(tools, 60, 5, 4, solver=False)),
+    Case("200 tools, 3 sums, 5 required, no solver", "10 / 100 ms, start 300", partial(tools, 200, 2, 1, solver=False)),
+    Case("a sum hit exactly with 24 items", "50 ms, start 1,000", partial(packed, 24)),
+    Case("a sum hit exactly with 30 items", "50 ms, start 1,000", partial(packed, 30)),
+    Case("a sum hit exactly with 30 items, no solver", "50 ms, start 1,000", partial(packed, 30, solver=False)),
+]

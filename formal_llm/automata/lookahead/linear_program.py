@@ -1,0 +1,320 @@
+"""Deciding states of the search by linear programs: arguments that are learned, completions that are kept.
+
+A state asks how often each way is taken (:mod:`formal_llm.automata.lookahead.integer_program` says why that is enough).
+Let these numbers be fractions, and what is asked is a linear program. It is used in three ways:
+
+- where it has no solution, a linear argument says why, and that argument is tried on every later state first;
+- where it has one in whole numbers, that is a completion. What is left of it after each of its first ways is a
+  completion of what is left to do then, so the next question finds most of its answers there;
+- else it is split: some way is taken at most, or at least, so often (branch and bound, Land and Doig 1960). A solution
+  with cycles that nothing pending leads to is cut off, or split: none of their ways is taken, or one that leads there.
+
+Every *no* is checked as an argument in whole numbers, every *yes* as a completion. All work is bounded.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.lookahead.linear import Argument, Flow, Prices, argument
+from formal_llm.automata.lookahead.stacks import Demands, SearchState
+
+#: The most entries of a table; in larger grammars no linear program is asked.
+LARGEST = 300_000
+#: The most effort for one state, in the unit of :class:`~formal_llm.automata.lookahead.work.Work`, and so many entries
+#: of a table that are looked at are one of it.
+EFFORT, _ENTRIES = 16_000, 5_000
+#: How many arguments are remembered, and how many completions (of what is alike).
+_ARGUMENTS, _COMPLETIONS, _ALIKE = 64, 20_000, 8
+_NEAR = 1e-6
+#: How many cuts are learned.
+_CUTS, _AT_ONCE = 6, 2
+
+
+class _Completion(NamedTuple):
+    """How often each way is taken, and the ways of them that are gone already."""
+
+    counts: Mapping[int, int]
+    gone: Mapping[int, int]
+
+
+class LinearProgram:
+    """The linear programs over the states of one search.
+
+    Args:
+        demands: the demands that the states were made with.
+
+    Attributes:
+        arguments: what was learned, the most useful last.
+        tries: what the last question cost, in the unit of effort.
+    """
+
+    def __init__(self, demands: Demands) -> None:
+        self._demands = demands
+        self._version = -1
+        self._fits = False
+        self.arguments: list[Argument] = []
+        self.tries = 0.0
+
+    def ready(self) -> bool:
+        """Make the table of the grammar as it is known now; False where it would be too large."""
+        demands = self._demands
+        if self._version == demands.version:
+            return self._fits
+        self._version = demands.version
+        self.arguments.clear()
+        self._kept: dict[int, list[_Completion]] = {}
+        self.flow = flow = Flow(demands)
+        self._rows = {symbol: row for row, symbol in enumerate(flow.of)}
+        self._resource_rows = {number: row for row, number in enumerate(flow.resources, len(self._rows))}
+        first_due = len(self._rows) + len(self._resource_rows)
+        self._due_rows = {shift: row for row, shift in enumerate(flow.dues, first_due)}
+        height = first_due + len(self._due_rows)
+        self._height = height
+        self._fits = height * (height + len(flow.ways)) <= LARGEST
+        if self._fits:
+            self._renew()
+            unit = demands.multisets.unit
+            self._left_behind = [sum(unit(c) * n for c, n in way.children) for way in flow.ways]
+        return self._fits
+
+    def _renew(self) -> None:
+        """A table without cuts."""
+        # numpy takes as long to import as all else together, and most rules need no linear program.
+        from formal_llm.automata.lookahead.simplex import Simplex
+
+        flow = self.flow
+        flow.keep(())
+        exact = [symbol not in flow.free for symbol in self._rows] + [False] * (self._height - len(self._rows))
+        self._simplex = Simplex([self._column(number) for number in range(len(flow.ways))], exact, self._costs())
+
+    def _costs(self) -> list[float]:
+        """What ways take of the bounds that many share, less what they pay: solutions that leave room are preferred.
+
+        Below 0 and among equals any order will do; it is fixed by a fraction of the golden ratio for each.
+        """
+        start = self._demands.counters.needed
+        begin = self._demands.resources.of(self._demands.counters.remaining)
+        left = self._demands.resources.amounts(begin)
+        shared = {number: 1 / max(1, left[number]) for number in self._resource_rows}
+        due = {shift: 1 / amount for shift, mask in self.flow.dues.items() if (amount := start >> shift & mask) > 1}
+        costs = []
+        for number, way in enumerate(self.flow.ways):
+            cost = sum(shared.get(n, 0.0) * amount for n, amount in way.takes)
+            cost -= sum(due.get(shift, 0.0) * amount for shift, amount in way.pays)
+            costs.append(10 * max(0.0, cost) + 0.1 * (number * 0.618034 % 1.0))
+        return costs
+
+    def _column(self, number: int) -> dict[int, int]:
+        way = self.flow.ways[number]
+        column = Counter({self._rows[way.head]: 1})
+        for child, count in way.children:
+            column[self._rows[child]] -= count
+        column.update({self._resource_rows[n]: amount for n, amount in way.takes if n in self._resource_rows})
+        column.update({self._due_rows[shift]: -amount for shift, amount in way.pays})
+        return {row: factor for row, factor in column.items() if factor}
+
+    # -- what is known already ----------------------------------------------------------------------------------
+
+    def refuted(self, state: SearchState) -> bool:
+        """Whether an argument that was learned rules a state out."""
+        if state.unresolved is not None or self._version != self._demands.version or not self.arguments:
+            return False
+        parts = self.flow.parts(state)
+        for place in range(len(self.arguments) - 1, -1, -1):
+            if self.arguments[place].excess(*parts) > 0:
+                self.arguments.append(self.arguments.pop(place))
+                return True
+        return False
+
+    def known(self, state: SearchState) -> float | None:
+        """The moves of a completion that is known from another state; None where none is."""
+        if state.unresolved is not None or self._version != self._demands.version:
+            return None
+        group = self._kept.get(state.pending)
+        if not group:
+            return None
+        pending, left, needed = self.flow.parts(state)
+        for kept in reversed(group):
+            counts = {number: count - kept.gone.get(number, 0) for number, count in kept.counts.items()}
+            counts = {number: count for number, count in counts.items() if count}
+            moves = self.flow.moves(counts, pending, left, needed)
+            if moves is not None:
+                self._keep(state, counts)
+                return moves
+        return None
+
+    def _keep(self, state: SearchState, counts: Mapping[int, int]) -> None:
+        """Remember a completion, under what is pending after each of the ways it may begin with."""
+        if len(self._kept) > _COMPLETIONS:
+            self._kept.clear()
+        self._kept.setdefault(state.pending, []).append(_Completion(counts, {}))
+        for symbol, _, unit in self._demands.multisets.items(state.pending):
+            for number in self.flow.of[symbol.index]:
+                if number in counts:
+                    group = self._kept.setdefault(state.pending - unit + self._left_behind[number], [])
+                    group.append(_Completion(counts, {number: 1}))
+                    del group[:-_ALIKE]
+
+    # -- a new program ------------------------------------------------------------------------------------------
+
+    def decide(self, state: SearchState, effort: float = EFFORT) -> tuple[float | None, bool]:
+        """Whether a state can be completed.
+
+        Args:
+            state: as the search makes them.
+            effort: what it may cost.
+
+        Returns:
+            The moves of some completion, infinite for none, None where the effort was spent before; and whether the
+            first linear program was enough.
+        """
+        self.tries = 0.0
+        if state.unresolved is not None or effort <= 0 or not self.ready():
+            return None, False
+        before = self._simplex.work
+        decided = self._branch(state, before + effort * _ENTRIES)
+        self.tries = (self._simplex.work - before) / _ENTRIES
+        return decided
+
+    def _branch(self, state: SearchState, last: float) -> tuple[float | None, bool]:
+        """As :meth:`decide`, until the table's work comes to ``last``: branch and bound."""
+        if len(self.flow.cuts) >= _CUTS:
+            kept = self._simplex.drop(self._height)
+            self.flow.keep([self.flow.cuts[row - self._height] for row in kept])
+        pending, left, needed = parts = self.flow.parts(state)
+        right = [pending.get(symbol, 0) for symbol in self._rows]
+        right += [left[number] for number in self._resource_rows]
+        right += [-needed[shift] for shift in self._due_rows]
+        right += [cut.right(pending) for cut in self.flow.cuts]
+        most = [min([INFINITE, *(left[n] // amount for n, amount in way.takes)]) for way in self.flow.ways]
+        todo: list[tuple[dict[int, int], dict[int, int]]] = [({}, {})]
+        solved = 0
+        while todo:
+            lower, upper = todo.pop()
+            if self._simplex.work >= last:
+                return None, False
+            solved += 1
+            low = [lower.get(number, 0) for number in range(len(most))]
+            high = [min(bound, upper.get(number, INFINITE)) for number, bound in enumerate(most)]
+            solution, factors = self._simplex.solve(right, low, high, last - self._simplex.work)
+            if factors is not None:
+                if not self._refutes(factors, parts, lower, upper, high):
+                    return None, False
+            elif solution is None:
+                return None, False
+            elif self._cuts(solution, pending, right):
+                todo.append((lower, upper))
+            elif (number := self._split(solution)) is not None:
+                todo += self._halves(number, solution[number], lower, upper)
+            else:
+                counts = {n: round(value) for n, value in enumerate(solution) if round(value)}
+                moves = self.flow.moves(counts, pending, left, needed)
+                if moves is not None:
+                    self._keep(state, counts)
+                    return moves, solved == 1
+                stranded = self.flow.stranded(counts, pending)
+                if not stranded:
+                    return None, False  # rounding made it wrong
+                todo += self._led_to(stranded, lower, upper)
+        return INFINITE, solved == 1
+
+    def _refutes(
+        self,
+        factors: list[float],
+        parts: tuple[Mapping[int, int], tuple[int, ...], Mapping[int, int]],
+        lower: Mapping[int, int],
+        upper: Mapping[int, int],
+        high: list[float],
+    ) -> bool:
+        """Whether factors of rows become an argument that rules out a state within bounds; it is learned then."""
+        pending, left, needed = parts
+        flow = self.flow
+        # What must be taken is taken before.
+        if lower:
+            pending, amounts, needed = Counter(pending), list(left), dict(needed)
+            for number, count in lower.items():
+                way = flow.ways[number]
+                pending[way.head] -= count
+                for child, times in way.children:
+                    pending[child] += times * count
+                for resource, amount in way.takes:
+                    amounts[resource] -= amount * count
+                for shift, amount in way.pays:
+                    needed[shift] -= amount * count
+            left = tuple(amounts)
+        # The bound of a way is whole where what is left, divided by what it takes, is not.
+        uneven = (n for n, way in enumerate(flow.ways) if way.alone and left[way.alone[0]] % way.alone[1])
+        capped = {*upper, *uneven}
+        near = Prices(
+            {symbol: -factors[row] for symbol, row in self._rows.items()},
+            {number: factors[row] for number, row in self._resource_rows.items()},
+            {shift: factors[row] for shift, row in self._due_rows.items()},
+            factors[self._height :],
+        )
+        made = argument(flow, near, capped)
+        if made is None:
+            return False
+        found, extra = made
+        excess = found.excess(pending, left, needed)
+        excess -= sum(int(high[number] - lower.get(number, 0)) * price for number, price in extra.items())
+        if excess <= 0:
+            return False
+        if not extra:
+            self.arguments.append(found)
+            del self.arguments[:-_ARGUMENTS]
+        return True
+
+    def _cuts(self, solution: list[float], pending: Mapping[int, int], right: list[int]) -> bool:
+        """Learn of ways that are taken though nothing leads to them; whether there was something new."""
+        counts = {number: value for number, value in enumerate(solution) if value > _NEAR}
+        stranded = frozenset(self.flow.stranded(counts, pending))
+        if not stranded or len(self.flow.cuts) >= 30:
+            return False
+        new = 0
+        for number in sorted(counts, key=counts.__getitem__, reverse=True):
+            if new < _AT_ONCE and self.flow.ways[number].head in stranded:
+                cut = self.flow.cut(number, stranded)
+                if cut is not None:
+                    self._simplex.add(cut.row())
+                    right.append(cut.right(pending))
+                    new += 1
+        return new > 0
+
+    @staticmethod
+    def _split(solution: list[float]) -> int | None:
+        """The way that is furthest from being taken a whole number of times."""
+        number, worst = None, _NEAR
+        for n, value in enumerate(solution):
+            off = abs(value - round(value))
+            if off > worst:
+                number, worst = n, off
+        return number
+
+    @staticmethod
+    def _halves(
+        number: int, value: float, lower: dict[int, int], upper: dict[int, int]
+    ) -> list[tuple[dict[int, int], dict[int, int]]]:
+        """At most, and at least: the nearer one last, to be tried first."""
+        floor = int(value)
+        below = (lower, {**upper, number: floor})
+        above = ({**lower, number: floor + 1}, upper)
+        return [below, above] if value - floor > 0.3 else [above, below]
+
+    def _led_to(
+        self, stranded: set[int], lower: dict[int, int], upper: dict[int, int]
+    ) -> Iterator[tuple[dict[int, int], dict[int, int]]]:
+        """Some way that leads to these symbols is taken, or none of theirs."""
+        into = [
+            number
+            for number, way in enumerate(self.flow.ways)
+            if way.head not in stranded and any(child in stranded for child, _ in way.children)
+        ]
+        for place, number in enumerate(into):
+            if upper.get(number, 1) > 0:
+                none = dict.fromkeys(into[:place], 0)
+                yield {**lower, number: max(1, lower.get(number, 0))}, {**upper, **none}
+        yield lower, {**upper, **{number: 0 for symbol in stranded for number in self.flow.of[symbol]}}

@@ -1,0 +1,132 @@
+"""Linear programs: what they decide is right, what they learned is used, and their work is bounded."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formal_llm import CFG, Limits, Lookahead, SumLimit, Symbol, Walk
+from formal_llm.automata.lookahead import linear_program, search
+from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.lookahead.linear_program import EFFORT
+from formal_llm.planning.walks.choices import ChoiceTable
+from tests.automata.lookahead.judging import parts, reference, sources
+from tests.oracles import INF
+from tests.strategies import choices, examples, tool_grammars, walk
+
+
+@st.composite
+def priced_tools(draw):
+    """Typed tools with numbers, some required, sums bounded from above and from below."""
+    plain = draw(tool_grammars())
+    names = list(plain.terminals)
+    number = st.integers(0, 4)
+    symbols = {name: Symbol(numbers={"cost": draw(number), "value": draw(number)}) for name in names}
+    sums = (SumLimit("cost", at_most=draw(st.integers(0, 9))), SumLimit("value", at_least=draw(st.integers(0, 7))))
+    required = draw(st.dictionaries(st.sampled_from(names), st.just(1), max_size=2))
+    return CFG(plain.productions, plain.start, symbols, plain.limits & Limits(at_least=required, sums=sums))
+
+
+def state_at(lookahead, now):
+    """The state of the search at a configuration; None where filters decide."""
+    inner, remaining, needed = lookahead._parts(now)
+    search = lookahead._search
+    demand = search.demands.of(*inner)
+    remaining -= demand.promised
+    if demand.least_steps == INF or remaining & search.counters.guard != search.counters.guard:
+        return None
+    if search._version != search.demands.version:
+        search._forget()
+    needed = search.counters.less(needed, demand.paid)
+    normal = search._after.normal(demand.pending, demand.unresolved, search.demands.resources.of(remaining), needed)
+    return None if normal is None else normal[1]
+
+
+class TestDecide:
+    @given(st.one_of(priced_tools().map(lambda cfg: (cfg, None)), sources), choices)
+    @examples(150)
+    def test_alone_it_agrees_with_the_reference(self, source, picks):
+        lookahead = Lookahead(*source)
+        now, word = walk(lookahead.automaton, picks)
+        state = state_at(lookahead, now)
+        if state is not None:
+            found, _ = lookahead._search.linear.decide(state, 10 * EFFORT)
+            assert found is None or (found == INFINITE) == (reference(lookahead).moves(*parts(now), word) == INF)
+
+    @given(priced_tools(), st.lists(choices, min_size=2, max_size=4))
+    @examples(80)
+    def test_what_is_kept_and_learned_agrees_with_the_reference(self, cfg, walks):
+        lookahead = Lookahead(cfg)
+        linear = lookahead._search.linear
+        for picks in walks:
+            now, word = walk(lookahead.automaton, picks)
+            state = state_at(lookahead, now)
+            if state is None:
+                continue
+            least = reference(lookahead).moves(*parts(now), word)
+            if linear.refuted(state):
+                assert least == INF
+            elif linear.known(state) is not None:
+                assert least < INF
+            else:
+                linear.decide(state)
+
+    def test_cycles_that_nothing_leads_to_pay_nothing(self, monkeypatch):
+        """Only Loop pays: without connectivity, S -> a would do with a round of it that nothing leads to."""
+        monkeypatch.setattr(search, "PATIENCE", 0)
+        cfg = CFG.from_string("""
+            %limit 1
+            %require 1 pay
+            S -> a Rest | b Rest | Out
+            Rest -> e | f
+            Out -> c Loop
+            Loop -> pay Loop | d
+        """)
+        walk = Walk(ChoiceTable(Lookahead(cfg, solver=False)))
+        assert walk.done
+        assert walk.word == ("c", "pay", "d")
+
+    def test_no_work_is_done_beyond_what_is_allowed(self):
+        lookahead = Lookahead(WEEK)
+        state = state_at(lookahead, lookahead.automaton.start())
+        linear = lookahead._search.linear
+        assert linear.decide(state, 0) == (None, False)
+        assert linear.decide(state, 10 * EFFORT)[0] is not None
+
+    def test_large_grammars_are_left_to_the_search(self, monkeypatch):
+        monkeypatch.setattr(linear_program, "LARGEST", 10)
+        lookahead = Lookahead(WEEK)
+        state = state_at(lookahead, lookahead.automaton.start())
+        assert lookahead._search.linear.decide(state) == (None, False)
+
+
+#: A week of days, each with one of four outings: what they cost and give is bounded both.
+WEEK = CFG.from_string("""
+%limit cost <= 61
+%limit value >= 62
+Week -> Day Day Day Day Day Day Day
+Day -> sea | hill | town | home
+sea "Sea" cost=13 value=11
+hill "Hill" cost=9 value=9
+town "Town" cost=7 value=8
+home "Home" cost=2 value=3
+""")
+
+
+class TestLearning:
+    def test_most_questions_are_decided_by_what_is_known(self, monkeypatch):
+        solved = []
+        decide = linear_program.LinearProgram.decide
+
+        def counted(self, state, effort=EFFORT):
+            solved.append(state)
+            return decide(self, state, effort)
+
+        monkeypatch.setattr(linear_program.LinearProgram, "decide", counted)
+        table = ChoiceTable(Lookahead(WEEK, solver=False))
+        offered = 0
+        for pick in (1, 2, 3, 1):
+            week = Walk(table)
+            while week.question is not None:
+                offered += len(week.question.options)
+                week.answer(min(pick, len(week.question.options)))
+            assert week.plan.usage.wasted == 0
+        assert offered > 30 and 3 * len(solved) < offered
