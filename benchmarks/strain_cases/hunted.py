@@ -24,7 +24,9 @@ def _asked(family: str, settings: dict[str, int], questions: int) -> dict[str, f
     assert made is not None
     budget = None if made.steps is None else Budget(steps=made.steps)
     walk = Planner(made.source, "test:first", solver=False, budget=budget).start("a plan")
-    llm, outlooks, answers = RandomLLM(0), [], []
+    llm = RandomLLM(0)
+    outlooks: list[float] = []
+    answers: list[float] = []
     while len(answers) < questions and (question := walk.question) is not None:
         outlooks.append(milliseconds(lambda: question.outlook))  # called at once
         answers.append(milliseconds(partial(walk.answer, llm.choose(question))))
