@@ -221,6 +221,8 @@ class Lookahead:
         (state, stack), remaining, _ = self._parts(configuration)
         found = self._search.demands.detours(state, stack)
         need, guard = self._search.counters.need, self._search.counters.guard
+        if not need:
+            return found
         return {name: extra for name, extra in found.items() if (remaining - need.get(name, 0)) & guard == guard}
 
     def count(self, configuration: Hashable = None, *, of: Of = "words", max_length: int | None = None) -> int:

@@ -35,6 +35,8 @@ class Asker:
         self._task = task
         self.walk = walk
         self.id = next(_NUMBERS)
+        #: The detours that were looked at last, and what they allow.
+        self._allowed: tuple[dict[str, int] | None, tuple[tuple[Term, int], ...]] = (None, ())
 
     def tree(self, moves: Sequence[Move]) -> Node:
         """The tree of a plan."""
@@ -113,10 +115,14 @@ class Asker:
     def _prospect(self, choice: Choice, after: Hashable, least: float, known: Sequence[tuple[str, Term]]) -> Prospect:
         lookahead = self._table.lookahead
         detours = lookahead.detours(after)
-        known = known or [(name, self._term(name)) for name in detours]
+        of, allows = self._allowed
+        if detours is not of:  # where nothing is limited, all options have the same
+            known = known or [(name, self._term(name)) for name in detours]
+            allows = tuple([(term, detours[name]) for name, term in known if name in detours])
+            self._allowed = detours, allows
         return Prospect(
             uses=tuple(map(self._term, choice.reads)),
-            allows=tuple([(term, detours[name]) for name, term in known if name in detours]),
+            allows=allows,
             length=int(least if least < INFINITE else lookahead.least_length(after, tries=0)),  # not known to be dead
         )
 
