@@ -106,6 +106,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place = tmp_path / "example"
     place.mkdir()
     monkeypatch.chdir(place)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for name, value in ENVIRONMENT.items():
         if value is None:
             monkeypatch.delenv(name, raising=False)

@@ -23,7 +23,9 @@ def _root(kind: str) -> Path:
 
 
 def names(kind: str) -> list[str]:
-    """The names there are: files by their stem, folders by their name. Of recipes, the TOML files only.
+    """The names there are: files by their stem, folders by their name.
+
+    Of recipes, the TOML files only; of folders of tasks, those that are packs.
 
     Args:
         kind: ``"grammars"``, ``"agents"``, ``"tasks"`` or ``"training"``.
@@ -40,6 +42,8 @@ def names(kind: str) -> list[str]:
             and path.name != "agents"
             # Beside the recipes lie a page about them and a script.
             and (kind != "training" or path.suffix == ".toml")
+            # Beside the task packs lie the questions that agents answer; they have no rules.
+            and (kind != "tasks" or (path / "pack.toml").is_file())
         }
     )
 

@@ -22,7 +22,9 @@ from formal_llm.errors import Undecided
 
 HELP = f"""Check rules: errors with their place, warnings, and what they describe.
 
-Rules are a task pack, or a file: a grammar (.cfg), a flowchart (.mmd), an automaton (.pda), a behaviour (.agent).
+Rules are a task pack, or a file: a grammar (.cfg), a flowchart (.mmd), an automaton (.pda), a behaviour (.agent). Of a
+behaviour the dead ends are told that a run without lookahead can enter, and the examples in the file beside it
+(NAME.examples) are checked.
 
 Examples:
 
@@ -60,6 +62,8 @@ def check(
     elif unused := _unused(lookahead, max_states):
         told["in no plan"] = ", ".join(unused)
     found |= told
+    if isinstance(loaded.rules, Behaviour):
+        found |= _agent(source, loaded.rules, loaded.whole)
     if as_json:
         print_text(json.dumps({**found, "warnings": warnings}, indent=2, ensure_ascii=False))
     else:
@@ -70,6 +74,22 @@ def check(
                 print_text(f"{name:<15}{line}")
     if strict and warnings:
         raise typer.Exit(1)
+
+
+def _agent(source: str, behaviour: Behaviour, whole: CFG | PDA) -> dict[str, object]:
+    """What an agent's run can go wrong with, and the examples beside its file, each of which its rules allow."""
+    from formal_llm.agents.examples import load_examples  # nothing else of this command needs the room of agents
+    from formal_llm.agents.monitor import Monitor
+
+    found: dict[str, object] = {}
+    outside = [name for name, state in behaviour.states.items() if state.from_environment]
+    ends = [one for one in Monitor(whole).check(environment=outside) if one.kind in ("trap", "not decided")]
+    if ends:
+        found["dead ends"] = [str(one) for one in ends]
+    examples = load_examples(source)
+    if examples:
+        found["examples"] = f"{len(examples)}, all allowed"
+    return found
 
 
 def _unused(lookahead: Lookahead, max_states: int) -> list[str]:

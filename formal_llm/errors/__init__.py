@@ -4,7 +4,8 @@
 
     FormalLLMError
     ├── NotationError (ValueError)       a text does not follow its notation: file, line, column, caret
-    │   └── GrammarError                 a grammar cannot be read or makes no sense
+    │   ├── GrammarError                 a grammar cannot be read or makes no sense
+    │   └── CalculationError             an expression that the calculator cannot read, or that has no value
     ├── AutomatonError (ValueError)      an automaton written in code contradicts itself
     ├── Undecided                        a question about an automaton was not decided within its budget
     ├── InfiniteLanguage                 there are infinitely many plans; a bound on their length is needed
@@ -23,6 +24,9 @@
     │   ├── ToolError                    a tool failed, hung, used too much memory, or returned the wrong kind
     │   ├── CheckpointError              the model of a tool cannot be had or does not fit: tool, checkpoint, way out
     │   └── Cancelled                    an execution was cancelled
+    ├── AgentError                       base of what can go wrong with agents
+    │   ├── NotAllowed                   an event after which the rules cannot be kept: why, and what is allowed
+    │   └── TranscriptError (ValueError) a transcript that cannot be read, or that its agent could not have written
     ├── RewardError (ValueError)         a reward is no finite number, or its cache cannot be used: task, word, file
     ├── TrainingError                    training cannot begin or go on: settings, checkpoint, a figure that is none
     └── LLMError
@@ -41,6 +45,7 @@
 An exception carries its facts as attributes; its text is for a person.
 """
 
+from formal_llm.errors.agents import AgentError, NotAllowed, TranscriptError
 from formal_llm.errors.base import FormalLLMError, ResourceNotFound, did_you_mean, unknown
 from formal_llm.errors.execution import Cancelled, CheckpointError, ExecutionError, InputError, ToolError, ToolkitError
 from formal_llm.errors.llms import (
@@ -57,6 +62,7 @@ from formal_llm.errors.llms import (
 )
 from formal_llm.errors.notation import (
     AutomatonError,
+    CalculationError,
     GrammarError,
     GrammarWarning,
     InfiniteLanguage,
@@ -76,10 +82,10 @@ from formal_llm.errors.planning import (
 from formal_llm.errors.training import RewardError, TrainingError
 
 __all__ = [
-    "AnswerFileError", "AutomatonError", "BudgetExceeded", "Cancelled", "CheckpointError", "ExecutionError",
-    "FormalLLMError", "GrammarError", "GrammarWarning", "InfiniteLanguage", "InputError", "InvalidAnswer",
-    "LLMError", "MissingDependency", "MissingKey", "ModelError", "NoPlanWorked", "NoValidPlan", "NotRecorded",
-    "NotationError", "PlanningError", "ProviderError", "ResourceNotFound", "ResultsError", "RewardError",
-    "SnapshotError", "TooManyPlans", "ToolError", "ToolkitError", "TrainingError", "Undecided", "UnknownProvider",
-    "UnreadableResponse", "WalkError", "did_you_mean", "unknown",
+    "AgentError", "AnswerFileError", "AutomatonError", "BudgetExceeded", "CalculationError", "Cancelled",
+    "CheckpointError", "ExecutionError", "FormalLLMError", "GrammarError", "GrammarWarning", "InfiniteLanguage",
+    "InputError", "InvalidAnswer", "LLMError", "MissingDependency", "MissingKey", "ModelError", "NoPlanWorked",
+    "NoValidPlan", "NotAllowed", "NotRecorded", "NotationError", "PlanningError", "ProviderError", "ResourceNotFound",
+    "ResultsError", "RewardError", "SnapshotError", "TooManyPlans", "ToolError", "ToolkitError", "TrainingError",
+    "TranscriptError", "Undecided", "UnknownProvider", "UnreadableResponse", "WalkError", "did_you_mean", "unknown",
 ]  # fmt: skip

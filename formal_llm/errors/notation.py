@@ -80,6 +80,10 @@ class GrammarError(NotationError):
     """A grammar that cannot be read, or that describes no language."""
 
 
+class CalculationError(NotationError):
+    """An expression that has no value here: it cannot be read, is not defined, or is too large; with the place."""
+
+
 class AutomatonError(FormalLLMError, ValueError):
     """An automaton written in code that contradicts itself (unknown state, symbol never pushed, ...)."""
 

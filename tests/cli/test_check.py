@@ -63,3 +63,25 @@ def test_check_counts_and_measures_the_language(tmp_path: Path) -> None:
     assert (data["plans"], data["warnings"], len(data["at random"])) == ("3", [], 3)
     (tmp_path / "i.cfg").write_text("S -> a S | b\n", encoding="utf-8")
     assert "infinitely many; 5 of at most 5 terminals" in run("check", "i.cfg", cwd=tmp_path).stdout
+
+
+def test_a_behaviour_with_dead_ends_and_examples(tmp_path: Path) -> None:
+    agent = tmp_path / "pay.agent"
+    agent.write_text(
+        '(define pay (:states (ask (:text "[Ask]")) (obs (:text "[Obs]") (:flags :env-input)) (pay (:text "[Pay]")))\n'
+        '  (:limits "%limit 1 obs" "%require 2 ask") (:behavior (next ask (until_1 obs empty) (until ask pay))))',
+        encoding="utf-8",
+    )
+    done = run("check", "pay.agent", cwd=tmp_path)
+    assert "dead ends      after ask pay can come, and there is no way to an end behind it (because of" in done.stdout
+    assert "examples" not in done.stdout
+    examples = tmp_path / "pay.examples"
+    examples.write_text("---\n[Ask] a\n[Ask] b\n[Pay] c\n", encoding="utf-8")
+    assert "examples       1, all allowed\n" in run("check", "pay.agent", cwd=tmp_path).stdout
+    examples.write_text("---\n[Ask] a\n[Pay] c\n", encoding="utf-8")
+    done = run("check", "pay.agent", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "pay.examples:3:1: [Pay] cannot stand here because of %require 2 ask" in done.stderr
+    assert "expected: [Ask], [Obs]" in done.stderr
+    told = json.loads(run("check", "react", "--json").stdout)
+    assert told["examples"] == "3, all allowed"

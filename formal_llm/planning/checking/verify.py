@@ -154,7 +154,7 @@ class Verifier:
             reason = f"no plan is valid: {why.reason}"
         else:
             allowed, may_stop, decided = self._prefixes.following(word[:position])
-            rules, blamed = self.rules, self._to_blame(word, position)
+            rules, blamed = self.rules, self.to_blame(word, position)
             limits = rules.called(rule for rule in blamed if rules.is_limit(rule))
             constraints = rules.called(rule for rule in blamed if not rules.is_limit(rule))
             reason = self._reason(word, position, allowed, may_stop, [rules.shown(rule) for rule in blamed])
@@ -165,8 +165,11 @@ class Verifier:
 
     # -- why ----------------------------------------------------------------------------------------------------
 
-    def _to_blame(self, word: Word, position: int) -> list[int]:
-        """The rules that forbid what stands at ``position``; none where the grammar forbids it anyway."""
+    def to_blame(self, word: Word, position: int) -> list[int]:
+        """The :attr:`rules` that forbid what stands at ``position``; none where the grammar forbids it anyway.
+
+        ``position`` is where the longest prefix ends that some valid word begins with.
+        """
         rules, prefix = self.rules, word[: position + 1]
         ends = position == len(word)
         if not rules.every or not self._fits(prefix, ends, rules.every):

@@ -1,5 +1,3 @@
-from itertools import product as product_of
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -85,14 +83,7 @@ class TestPrefixes:
         prefixes = Prefixes(Lookahead(CFG.from_string(f"%limit 1\nS -> T S | T\nT -> {' | '.join(names)}")))
         allowed, may_stop, decided = prefixes.following(("t3",))
         assert (len(allowed), may_stop, decided) == (399, True, True)
-        assert prefixes._front(("t3",)) is not None
-
-    def test_what_is_kept_is_bounded(self, monkeypatch):
-        monkeypatch.setattr("formal_llm.automata.languages.prefixes._CACHE", 20)
-        prefixes = Prefixes(Lookahead(CFG.from_string("S -> a S | b S | c")))
-        for word in product_of("ab", repeat=5):
-            assert prefixes.viable(word)
-        assert len(prefixes._fronts) < 15
+        assert prefixes.fronts.of(("t3",)).word is None
 
     def test_only_for_pushdown_automata(self):
         with pytest.raises(AutomatonError, match="pushdown"):

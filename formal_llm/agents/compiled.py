@@ -1,0 +1,198 @@
+"""Rules as a monitor follows them: compiled once, shared by all monitors over them.
+
+Several rules that all have to hold fall into groups that share no terminal (:mod:`formal_llm.agents.groups`). A
+sequence of events keeps all rules exactly when its part over the terminals of each group keeps the rules of that group,
+and a shortest way to an end is one way for each group, one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+
+from formal_llm.agents.groups import grouped
+from formal_llm.automata import PDA, Behaviour, Limits, Lookahead, Source
+from formal_llm.automata.languages.front import Allowed, Front
+from formal_llm.automata.languages.fronts import Fronts
+from formal_llm.automata.lookahead.limited import as_automaton
+from formal_llm.automata.models.automaton import fingerprint
+from formal_llm.errors import AutomatonError
+from formal_llm.planning.checking.verify import Verifier
+from formal_llm.planning.source import source_of
+
+#: No more states of all groups together, where the nearest valid trace is looked for.
+_MOST_WHOLE = 2_000
+
+
+class Group:
+    """Rules that share terminals, as one automaton.
+
+    Attributes:
+        source: the automaton, with its limits.
+        letters: the terminals that are not neutral to it; None for all.
+        fronts: where words lead.
+    """
+
+    def __init__(
+        self, source: Source, letters: frozenset[str] | None, max_states: int, max_configurations: int
+    ) -> None:
+        self.lookahead = Lookahead(source, max_states=max_states)
+        self.source = self.lookahead.source
+        self.letters = letters
+        self.fronts = Fronts(self.lookahead, max_configurations=max_configurations)
+        self.max_states = max_states
+
+    @cached_property
+    def verifier(self) -> Verifier:
+        """What names the rules to blame.
+
+        Raises:
+            AutomatonError: the automaton is no pushdown automaton.
+        """
+        return Verifier(self.source, max_states=self.max_states)
+
+    def part(self, word: Iterable[str]) -> tuple[str, ...]:
+        """What of a word these rules look at."""
+        return tuple(word) if self.letters is None else tuple(name for name in word if name in self.letters)
+
+
+class CompiledRules:
+    """Rules, compiled.
+
+    Args:
+        rules: one set of rules, or several that all have to hold.
+        limits: more limits.
+        max_states: how many states of the search a question to lookahead may visit.
+        max_configurations: how many configurations after a trace are followed one by one.
+
+    Attributes:
+        groups: the rules in groups that share no terminal.
+        owners: for each terminal the number of the group that looks at it; None where none does.
+
+    Raises:
+        TypeError: what was given is no rules.
+        AutomatonError: a limit names a terminal or a quantity that there is not, two rules of one group need a stack.
+        Undecided: the rules of a group have too many states together.
+    """
+
+    def __init__(
+        self, rules: Source | Sequence[Source], limits: Limits | None, max_states: int, max_configurations: int
+    ) -> None:
+        self._made_of = (rules, limits, max_states, max_configurations)
+        self.max_states = max_states
+        given = rules if isinstance(rules, Sequence) else [rules]
+        #: The states whose texts come from the environment.
+        self.environment = frozenset(
+            name
+            for rule in given
+            if isinstance(rule, Behaviour)
+            for name, state in rule.states.items()
+            if state.from_environment
+        )
+        parts: list[tuple[Source, frozenset[str] | None]]
+        if isinstance(rules, Sequence):
+            parts = grouped([source_of(rule, "Monitor") for rule in rules], limits)
+        else:
+            parts = [(as_automaton(source_of(rules, "Monitor"), limits), None)]
+        self.groups = tuple(Group(source, letters, max_states, max_configurations) for source, letters in parts)
+        names = dict.fromkeys(name for group in self.groups for name in group.fronts.terminals)
+        self.owners: dict[str, int | None] = dict.fromkeys(names)
+        for number, group in enumerate(self.groups):
+            self.owners.update(dict.fromkeys(names if group.letters is None else group.letters, number))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # What was found out stays behind; it is found anew.
+        return CompiledRules, self._made_of
+
+    @cached_property
+    def start(self) -> tuple[Front, ...]:
+        """The fronts of the groups before any event."""
+        return tuple(group.fronts.start for group in self.groups)
+
+    @cached_property
+    def possible(self) -> bool:
+        """False where nothing keeps the rules; True also where that is not known."""
+        return all(front.viable is not False for front in self.start)
+
+    def step(self, fronts: tuple[Front, ...], name: str) -> tuple[Front, ...] | None:
+        """The fronts after one more terminal; None where it leads to a dead end."""
+        number = self.owners.get(name, -1)
+        if number is None:
+            return fronts if self.possible else None
+        if number < 0:
+            return None
+        front = fronts[number].after(name)
+        if front.viable is False or not self.possible:
+            return None
+        return (front,) if len(fronts) == 1 else (*fronts[:number], front, *fronts[number + 1 :])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short name that equal rules share.
+
+        Raises:
+            AutomatonError: an automaton of one's own that does not tell its own.
+        """
+        told = [getattr(group.lookahead.automaton, "fingerprint", None) for group in self.groups]
+        if None in told:
+            raise AutomatonError("this automaton does not tell its fingerprint, so a snapshot could not be known again")
+        return fingerprint([*told, list(self.owners)])
+
+    @cached_property
+    def whole(self) -> Verifier | None:
+        """What verifies whole traces: over all groups multiplied; None where that is too large."""
+        if len(self.groups) == 1:
+            return self.groups[0].verifier if isinstance(self.groups[0].source, PDA) else None
+        size = 1
+        for group in self.groups:
+            assert isinstance(group.source, PDA)
+            size *= len(group.source.states)
+        if size > _MOST_WHOLE:
+            return None
+        sources = [group.source for group in self.groups if isinstance(group.source, PDA)]
+        whole = sources[0]
+        for source in sources[1:]:
+            whole = whole & source
+        return Verifier(whole, max_states=self.max_states)
+
+    def label(self, name: str) -> str:
+        """The text that a person reads for a terminal."""
+        number = self.owners.get(name)
+        return self.groups[number or 0].lookahead.automaton.label(name)
+
+
+class Together(Mapping[str, Allowed]):
+    """What several groups of rules allow that share no terminal."""
+
+    def __init__(self, rules: CompiledRules, fronts: tuple[Front, ...]) -> None:
+        self._owners = rules.owners
+        self._fronts = fronts
+        self._rest: tuple[int | None, bool] | None = None
+
+    def __contains__(self, name: object) -> bool:
+        number = self._owners.get(name, -1)  # type: ignore[call-overload]  # any object may be asked for
+        return number is None or (number >= 0 and name in self._fronts[number].allowed)
+
+    def __getitem__(self, name: str) -> Allowed:
+        number = self._owners[name]
+        if self._rest is None:
+            lengths = [front.shortest for front in self._fronts]
+            known = [length for length in lengths if length is not None]
+            total = sum(known) if len(known) == len(lengths) else None
+            self._rest = total, all(front.viable for front in self._fronts)
+        total, certain = self._rest
+        if number is None:
+            return Allowed(total, certain)
+        here, found = self._fronts[number].shortest, self._fronts[number].allowed[name]
+        if not found.certain or found.shortest is None or total is None or here is None:
+            return Allowed(None, found.certain and certain)
+        return Allowed(total - here + found.shortest, certain)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._owners if name in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))

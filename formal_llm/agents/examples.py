@@ -1,0 +1,174 @@
+"""Examples for the prompt of an agent: transcripts in a text file, checked against the rules like any other trace.
+
+``react.examples`` lies beside ``react.agent``::
+
+    # What stands before the first line of dashes is a comment.
+    --- a sum
+    [Question] What is 2 + 2?
+    [Thought] ...
+
+    --- the next one
+    [Question] ...
+
+A line that begins with three dashes begins an example; what follows the dashes is its title. In the texts of segments,
+blanks at the ends do not count, and a marker that is meant as text has a backslash after its first sign.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from formal_llm import authored
+from formal_llm.agents.markers import Markers
+from formal_llm.agents.monitor import Monitor
+from formal_llm.agents.transcript import Author, Segment, Transcript
+from formal_llm.authored.files import read_text
+from formal_llm.automata import Behaviour
+from formal_llm.automata.notation.source import SourceText
+from formal_llm.errors import NotationError, did_you_mean
+
+#: The ending of files with examples.
+ENDING = ".examples"
+_BEGIN = re.compile(r"^---.*$", re.MULTILINE)
+_LIKE_A_MARKER = re.compile(r"^\[[^\[\]\n]{1,40}\]", re.MULTILINE)
+
+
+class _Marked(NamedTuple):
+    """A marker in a text, where it begins, and where its text begins and ends."""
+
+    marker: str
+    at: int
+    begin: int
+    end: int
+
+
+def read_examples(text: str, behaviour: Behaviour, file: str | None = None) -> tuple[Transcript, ...]:
+    """The examples that a text holds, each a whole run that the behaviour allows.
+
+    Args:
+        text: the text.
+        behaviour: whose examples they are.
+        file: the name of the file, for messages.
+
+    Raises:
+        NotationError: the first place where an example leaves the rules: line, column, caret, and what was allowed
+            there; what looks like a marker and is none; a text without any example.
+    """
+    return _Reader(SourceText.of(text, file, NotationError), behaviour).examples()
+
+
+def load_examples(name: str) -> tuple[Transcript, ...]:
+    """The examples beside an ``.agent`` file, which is named by its path or, a shipped one, by its name.
+
+    Raises:
+        ResourceNotFound: there is no such behaviour.
+        NotationError: as of :func:`read_examples`.
+    """
+    path = authored.find("agents", name, (".agent",))
+    beside = examples_beside(path)
+    return () if beside is None else read_examples(read_text(beside), Behaviour.from_file(path), str(beside))
+
+
+def examples_beside(path: str | Path) -> Path | None:
+    """The file with the examples for an ``.agent`` file; None where there is none."""
+    beside = Path(path).with_suffix(ENDING)
+    return beside if beside.is_file() else None
+
+
+class _Reader:
+    """Reads the examples of one text."""
+
+    def __init__(self, source: SourceText, behaviour: Behaviour) -> None:
+        self.source = source
+        self.behaviour = behaviour
+        self.markers = Markers.of(behaviour)
+        self.monitor = Monitor(behaviour)
+
+    def examples(self) -> tuple[Transcript, ...]:
+        text = self.source.text
+        begins = list(_BEGIN.finditer(text))
+        self._comment(0, begins[0].start() if begins else len(text))
+        ends = [match.start() for match in begins[1:]] + [len(text)]
+        if not begins:
+            self.source.fail(
+                f"there is no example of {self.behaviour.name} in it", None,
+                suggestion="begin each with a line of three dashes: ---",
+            )  # fmt: skip
+        return tuple(self._example(match.end(), end) for match, end in zip(begins, ends, strict=True))
+
+    def _comment(self, begin: int, end: int) -> None:
+        """Nothing but comments may stand before the first example."""
+        at = begin
+        for line in self.source.text[begin:end].split("\n"):
+            if line.strip() and not line.startswith("#"):
+                self.source.fail(
+                    "this belongs to no example", self.source.at(at),
+                    suggestion="begin each with a line of three dashes: ---",
+                )  # fmt: skip
+            at += len(line) + 1
+
+    def _example(self, begin: int, end: int) -> Transcript:
+        text = self.source.text
+        monitor = self.monitor
+        segments: list[Segment] = []
+        last = begin
+        for found in self._marked(begin, end):
+            if not segments and text[begin : found.at].strip():
+                self._stray(begin, found.at)
+            states = self.markers.states[found.marker]
+            state = next((name for name in states if monitor.allows(name)), None)
+            if state is None:
+                refused = monitor.why(states[0])
+                because = "".join(f" because of {rule}" for rule in refused.limits) if refused is not None else ""
+                self.source.fail(
+                    f"{found.marker} cannot stand here{because}", self.source.at(found.at),
+                    expected=self._allowed(monitor),
+                )  # fmt: skip
+            monitor = monitor.after(state)
+            written = self._text(found.begin, found.end)
+            outside = self.behaviour.states[state].from_environment
+            author: Author = "environment" if outside else "model" if segments else "user"
+            segments.append(Segment(state, written, author))
+            last = found.begin + len(text[found.begin : found.end].rstrip())
+        if not segments and text[begin:end].strip():
+            self._stray(begin, end)
+        if not monitor.may_stop():
+            what = "the example ends too early" if segments else "the example is empty"
+            self.source.fail(what, self.source.at(last), expected=self._allowed(monitor))
+        return Transcript(self.behaviour.name, tuple(segments))
+
+    def _marked(self, begin: int, end: int) -> Iterator[_Marked]:
+        text = self.source.text[:end]
+        now = self.markers.search(text, begin)
+        while now is not None:
+            following = self.markers.search(text, now[1])
+            yield _Marked(text[now[0] : now[1]], now[0], now[1], end if following is None else following[0])
+            now = following
+
+    def _text(self, begin: int, end: int) -> str:
+        """The text of a segment; a line that begins with what is almost a marker is a slip."""
+        text = self.source.text[begin:end]
+        for match in _LIKE_A_MARKER.finditer(text):
+            near = did_you_mean(match[0], self.markers.states)
+            if near is not None and (begin + match.start() == 0 or self.source.text[begin + match.start() - 1] == "\n"):
+                self.source.fail(
+                    f"{match[0]} is no marker of {self.behaviour.name}", self.source.at(begin + match.start()),
+                    suggestion=f"did you mean {near}? As text, write [{self.markers.sign}{match[0][1:]}",
+                )  # fmt: skip
+        return self.markers.restore(text.strip())
+
+    def _stray(self, begin: int, end: int) -> None:
+        text = self.source.text[begin:end]
+        at = begin + len(text) - len(text.lstrip())
+        self._text(at, end)
+        self.source.fail(
+            "there is text before the first marker", self.source.at(at), expected=self._allowed(self.monitor)
+        )
+
+    def _allowed(self, monitor: Monitor) -> list[str]:
+        """What could stand somewhere, as it is written."""
+        states = [self.behaviour.states[name] for name in monitor.allowed()]
+        return [state.text or state.name for state in states] + (["the end"] if monitor.may_stop() else [])

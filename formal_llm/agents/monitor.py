@@ -1,0 +1,329 @@
+"""The monitor: what may come next, so that the rules can still be kept.
+
+A monitor stands somewhere in a sequence of events: the states of an agent, tool calls, results, the lines of a trace.
+It is asked what is allowed now, what happened is told to it, and it does no input or output. It looks ahead: an event
+after which the rules cannot be kept any more is not allowed, however harmless it looks.
+
+A monitor is immutable: ``after`` gives another one. So to fork is to keep a reference. What is compiled of the rules,
+and what was found out about them, is shared by all monitors made from one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import NoneType
+from typing import Any
+
+from formal_llm.agents.compiled import CompiledRules, Together
+from formal_llm.agents.events import Event, EventLike, Label, Past
+from formal_llm.agents.findings import Finding, findings
+from formal_llm.agents.refusal import Refusal, refusal
+from formal_llm.authored.tables import Items, Keys, Named, OneOf, Shape, problems
+from formal_llm.automata import Limits, Source, Word
+from formal_llm.automata.languages.front import Allowed, Front
+from formal_llm.automata.models.frozen import FrozenDict
+from formal_llm.errors import NotAllowed, SnapshotError
+from formal_llm.planning.checking.verify import Verification
+from formal_llm.planning.json_data import JSON
+
+_FORMAT = "formal-llm monitor 1"
+_EVENT = Keys({"name": str, "data": Named(object), "rules": OneOf((str, NoneType))}, needed=("name",))
+_KEYS: dict[str, Shape] = {"format": OneOf(texts=(_FORMAT,)), "fingerprint": str, "events": Items(_EVENT)}
+_SHAPE = Keys(_KEYS, needed=tuple(_KEYS))
+
+
+class Monitor:
+    """Where a sequence of events stands in the rules.
+
+    Args:
+        rules: a grammar (with its limits), a flowchart, a behaviour, an automaton, a product of these; or several of
+            them, which all have to hold. Events come in the order in which words are written. Several rules are not
+            multiplied out where they look at different events, so there may be many.
+        limits: more limits: numbers of calls, budgets.
+        label: what the rules call an event, where it is not its name; None for one that they do not look at. It must
+            give the same answer for equal events.
+        max_states: how many states of the search one question about the future may visit before it is unknown.
+        max_configurations: how many configurations of rules that are not deterministic are followed one by one. Beyond
+            that answers stay the same and take longer.
+
+    Raises:
+        TypeError: what was given is no rules.
+        AutomatonError: a limit names a terminal or a quantity that there is not; two rules need a stack and look at the
+            same events.
+        Undecided: rules that look at the same events have too many states together.
+
+    A terminal that one of several rules does not know is forbidden by it, as in ``one & other``.
+    """
+
+    __slots__ = ("_fronts", "_label", "_past", "_rules")
+
+    def __init__(
+        self,
+        rules: Source | Sequence[Source],
+        *,
+        limits: Limits | None = None,
+        label: Label | None = None,
+        max_states: int = 20_000,
+        max_configurations: int = 1_000,
+    ) -> None:
+        self._rules = CompiledRules(rules, limits, max_states, max_configurations)
+        self._fronts: tuple[Front, ...] = self._rules.start
+        self._label = label
+        self._past: Past | None = None
+
+    def _at(self, fronts: tuple[Front, ...], past: Past | None) -> Monitor:
+        made = object.__new__(Monitor)
+        made._rules, made._label, made._fronts, made._past = self._rules, self._label, fronts, past
+        return made
+
+    # -- what happened ------------------------------------------------------------------------------------------
+
+    @property
+    def history(self) -> tuple[Event, ...]:
+        """The events so far, those that the rules do not look at among them."""
+        return () if self._past is None else tuple(past.event for past in self._past.back())[::-1]
+
+    @property
+    def word(self) -> Word:
+        """What the rules have seen: the names of the events that they look at."""
+        names = () if self._past is None else tuple(past.name for past in self._past.back())[::-1]
+        return tuple(name for name in names if name is not None)
+
+    def __len__(self) -> int:
+        """The number of events so far."""
+        return 0 if self._past is None else self._past.length
+
+    def __bool__(self) -> bool:
+        return True
+
+    @property
+    def beginning(self) -> Monitor:
+        """The monitor over the same rules before any event."""
+        return self._at(self._rules.start, None)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that the rules know, in the order of the alphabet."""
+        return tuple(self._rules.owners)
+
+    @property
+    def fingerprint(self) -> str:
+        """A short name that equal rules share."""
+        return self._rules.fingerprint
+
+    # -- what may come ------------------------------------------------------------------------------------------
+
+    def allowed(self) -> Mapping[str, Allowed]:
+        """What may come next, in the order of the alphabet, each with the shortest way to an end after it.
+
+        What is certainly a dead end is not among it. Where the budget of states ran out, it is, and says so.
+        """
+        if len(self._fronts) == 1:
+            return self._fronts[0].allowed
+        return Together(self._rules, self._fronts) if self._rules.possible else FrozenDict()
+
+    def may_stop(self) -> bool:
+        """Whether the run may end here."""
+        return all(front.may_stop for front in self._fronts)
+
+    def allows(self, event: EventLike) -> bool:
+        """Whether an event may come next; True for one that the rules do not look at."""
+        name = self._name(Event(event) if isinstance(event, str) else event)
+        return name is None or name in self.allowed()
+
+    def after(self, event: EventLike) -> Monitor:
+        """The monitor after an event.
+
+        Raises:
+            NotAllowed: after it the rules cannot be kept any more.
+        """
+        if isinstance(event, str):
+            event = Event(event)
+        name = self._name(event)
+        fronts = self._fronts if name is None else self._rules.step(self._fronts, name)
+        if fronts is None:
+            raise NotAllowed(self._refuse(name))
+        return self._at(fronts, Past(self._past, event, name))
+
+    def after_all(self, events: Iterable[EventLike]) -> Monitor:
+        """The monitor after several events.
+
+        Raises:
+            NotAllowed: after one of them the rules cannot be kept any more.
+        """
+        monitor = self
+        for event in events:
+            monitor = monitor.after(event)
+        return monitor
+
+    def shortest_way(self) -> Word | None:
+        """The events of a shortest way to an end; None where there is none, or it was not decided."""
+        way: list[str] = []
+        fronts = list(self._fronts)
+        for place, front in enumerate(fronts):
+            while not front.may_stop:
+                left = front.shortest
+                name = next((name for name, found in front.allowed.items() if found.shortest == (left or 0) - 1), None)
+                if left is None or name is None:
+                    return None
+                way.append(name)
+                front = fronts[place] = front.after(name)
+        return tuple(way)
+
+    def _name(self, event: Event) -> str | None:
+        return event.name if self._label is None else self._label(event)
+
+    # -- why not, and whole traces ------------------------------------------------------------------------------
+
+    def why(self, event: EventLike | None = None) -> Refusal | None:
+        """Why an event may not come next, or, without one, why the run may not end here; None where it may."""
+        if event is None:
+            return None if self.may_stop() else self._refuse(None)
+        name = self._name(Event(event) if isinstance(event, str) else event)
+        return None if name is None or name in self.allowed() else self._refuse(name)
+
+    def _refuse(self, name: str | None) -> Refusal:
+        return refusal(self._rules, self.word, name, self.allowed(), self.may_stop())
+
+    def verify(self, events: Iterable[EventLike], *, repair: bool = True) -> Verification:
+        """Whether a whole trace, from the beginning to its end, keeps the rules, and if not, where it breaks them.
+
+        Args:
+            events: the trace. Where this monitor stands plays no part.
+            repair: whether to look for a nearest valid trace, which is most of the work.
+
+        Returns:
+            The verification of the trace's word, as of a plan. Its ``position`` counts events, also those that the
+            rules do not look at. The nearest trace is one of names; it is not looked for where rules that look at
+            different events have too many states together, or are no pushdown automata.
+        """
+        made = [Event(event) if isinstance(event, str) else event for event in events]
+        names = [self._name(event) for event in made]
+        places = [place for place, name in enumerate(names) if name is not None]
+        word = tuple(name for name in names if name is not None)
+        whole = self._rules.whole
+        found = self._first_violation(word) if whole is None else whole.verify(word, repair=repair)
+        if found.position is None:
+            return found
+        return replace(found, position=places[found.position] if found.position < len(places) else len(made))
+
+    def _first_violation(self, word: Word) -> Verification:
+        """A verification by following the trace: without a nearest valid one."""
+        monitor = self.beginning
+        position, wrong = len(word), None
+        for place, name in enumerate(word):
+            fronts = self._rules.step(monitor._fronts, name)
+            if fronts is None:
+                position, wrong = place, name
+                break
+            monitor = self._at(fronts, None)
+        if wrong is None and monitor.may_stop():
+            return Verification(word, True, "it follows all the rules", may_stop=True, nearest=word, distance=0)
+        why = refusal(self._rules, word[:position], wrong, monitor.allowed(), monitor.may_stop())
+        certain = all(one.certain for one in why.allowed.values()) and all(front.viable for front in monitor._fronts)
+        return Verification(
+            word, False, why.reason, position, tuple(why.allowed), why.may_stop, why.limits, why.constraints, certain,
+            nearest_decided=False,
+        )  # fmt: skip
+
+    def check(self, *, environment: Iterable[str] = (), max_places: int = 2_000) -> tuple[Finding, ...]:
+        """What is wrong with the rules, told before any run; where this monitor stands plays no part.
+
+        Args:
+            environment: what comes from the environment, besides the states of a behaviour that say so.
+            max_places: how many places of the rules are looked at.
+
+        Returns:
+            As of :func:`formal_llm.agents.findings.findings`: dead ends that a run without lookahead can enter, what
+            can never come, rules that nothing keeps; each with the shortest trace that shows it.
+        """
+        return findings(self._rules, environment, max_places)
+
+    # -- values -------------------------------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Monitor):
+            return NotImplemented
+        if self._label is not other._label or len(self) != len(other):
+            return False
+        if self._rules is not other._rules and self.fingerprint != other.fingerprint:
+            return False
+        mine, its = self._past, other._past
+        while mine is not its:
+            assert mine is not None
+            assert its is not None
+            if mine.name != its.name or mine.event != its.event:
+                return False
+            mine, its = mine.before, its.before
+        return True
+
+    def __hash__(self) -> int:
+        return 0 if self._past is None else self._past.hash
+
+    def __repr__(self) -> str:
+        last = "" if self._past is None else f", the last {self._past.event.name}"
+        return f"<Monitor after {len(self)} events{last}; may stop: {self.may_stop()}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The past is written flat: a linked list thousands deep would exhaust the recursion limit.
+        return _restored, (self._rules, self._label, [(past.event, past.name) for past in self._back()])
+
+    def _back(self) -> list[Past]:
+        return [] if self._past is None else [*self._past.back()][::-1]
+
+    def snapshot(self) -> dict[str, JSON]:
+        """The monitor as plain data for JSON: the fingerprint of the rules, and the events.
+
+        Raises:
+            AutomatonError: an automaton of one's own that does not tell its fingerprint.
+        """
+        events: list[JSON] = []
+        for past in self._back():
+            row: dict[str, JSON] = {"name": past.event.name}
+            if past.event.data:
+                row["data"] = dict(past.event.data)
+            if past.name != past.event.name:
+                row["rules"] = past.name
+            events.append(row)
+        return {"format": _FORMAT, "fingerprint": self.fingerprint, "events": events}
+
+    def resume(self, snapshot: Mapping[str, JSON] | str) -> Monitor:
+        """The monitor that a snapshot was taken of, over the rules of this one.
+
+        Args:
+            snapshot: what :meth:`snapshot` gave, as data or as JSON text.
+
+        Raises:
+            SnapshotError: it is damaged, or was taken under other rules.
+        """
+        try:
+            read: Any = json.loads(snapshot) if isinstance(snapshot, str) else snapshot
+        except ValueError as error:
+            raise SnapshotError(f"the snapshot is damaged: {error}") from error
+        for found in problems(read, _SHAPE):
+            raise SnapshotError(f"the snapshot is damaged: {found.problem}")
+        if read["fingerprint"] != self.fingerprint:
+            raise SnapshotError("the snapshot was taken under other rules")
+        monitor = self.beginning
+        for place, row in enumerate(read["events"], 1):
+            event = Event(row["name"], row.get("data", {}))
+            name = self._name(event)
+            if name != row.get("rules", event.name):
+                raise SnapshotError(f"event {place} of the snapshot, {event.name}, has another label now: {name}")
+            try:
+                monitor = monitor.after(event)
+            except NotAllowed as error:
+                raise SnapshotError(f"event {place} of the snapshot does not fit: {error}") from error
+        return monitor
+
+
+def _restored(rules: CompiledRules, label: Label | None, past: Iterable[tuple[Event, str | None]]) -> Monitor:
+    monitor = object.__new__(Monitor)
+    monitor._rules, monitor._label, monitor._fronts, monitor._past = rules, label, rules.start, None
+    for event, name in past:
+        fronts = monitor._fronts if name is None else rules.step(monitor._fronts, name)
+        assert fronts is not None
+        monitor = monitor._at(fronts, Past(monitor._past, event, name))
+    return monitor

@@ -1,0 +1,329 @@
+"""A calculator for what people and models write: ``50% of 80``, ``10^2``, ``1,234.5 × 2``, ``2(3 + 4)``, ``√16``.
+
+It reads with a small operator-precedence parser (Pratt, 1973) and calculates as it reads; nothing is ever executed.
+From loose to tight: sums; products, ``mod``, ``//`` and factors written side by side, from left to right; ``x% of y``;
+the sign; powers, from right to left (``-2^2`` is -4, ``2^3^2`` is 512); ``!``, ``%`` and ``²``; the sign ``√``.
+
+A percentage behind ``+`` or ``-`` is one of what stands before it, as on pocket calculators: ``80 + 10%`` is 88. In
+brackets it is a number: ``80 + (10%)`` is 80.1. Elsewhere ``%`` divides by 100; it is no remainder: that is ``mod``.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple, NoReturn
+
+from formal_llm.agents.tools import arithmetic
+from formal_llm.agents.tools.arithmetic import Number, Refused, written
+from formal_llm.agents.tools.functions import CONSTANTS, FUNCTIONS, apply
+from formal_llm.errors import CalculationError, did_you_mean
+
+#: How long an expression may be, and how deeply nested.
+MOST_CHARACTERS, MOST_NESTED = 2_000, 60
+
+_SPACES = " \u00a0\u2009\u202f"
+_TOKEN = re.compile(
+    rf"""\s*(?:
+    (?P<number>(?:[0-9]{{1,3}}(?:,[0-9]{{3}})+(?![0-9]) | [0-9]{{1,3}}(?:[{_SPACES}][0-9]{{3}})+(?![0-9]) | [0-9]+)
+        (?:\.[0-9]+|\.(?![0-9.]))? (?:[eE][+-]?[0-9]+)? | \.[0-9]+(?:[eE][+-]?[0-9]+)?)
+    | (?P<name>[A-Za-zπτ_µΩ][A-Za-z_0-9]*)
+    | (?P<raised>[⁺⁻]?[⁰¹²³⁴-⁹]+)
+    | (?P<sign>\*\*|//|[-+*/^()!,=%√×·⋅∙÷∕⁄−–])
+    )""",
+    re.VERBOSE,
+)
+_SAME = {"**": "^", "×": "*", "·": "*", "⋅": "*", "∙": "*", "÷": "/", "∕": "/", "⁄": "/", "−": "-", "–": "-"}
+_RAISED = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
+_WORDS = {"mod": "mod", "of": "of", "x": "*", "X": "*"}
+_UNIT_WORDS = """
+    m km cm mm um nm mi mile miles ft foot feet in inch inches yd yard yards kg g mg t ton tons lb lbs oz pound pounds s
+    sec second seconds min minute minutes h hr hour hours day days week weeks month months year years l ml liter liters
+    litre litres gal gallon gallons N J W kW kWh V A Hz K C F kB MB GB TB USD EUR GBP dollar dollars cent cents euro
+    euros meter meters metre metres kilometer kilometers kilometre kilometres kilogram kilograms gram grams mph kmh
+"""
+_UNITS = frozenset(_UNIT_WORDS.split())
+_SUM, _PRODUCT, _SHARE, _SIGN, _POWER, _BEHIND, _ROOT = 10, 20, 25, 30, 40, 50, 60
+_BINARY: Mapping[str, tuple[int, Callable[[Number, Number], Number]]] = {
+    "+": (_SUM, arithmetic.add),
+    "-": (_SUM, arithmetic.subtract),
+    "*": (_PRODUCT, arithmetic.multiply),
+    "/": (_PRODUCT, arithmetic.divide),
+    "//": (_PRODUCT, arithmetic.whole_quotient),
+    "mod": (_PRODUCT, arithmetic.remainder),
+    "of": (_PRODUCT, arithmetic.multiply),
+    "^": (_POWER, arithmetic.power),
+}
+
+
+@dataclass(frozen=True)
+class Calculation:
+    """An expression and its value.
+
+    Attributes:
+        expression: what was calculated.
+        value: its value: a fraction where it is exact.
+        text: the value as people write it; see :func:`~formal_llm.agents.tools.arithmetic.written`.
+    """
+
+    expression: str
+    value: Number
+    text: str
+
+    @property
+    def exact(self) -> bool:
+        """Whether the text is the value, no digit left out."""
+        return (
+            isinstance(self.value, Fraction)
+            and (arithmetic.ends(self.value) or 0) <= 20
+            and (arithmetic.ends(self.value) is not None)
+        )
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def calculate(expression: str) -> Calculation:
+    """The value of an expression, as in ``calculate("50% of 80").text == "40"``.
+
+    A logarithm ``log`` is to the base 10, ``log(8, 2)`` to any other, ``ln`` the natural one; angles are in radians;
+    ``round`` takes a half away from zero.
+
+    Raises:
+        CalculationError: it cannot be read, has units or a currency, has no value, or is too long or too large; with
+            the place and the way out.
+    """
+    return _Reader(expression).read()
+
+
+class _Token(NamedTuple):
+    kind: str  # number, name, raised, sign, end
+    text: str
+    at: int
+
+
+class _Operand(NamedTuple):
+    """A value while it is read, and whether it is a percentage and nothing else."""
+
+    value: Number
+    percent: bool = False
+
+
+class _Reader:
+    def __init__(self, expression: str) -> None:
+        # Each blank stays one, so that places stay what they are.
+        self.expression = re.sub(r"\s", " ", expression)
+        self.place = 0
+        self.depth = 0
+        self.token = _Token("end", "", 0)
+
+    def read(self) -> Calculation:
+        if len(self.expression) > MOST_CHARACTERS:
+            self.fail(
+                f"the expression has {len(self.expression):,} characters", None, f"at most {MOST_CHARACTERS:,} are read"
+            )
+        self.step()
+        if self.token.kind == "end":
+            self.fail("there is nothing to calculate", None, "write an expression, such as 2 + 3")
+        value = self.operand(0).value
+        if self.token.text == "=":  # "2 + 3 =", as it is typed on a calculator
+            self.step()
+            if self.token.kind != "end":
+                self.fail("equations are not solved", self.token, "write only what is to be calculated")
+        if self.token.kind != "end":
+            self.unexpected(self.token)
+        return Calculation(self.expression, value, written(value))
+
+    # -- tokens ---------------------------------------------------------------------------------------------------
+
+    def step(self) -> _Token:
+        """Go on to the next token; returns the one that was there."""
+        before, found = self.token, _TOKEN.match(self.expression, self.place)
+        if found is not None:
+            kind = str(found.lastgroup)
+            text = found[kind]
+            self.token = _Token(kind, _SAME.get(text, text), found.start(kind))
+            self.place = found.end()
+        else:
+            rest = self.expression[self.place :]
+            at = self.place + len(rest) - len(rest.lstrip())
+            self.token = _Token("end" if not rest.strip() else "strange", self.expression[at : at + 1], at)
+            self.place = at
+        return before
+
+    def fail(self, problem: str, token: _Token | None, suggestion: str | None = None) -> NoReturn:
+        raise CalculationError(
+            problem,
+            file="expression",
+            line=None if token is None else 1,
+            column=None if token is None else token.at + 1,
+            source_line=None if token is None else self.expression,
+            suggestion=suggestion,
+        ) from None
+
+    def unexpected(self, token: _Token) -> NoReturn:
+        """Raise for a token that cannot stand where it stands."""
+        sign = token.text
+        if token.kind == "end":
+            self.fail("the expression ends too early", token, "a number is missing here")
+        if token.kind == "strange":
+            if unicodedata.category(sign) == "Sc":
+                self.fail(f"amounts of money are not calculated with: {sign}", token, "write numbers without currency")
+            if sign == "°":
+                self.fail("angles are in radians here", token, "write sin(radians(30)) for 30 degrees")
+            if sign in "[]{}":
+                self.fail(f"{sign} is no bracket here", token, "use ( and )")
+            self.fail(f"the sign {sign!r} means nothing here", token)
+        if token.kind == "name" and sign not in _WORDS:
+            self.unknown_name(token)
+        if token.kind == "number":
+            self.fail("two numbers stand side by side", token, "write an operator between them, as in 2 * 3")
+        if sign == ",":
+            hint = "a comma parts thousands (1,234.5) and what a function takes; decimals have a point: 1.5"
+            self.fail("this comma parts nothing", token, hint)
+        if sign == ")":
+            self.fail("there is no opening bracket for this one", token)
+        self.fail(f"{sign} cannot stand here", token, "a number is missing before it")
+
+    def unknown_name(self, token: _Token) -> NoReturn:
+        name = token.text
+        if name in _UNITS:
+            self.fail(
+                f"units are not calculated with: {name}", token, "write numbers without units: 5 + 3, not 5 km + 3 km"
+            )
+        near = did_you_mean(name, [*FUNCTIONS, *CONSTANTS])
+        self.fail(
+            f"unknown name: {name}", token, f"did you mean {near}?" if near else "write numbers without names and units"
+        )
+
+    # -- expressions ----------------------------------------------------------------------------------------------
+
+    def operand(self, least: int) -> _Operand:
+        """What stands here, as far as its operators bind more tightly than that."""
+        self.depth += 1
+        if self.depth > MOST_NESTED:
+            self.fail("the expression is nested too deeply", self.token, f"at most {MOST_NESTED} levels are read")
+        left = self.first()
+        while (more := self.behind(left, least)) is not None:
+            left = more
+        self.depth -= 1
+        return left
+
+    def first(self) -> _Operand:
+        """A number, a constant, a function, a bracket, or one of these behind a sign or a root."""
+        token = self.token
+        if token.kind == "number":
+            self.step()
+            return _Operand(self.number(token))
+        if token.kind == "name" and (token.text in FUNCTIONS or token.text in CONSTANTS):
+            self.step()
+            if token.text in CONSTANTS:
+                return _Operand(CONSTANTS[token.text])
+            return _Operand(self.call(token))
+        if token.text == "(":
+            self.step()
+            inner = self.operand(0).value
+            self.closed(token)
+            return _Operand(inner)
+        if token.text in ("+", "-"):
+            self.step()
+            signed = self.operand(_SIGN)
+            return signed if token.text == "+" else _Operand(-signed.value, signed.percent)
+        if token.text == "√":
+            self.step()
+            return _Operand(self.reckon(token, lambda: apply("sqrt", [self.operand(_ROOT).value])))
+        if token.text == ")":
+            self.fail("a number is missing before this bracket", token)
+        return self.unexpected(token)
+
+    def behind(self, left: _Operand, least: int) -> _Operand | None:
+        """What the next operator makes of what stands before it; None where it does not bind tightly enough."""
+        token = self.token
+        sign = _WORDS.get(token.text, token.text)
+        if token.kind == "raised" and least < _BEHIND:
+            self.step()
+            exponent = Fraction(token.text.translate(_RAISED))
+            return _Operand(self.reckon(token, lambda: arithmetic.power(left.value, exponent)))
+        if sign == "!" and least < _BEHIND:
+            self.step()
+            if self.token.text == "!":
+                self.fail("!! can be read in two ways", self.token, "write (3!)! for the factorial of a factorial")
+            return _Operand(self.reckon(token, lambda: arithmetic.factorial(left.value)))
+        if sign == "%" and least < _BEHIND:
+            self.step()
+            if self.starts_operand():
+                hint = "write 7 mod 3 for the remainder, 7% of 3 or 7% * 3 for the percentage"
+                self.fail("% can be read in two ways here", token, hint)
+            return _Operand(self.reckon(token, lambda: arithmetic.divide(left.value, Fraction(100))), percent=True)
+        if sign in _BINARY:
+            binds, function = _BINARY[sign]
+            binds = _SHARE if sign == "of" and left.percent else binds
+            if binds <= least:
+                return None
+            self.step()
+            right = self.operand(binds - 1 if sign == "^" else binds)
+            return self.joined(token, sign, left, right, function)
+        if self.starts_operand() and token.kind != "number" and least < _PRODUCT:
+            right = self.operand(_PRODUCT)
+            return _Operand(self.reckon(token, lambda: arithmetic.multiply(left.value, right.value)))
+        return None
+
+    def joined(
+        self, token: _Token, sign: str, left: _Operand, right: _Operand, function: Callable[[Number, Number], Number]
+    ) -> _Operand:
+        """Two operands with a sign between them."""
+        percent = sign in "+-" and right.percent
+        if percent and not left.percent:  # 80 + 10%
+            share = self.reckon(token, lambda: arithmetic.multiply(left.value, right.value))
+            return _Operand(self.reckon(token, lambda: function(left.value, share)))
+        return _Operand(self.reckon(token, lambda: function(left.value, right.value)), percent)
+
+    def starts_operand(self) -> bool:
+        token = self.token
+        return token.kind == "number" or token.text in ("(", "√") or (token.kind == "name" and token.text not in _WORDS)
+
+    def number(self, token: _Token) -> Number:
+        """The value of a number as it is written."""
+        text = re.sub(rf"[,{_SPACES}]", "", token.text)
+        _, _, exponent = text.lower().partition("e")
+        if len(exponent) > 5 or (exponent and abs(int(exponent)) > arithmetic.MOST_BITS // 4):
+            self.fail("the number is too large", token)
+        return self.reckon(token, lambda: arithmetic.bounded(Fraction(text)))
+
+    def call(self, name: _Token) -> Number:
+        """The value of a function, whose name was read."""
+        opening = self.token
+        if opening.text != "(":
+            if name.text in _UNITS:  # min
+                self.unknown_name(name)
+            self.fail(f"{name.text} needs brackets", opening, f"write {name.text}(...)")
+        self.step()
+        values: list[Number] = []
+        while values or self.token.text != ")":
+            if "," in self.token.text and self.token.kind == "number" and FUNCTIONS[name.text].most > 1:
+                shown = self.token.text
+                hint = f"write {shown.replace(',', '')} for one number, {shown.replace(',', ', ')} for several"
+                self.fail(f"{shown} can be read as one number or as several here", self.token, hint)
+            values.append(self.operand(0).value)
+            if self.token.text != ",":
+                break
+            self.step()
+        self.closed(opening)
+        return self.reckon(name, lambda: apply(name.text, values))
+
+    def closed(self, opening: _Token) -> None:
+        if self.token.kind == "end":
+            self.fail("this bracket is not closed", opening)
+        if self.token.text != ")":
+            self.unexpected(self.token)
+        self.step()
+
+    def reckon(self, token: _Token, function: Callable[[], Number]) -> Number:
+        """What a function of numbers gives; what it refuses is told with the place."""
+        try:
+            return function()
+        except Refused as refused:
+            self.fail(refused.problem, token, refused.suggestion)

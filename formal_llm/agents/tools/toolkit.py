@@ -1,0 +1,45 @@
+"""The tools of the published agents as tools of ours: for agents, planners, executors and MCP servers alike."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from formal_llm.agents.tools.calculator import calculate as _calculate
+from formal_llm.agents.tools.corpus import Corpus
+from formal_llm.tools.tool import Tool, tool
+from formal_llm.tools.toolkit import Toolkit
+
+
+@tool("calculate")
+def calculate(expression: str) -> str:
+    """Calculate an expression such as 50% of 80, 10^2 or sqrt(2) * 3."""
+    return _calculate(expression).text
+
+
+def corpus_tools(corpus: Corpus) -> list[Tool]:
+    """``search`` and ``lookup`` over a corpus, with a page of their own: tools of one run.
+
+    They are called in an order that matters, so no executor shares or caches what they give.
+    """
+    session = corpus.session()
+    return [
+        tool("search", deterministic=False)(session.search),
+        tool("lookup", deterministic=False)(session.lookup),
+    ]
+
+
+def agent_toolkit(corpus: Corpus | str | os.PathLike[str] | None = None) -> Toolkit:
+    """``calculate``, ``search`` and ``lookup``, for one run: make one for each run that goes on at the same time.
+
+    Args:
+        corpus: what is searched, or its file; the shipped one where left out.
+
+    Raises:
+        InputError: the file is no corpus.
+    """
+    if corpus is None:
+        corpus = Corpus.shipped()
+    elif not isinstance(corpus, Corpus):
+        corpus = Corpus(Path(corpus))
+    return Toolkit([calculate, *corpus_tools(corpus)])

@@ -1,0 +1,253 @@
+"""Transcripts: what an agent wrote and was told, state by state, and what was corrected.
+
+A transcript has two forms on paper. JSON lines hold all of it: a line that says whose it is, one for each segment, one
+for each correction, one for the usage. The text form is what a model reads, marker by marker::
+
+    [Question] How tall is the tower of the town hall?
+    [Thought] I look it up.
+
+Both are read back to the same segments. In the text form, markers inside the texts of segments are escaped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, get_args
+
+from formal_llm.agents.events import Event
+from formal_llm.agents.markers import Markers
+from formal_llm.agents.monitor import Monitor
+from formal_llm.authored.tables import Items, Keys, Named, OneOf, Shape, problems
+from formal_llm.automata import Behaviour, Word
+from formal_llm.errors import TranscriptError
+from formal_llm.planning.checking.verify import Verification
+from formal_llm.planning.json_data import JSON
+from formal_llm.planning.plans.usage import Usage
+
+#: Who wrote the text of a segment; ``"forced"`` is what the rules left no choice about.
+Author = Literal["user", "model", "environment", "forced"]
+_FORMAT = "formal-llm transcript 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One state of an agent, and its text.
+
+    Attributes:
+        state: the state.
+        text: what was written in it, without its marker.
+        source: who wrote it.
+    """
+
+    state: str
+    text: str = ""
+    source: Author = "model"
+
+    def __post_init__(self) -> None:
+        if self.source not in get_args(Author):
+            raise ValueError(f"a segment is written by one of {', '.join(get_args(Author))}, not {self.source!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """Where what was written was not what the rules allow.
+
+    Attributes:
+        position: the number of segments before it.
+        written: what was written: a marker, the name of a tool, a text.
+        legal: what could have been written.
+        done: what stands there instead; empty where nothing does.
+        reason: why it was not allowed.
+    """
+
+    position: int
+    written: str
+    legal: tuple[str, ...] = ()
+    done: str = ""
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "legal", tuple(self.legal))
+
+    def __str__(self) -> str:
+        instead = f"; {self.done!r} stands there instead" if self.done else "; it was left out"
+        legal = f" (allowed: {', '.join(self.legal)})" if self.legal else ""
+        return f"segment {self.position + 1}: {self.written!r} was not allowed{legal}{instead}"
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What an agent wrote and was told.
+
+    Attributes:
+        agent: the name of its behaviour.
+        segments: its states in order, each with its text.
+        corrections: what was corrected, in order.
+        usage: what it took.
+    """
+
+    agent: str
+    segments: tuple[Segment, ...] = ()
+    corrections: tuple[Correction, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "segments", tuple(self.segments))
+        object.__setattr__(self, "corrections", tuple(self.corrections))
+
+    def __len__(self) -> int:
+        """The number of segments."""
+        return len(self.segments)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        return "\n".join(f"{segment.state}: {segment.text}" for segment in self.segments)
+
+    @property
+    def word(self) -> Word:
+        """The states, as a word of the behaviour."""
+        return tuple(segment.state for segment in self.segments)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The segments as events for a monitor: their texts and authors are the data."""
+        return tuple(Event(one.state, {"text": one.text, "source": one.source}) for one in self.segments)
+
+    @property
+    def answer(self) -> str:
+        """The text of the last segment, without blanks around it; empty where there is none."""
+        return self.segments[-1].text.strip() if self.segments else ""
+
+    def text_of(self, state: str) -> str | None:
+        """The text of the last segment in a state; None where there is none."""
+        return next((one.text for one in reversed(self.segments) if one.state == state), None)
+
+    def plus(
+        self, *segments: Segment, corrections: Iterable[Correction] = (), usage: Usage | None = None
+    ) -> Transcript:
+        """This transcript and what comes after it."""
+        return replace(
+            self,
+            segments=(*self.segments, *segments),
+            corrections=(*self.corrections, *corrections),
+            usage=self.usage if usage is None else self.usage + usage,
+        )
+
+    def verify(self, rules: Monitor | Behaviour, *, repair: bool = False) -> Verification:
+        """Whether the states are a word of the rules; what :meth:`Monitor.verify` says of them."""
+        monitor = Monitor(rules) if isinstance(rules, Behaviour) else rules
+        return monitor.verify(self.events, repair=repair)
+
+    # -- as JSON lines ------------------------------------------------------------------------------------------
+
+    def to_jsonl(self) -> str:
+        """The transcript as JSON lines; each ends with a line break."""
+        rows: list[Mapping[str, JSON]] = [{"format": _FORMAT, "agent": self.agent}]
+        rows += [asdict(segment) for segment in self.segments]
+        rows += [{"correction": asdict(correction)} for correction in self.corrections]
+        if self.usage != Usage():
+            rows.append({"usage": asdict(self.usage)})
+        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+    @classmethod
+    def from_jsonl(cls, text: str) -> Transcript:
+        """The transcript that :meth:`to_jsonl` wrote.
+
+        Raises:
+            TranscriptError: a line is damaged; says which.
+        """
+        agent: str | None = None
+        segments: list[Segment] = []
+        corrections: list[Correction] = []
+        usage = Usage()
+        # Only "\n" parts lines: a text may hold other signs that str.splitlines takes for one.
+        for number, line in enumerate(text.split("\n"), 1):
+            if line.strip():
+                row = _row(line, number, _HEAD if agent is None else _ROW)
+                try:
+                    if agent is None:
+                        agent = row["agent"]
+                    elif "correction" in row:
+                        corrections.append(Correction(**row["correction"]))
+                    elif "usage" in row:
+                        usage += Usage(**row["usage"])
+                    else:
+                        segments.append(Segment(**row))
+                except TypeError as error:
+                    raise TranscriptError(f"line {number} of the transcript is damaged: {error}") from error
+        if agent is None:
+            raise TranscriptError("the transcript is empty; its first line says whose it is")
+        return cls(agent, tuple(segments), tuple(corrections), usage)
+
+    # -- as text ------------------------------------------------------------------------------------------------
+
+    def to_text(self, markers: Markers | Behaviour) -> str:
+        """The text form: each segment behind its marker, on a line of its own. No text can be taken for a marker.
+
+        Raises:
+            TranscriptError: a state has no marker.
+        """
+        markers = Markers.of(markers) if isinstance(markers, Behaviour) else markers
+        lines = []
+        for segment in self.segments:
+            marker = markers.marker(segment.state)
+            if marker is None:
+                raise TranscriptError(f"the state {segment.state} has no text that announces it")
+            lines.append(f"{marker} {markers.escape(segment.text)}\n")
+        return "".join(lines)
+
+    @classmethod
+    def from_text(cls, text: str, behaviour: Behaviour, monitor: Monitor | None = None) -> Transcript:
+        """The transcript that a text shows: what :meth:`to_text` wrote, or what a model or a person wrote in that form.
+
+        Where states share a marker, it is the first of them that the rules allow there. The source of a segment is the
+        environment where its state says so, the user for the first one, else the model.
+
+        Args:
+            text: the text.
+            behaviour: whose markers they are.
+            monitor: the rules; those of the behaviour where left out.
+
+        Raises:
+            TranscriptError: there is text before the first marker.
+        """
+        markers = Markers.of(behaviour)
+        now: Monitor | None = monitor or Monitor(behaviour)
+        segments: list[Segment] = []
+        for piece in markers.split(text):
+            if piece.marker is None:
+                if piece.text.strip():
+                    raise TranscriptError(f"before the first marker stands {piece.text.strip()[:60]!r}")
+                continue
+            states = markers.states[piece.marker]
+            state = next((name for name in states if now is not None and now.allows(name)), states[0])
+            now = now.after(state) if now is not None and now.allows(state) else None
+            written = piece.text.removeprefix(" ").removesuffix("\n")
+            outside = behaviour.states[state].from_environment
+            source: Author = "environment" if outside else "model" if segments else "user"
+            segments.append(Segment(state, markers.restore(written), source))
+        return cls(behaviour.name, tuple(segments))
+
+
+# -- lines ------------------------------------------------------------------------------------------------------------
+
+_HEAD = Keys({"format": OneOf(texts=(_FORMAT,)), "agent": str}, needed=("format", "agent"))
+_SEGMENT: dict[str, Shape] = {"state": str, "text": str, "source": OneOf(texts=get_args(Author))}
+_CORRECTION = Keys(
+    {"position": int, "written": str, "legal": Items(str), "done": str, "reason": str}, needed=("position", "written")
+)
+_ROW = Keys({**_SEGMENT, "correction": _CORRECTION, "usage": Named(object)})
+
+
+def _row(line: str, number: int, shape: Shape) -> Any:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise TranscriptError(f"line {number} of the transcript is no JSON: {error}") from error
+    for found in problems(row, shape):
+        raise TranscriptError(f"line {number} of the transcript is damaged: {found.problem}")
+    return row

@@ -1,0 +1,309 @@
+"""Fronts: where a word has led, as the set of all configurations after it.
+
+Rules need not be deterministic, so after the same word an automaton may stand in several configurations. All of them
+are followed together, one terminal at a time; those without a completion are dropped. The set that is left, the front,
+decides how the word can go on. Words with the same front share what was found out about it, so that a long word costs
+no more memory than the different fronts on its way.
+
+There may be very many configurations, and infinitely many where rules recurse to the left. So left recursion is taken
+out of grammars first, and following has a cap. Beyond it a front knows its word and no configurations, and is decided
+on the automaton and "begins with this word" side by side (the intersection of a context-free and a regular language is
+context-free): by tabulation where there are no limits, else by lookahead on the product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from functools import cached_property
+
+from formal_llm.automata.languages.front import Front
+from formal_llm.automata.languages.left_recursion import without_left_recursion
+from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.lookahead.lookahead import Lookahead
+from formal_llm.automata.lookahead.work import TRIES
+from formal_llm.automata.models.automaton import Move, Word
+from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.product import product
+from formal_llm.automata.models.tabulation import reaches
+from formal_llm.automata.models.transition import Transition
+from formal_llm.errors import Undecided
+
+#: So many ways on are remembered, of all fronts together. They are forgotten all at once; what is still held goes on.
+_KEPT = 100_000
+#: And how many words of which there are too many configurations; they may be long.
+_KEPT_WORDS = 200
+
+
+#: A word from its last terminal to its first; None for the empty one.
+Path = tuple["Path | None", str]
+
+
+class _Followed(Front):
+    """A front whose configurations are followed one by one.
+
+    Attributes:
+        seeds: the configurations right after the last terminal, dead ends among them.
+        steps: for each terminal that can be read next the configurations after it; not looked at for dead ends.
+        path: a word that leads here, its last terminal first. What can follow is the same after all such words.
+    """
+
+    __slots__ = ("_fronts", "ends", "open", "path", "seeds", "steps", "sure")
+
+    def __init__(self, fronts: Fronts, seeds: frozenset[Hashable], path: Path | None) -> None:
+        super().__init__()
+        self._fronts = fronts
+        self.seeds = seeds
+        self.path = path
+        self.steps: dict[str, frozenset[Hashable]] = {}
+        self.sure = self.open = self.ends = False
+
+    @property
+    def may_stop(self) -> bool:
+        return self.ends
+
+    @property
+    def viable(self) -> bool | None:
+        return True if self.sure else None if self.open else False
+
+    @property
+    def names(self) -> Iterable[str]:
+        return self.steps
+
+    @property
+    def readable(self) -> Collection[str]:
+        found: dict[str, None] = {}
+        try:
+            for _, moves in self._fronts.closure(self.seeds, lambda _: True):
+                found.update((move.read, None) for move, _ in moves if move.read is not None)
+        except _TooMany:
+            return self.steps
+        return found
+
+    def _find_shortest(self) -> int | None:
+        lookahead, best = self._fronts.lookahead, None
+        for configuration in self.seeds:
+            if best is not None and lookahead.least_length(configuration, tries=0) >= best:
+                continue
+            try:
+                found = lookahead.shortest(configuration)
+            except Undecided:
+                return None
+            if found is not None and (best is None or found < best):
+                best = found
+        return best
+
+    def leads_on(self, name: str) -> bool | None:
+        # Where it leads to says as much as all the moves from there on, which may be thousands.
+        values = {self._fronts.lookahead.completable(now).value for now in self.steps.get(name, ())}
+        return True if "yes" in values else super().leads_on(name) if "unknown" in values else False
+
+    def _follow(self, name: str) -> Front:
+        seeds = self.steps.get(name)
+        found = self._fronts.dead if seeds is None else self._fronts.front(seeds, (self.path, name))
+        self._next[name] = found
+        return found
+
+
+class _Beyond(Front):
+    """A front with too many configurations: it knows its word."""
+
+    __slots__ = ("__dict__", "_fronts")
+    word: Word
+
+    def __init__(self, fronts: Fronts, word: Word) -> None:
+        super().__init__()
+        self._fronts = fronts
+        self.word = word
+
+    @cached_property
+    def _begun(self) -> Lookahead:
+        pda = self._fronts.pda
+        both = product(pda, beginning(self.word, pda.terminals))
+        return Lookahead(both, max_states=self._fronts.lookahead.max_states)
+
+    @cached_property
+    def _decided(self) -> bool | None:
+        pda = self._fronts.pda
+        if pda.limits:
+            work = self._fronts.lookahead.work
+            work.left -= len(self._begun.pda.transitions) if self._begun.pda is not None else 0
+            with self._begun.work.within(max(0.0, work.left) / TRIES if work.left < INFINITE else None):
+                before = self._begun.work.left
+                verdict = self._begun.completable()
+                work.left -= before - self._begun.work.left if before < INFINITE else 0
+            return {"yes": True, "no": False}.get(verdict.value)
+        word, end = self.word, len(self.word)
+
+        def advance(name: str, at: int) -> int | None:
+            # Read the word, then any terminals at a position that no longer moves.
+            return at if at == end else at + 1 if word[at] == name else None
+
+        return reaches(pda, end, advance)
+
+    @cached_property
+    def _accepted(self) -> bool:
+        return self._fronts.pda.accepts(self.word)
+
+    @property
+    def may_stop(self) -> bool:
+        return self._accepted
+
+    @property
+    def viable(self) -> bool | None:
+        return self._decided
+
+    @property
+    def names(self) -> Iterable[str]:
+        return self._fronts.terminals
+
+    @property
+    def readable(self) -> Collection[str]:
+        return self.allowed
+
+    def _find_shortest(self) -> int | None:
+        try:
+            found = self._begun.shortest()
+        except Undecided:
+            return None
+        return None if found is None else found - len(self.word)
+
+    def _follow(self, name: str) -> Front:
+        return self._fronts.beyond((*self.word, name))
+
+
+class Fronts:
+    """The fronts of one automaton.
+
+    Args:
+        lookahead: knows the automaton and what can be completed.
+        max_configurations: how many configurations of a front are followed one by one; where left out, 1,000 and some
+            for each transition, since one place may have thousands of options.
+    """
+
+    def __init__(self, lookahead: Lookahead, *, max_configurations: int | None = None) -> None:
+        #: The alphabet, in order.
+        self.terminals = tuple(lookahead.automaton.terminals)
+        if lookahead.pda is not None and (straight := without_left_recursion(lookahead.pda)) is not lookahead.pda:
+            lookahead = Lookahead(straight, max_states=lookahead.max_states, solver=lookahead.solver)
+        self.lookahead = lookahead
+        ways = len(lookahead.pda.transitions) if lookahead.pda is not None else 0
+        self._max = 1_000 + 4 * ways if max_configurations is None else max_configurations
+        self._known: dict[frozenset[Hashable], Front] = {}
+        self._ways = 0
+        self._words: dict[Word, Front] = {}
+        #: The front of words that nothing can follow and that are no words themselves.
+        self.dead: Front = _Followed(self, frozenset(), None)
+
+    @property
+    def pda(self) -> PDA:
+        """The automaton.
+
+        Raises:
+            Undecided: it is no pushdown automaton: beyond the cap nothing is known of others.
+        """
+        if self.lookahead.pda is None:
+            raise Undecided(f"after this word there are more than {self._max} configurations; raise the cap on them")
+        return self.lookahead.pda
+
+    @cached_property
+    def start(self) -> Front:
+        """The front of the empty word."""
+        return self.front(frozenset((self.lookahead.automaton.start(),)), None)
+
+    def of(self, word: Iterable[str]) -> Front:
+        """The front after a word."""
+        front = self.start
+        for name in word:
+            front = front.after(name)
+            if front is self.dead:
+                break
+        return front
+
+    def front(self, seeds: frozenset[Hashable], path: Path | None) -> Front:
+        """The front of these configurations, to which this path has led."""
+        found = self._known.get(seeds)
+        if found is None:
+            if self._ways >= _KEPT:
+                for known in self._known.values():
+                    known.forget()
+                self._known.clear()
+                self._ways = 0
+            found = self._known[seeds] = self._close(seeds, path)
+            self._ways += 1 + (len(found.steps) if isinstance(found, _Followed) else 0)
+        return found
+
+    def beyond(self, word: Word) -> Front:
+        """The front of a word with too many configurations."""
+        found = self._words.get(word)
+        if found is None:
+            if len(self._words) >= _KEPT_WORDS:
+                self._words.clear()
+            found = self._words[word] = _Beyond(self, word)
+        return found
+
+    def _close(self, seeds: frozenset[Hashable], path: Path | None) -> Front:
+        """Make the ε-moves, and leave dead ends out."""
+        automaton, made = self.lookahead.automaton, _Followed(self, seeds, path)
+        steps: dict[str, set[Hashable]] = {}
+
+        def alive(now: Hashable) -> bool:
+            verdict = self.lookahead.completable(now)
+            made.open = made.open or verdict.possible
+            made.sure = made.sure or verdict.value == "yes"
+            return verdict.possible
+
+        try:
+            for now, moves in self.closure(seeds, alive):
+                made.ends = made.ends or automaton.accepting(now)
+                for move, following in moves:
+                    if move.read is not None:
+                        steps.setdefault(move.read, set()).add(following)
+        except _TooMany:
+            return self.beyond(_word(path))
+        if not made.open:
+            return self.dead
+        made.steps = {name: frozenset(steps[name]) for name in self.terminals if name in steps}
+        return made
+
+    def closure(
+        self, seeds: Iterable[Hashable], alive: Callable[[Hashable], bool]
+    ) -> Iterator[tuple[Hashable, list[tuple[Move, Hashable]]]]:
+        """The configurations that ε-moves lead to, each with its moves and where they lead; those not alive left out.
+
+        Raises:
+            _TooMany: there are more than are followed.
+        """
+        automaton = self.lookahead.automaton
+        seen, todo = set(seeds), list(seeds)
+        while todo:
+            now = todo.pop()
+            if not alive(now):
+                continue
+            moves = [(move, automaton.step(now, move)) for move in automaton.moves(now)]
+            for move, following in moves:
+                if move.read is None and following not in seen:
+                    if len(seen) >= self._max:
+                        raise _TooMany
+                    seen.add(following)
+                    todo.append(following)
+            yield now, moves
+
+
+class _TooMany(Exception):
+    """More configurations than are followed one by one."""
+
+
+def _word(path: Path | None) -> Word:
+    names = []
+    while path is not None:
+        path, name = path
+        names.append(name)
+    return tuple(reversed(names))
+
+
+def beginning(prefix: Word, alphabet: Iterable[str]) -> PDA:
+    """The finite automaton for the words over ``alphabet`` that begin with ``prefix``."""
+    end = len(prefix)
+    steps = [Transition(at, name, None, at + 1) for at, name in enumerate(prefix)]
+    loops = [Transition(end, name, None, end) for name in alphabet]
+    return PDA([*steps, *loops], start=0, accepting=[end], check=False)

@@ -1,0 +1,47 @@
+"""What can go wrong with agents: what they do, and what is read of what they did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from formal_llm.errors.base import FormalLLMError
+
+
+class RefusedEvent(Protocol):
+    """Why something cannot come now: a ``formal_llm.agents.Refusal``."""
+
+    @property
+    def reason(self) -> str:
+        """In a sentence for a person, or for a model."""
+        ...
+
+    @property
+    def limits(self) -> Sequence[str]:
+        """The limits to blame, as lines of the grammar notation."""
+        ...
+
+    @property
+    def constraints(self) -> Sequence[str]:
+        """The constraints to blame, by name."""
+        ...
+
+
+class AgentError(FormalLLMError):
+    """Base of what can go wrong with agents."""
+
+
+class NotAllowed(AgentError):
+    """An event after which the rules cannot be kept any more.
+
+    Attributes:
+        refusal: the event, the rules to blame, and what is allowed instead.
+    """
+
+    def __init__(self, refusal: RefusedEvent) -> None:
+        self.refusal = refusal
+        super().__init__(refusal.reason)
+
+
+class TranscriptError(AgentError, ValueError):
+    """A transcript that cannot be read, or that its agent could not have written."""

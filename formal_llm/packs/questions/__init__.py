@@ -1,0 +1,11 @@
+"""Questions that agents answer: files as they are published, a small set of our own, and how answers are scored."""
+
+from formal_llm.packs.questions.contexts import ContextArticles
+from formal_llm.packs.questions.loading import FORMATS, QuizQuestion, read_questions, shipped_questions
+from formal_llm.packs.questions.published import PublishedTable, published_tables
+from formal_llm.packs.questions.scoring import AnswerScore, mean_score, score_answer
+
+__all__ = [
+    "FORMATS", "AnswerScore", "ContextArticles", "PublishedTable", "QuizQuestion", "mean_score", "published_tables",
+    "read_questions", "score_answer", "shipped_questions",
+]  # fmt: skip

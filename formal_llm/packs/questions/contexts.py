@@ -1,0 +1,45 @@
+"""A corpus of the paragraphs that come with questions: HotpotQA can be searched without a dump of Wikipedia."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+
+from formal_llm.agents.tools.articles import Article
+from formal_llm.packs.questions.loading import QuizQuestion
+
+
+class ContextArticles:
+    """The paragraphs of questions as articles, each title once, for :func:`~formal_llm.agents.tools.build_corpus`.
+
+    Args:
+        questions: questions with paragraphs, as those of HotpotQA have them.
+
+    Raises:
+        ValueError: none of them has any.
+    """
+
+    def __init__(self, questions: Iterable[QuizQuestion]) -> None:
+        found: dict[str, Article] = {}
+        for question in questions:
+            for title, sentences in question.context:
+                found.setdefault(title, Article(title, "\n".join(sentence.strip() for sentence in sentences)))
+        if not found:
+            raise ValueError("the questions come without paragraphs; those of HotpotQA have them")
+        self._articles = list(found.values())
+
+    @property
+    def fingerprint(self) -> str:
+        """The paragraphs decide."""
+        digest = hashlib.sha256()
+        for article in self._articles:
+            digest.update(repr((article.title, article.text)).encode(errors="replace"))
+        return digest.hexdigest()
+
+    def read(self, skip: int = 0) -> Iterator[Article]:
+        """The articles in the order in which their titles come first."""
+        yield from self._articles[skip:]
+
+    def share(self) -> float:
+        """All of it is there at once."""
+        return 1.0

@@ -1,0 +1,232 @@
+"""Files of questions as they are published: HotpotQA, GSM8K, TriviaQA, FEVER; and our own.
+
+Nothing is downloaded: the files are those that the authors publish. A file that is not what it should be is told with
+its line, where it has lines, and the number of the question.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from formal_llm import authored
+from formal_llm.authored.files import open_file, parse_json, read_text
+from formal_llm.errors import NotationError, ResourceNotFound
+
+#: How an answer is scored; see :mod:`formal_llm.packs.questions.scoring`.
+Measure: TypeAlias = Literal["text", "aliases", "number", "label"]
+#: The most bytes of a file that is read at once, and of a line of one that is read by lines.
+MOST_BYTES, MOST_LINE = 1_000_000_000, 10_000_000
+LABELS = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
+
+
+@dataclass(frozen=True)
+class QuizQuestion:
+    """A question with its answers.
+
+    Attributes:
+        id: its name in its file.
+        text: the question; of FEVER, the claim.
+        answers: the right answers, any of which will do; none in test sets.
+        measure: how an answer is scored.
+        kind: what sort of question it is, in the words of its file: ``bridge``, ``two-hop``.
+        titles: the titles of the articles that hold the answer.
+        context: the paragraphs that come with it (title and sentences): of HotpotQA, ten.
+    """
+
+    id: str
+    text: str
+    answers: tuple[str, ...]
+    measure: Measure
+    kind: str = ""
+    titles: tuple[str, ...] = ()
+    context: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+class _Wrong(Exception):
+    """What is wrong with a question."""
+
+
+def read_questions(path: str | Path, form: str, most: int | None = None) -> list[QuizQuestion]:
+    """The questions of a file.
+
+    Args:
+        path: the file.
+        form: ``"hotpotqa"``, ``"gsm8k"``, ``"triviaqa"``, ``"fever"`` or ``"own"``.
+        most: only the first so many.
+
+    Raises:
+        ResourceNotFound: no such form.
+        NotationError: the file cannot be read; with the line or the number of the question.
+    """
+    if form not in FORMATS:
+        raise ResourceNotFound("format of questions", form, FORMATS)
+    by_lines, make = FORMATS[form]
+    found: list[QuizQuestion] = []
+    for number, (line, data) in enumerate(islice(_lines(path) if by_lines else _list(path), most), 1):
+        try:
+            found.append(make(data))
+        except _Wrong as wrong:
+            raise NotationError(
+                f"question {number} {wrong}", file=str(path), line=line, suggestion=f"is this a file of {form}?"
+            ) from None
+    if not found and most != 0:
+        raise NotationError("there are no questions in the file", file=str(path))
+    return found
+
+
+def shipped_questions(name: str = "all") -> list[QuizQuestion]:
+    """Our own questions over the shipped corpus: ``"lookup"``, ``"two-hop"``, ``"arithmetic"``, or all of them.
+
+    Raises:
+        ResourceNotFound: no such set.
+    """
+    folder = authored.find("tasks", "questions")
+    there = {path.stem: path for path in sorted(folder.glob("*.jsonl"))}
+    if name != "all" and name not in there:
+        raise ResourceNotFound("set of questions", name, ["all", *there])
+    return [
+        question for stem, path in there.items() if name in ("all", stem) for question in read_questions(path, "own")
+    ]
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def _lines(path: str | Path) -> Iterator[tuple[int, object]]:
+    """The values of a file of JSON lines, each with the number of its line."""
+    try:
+        with open_file(path) as file:
+            number = 0
+            while line := file.readline(MOST_LINE + 1):
+                number += 1
+                if len(line) > MOST_LINE:
+                    raise NotationError(f"the line has more than {MOST_LINE:,} bytes", file=str(path), line=number)
+                if line.strip():
+                    try:
+                        yield number, parse_json(line)
+                    except ValueError as error:
+                        raise NotationError(f"this is no JSON: {error}", file=str(path), line=number) from None
+    except OSError as error:
+        raise NotationError(f"the file cannot be read: {error.strerror}", file=str(path)) from None
+
+
+def _list(path: str | Path) -> Iterator[tuple[None, object]]:
+    """The questions of a file that is one JSON value."""
+    try:
+        data = parse_json(read_text(path, most=MOST_BYTES))
+    except json.JSONDecodeError as error:
+        raise NotationError(
+            f"this is no JSON: {error.msg}", file=str(path), line=error.lineno, column=error.colno
+        ) from None
+    except NotationError:
+        raise
+    except ValueError as error:
+        raise NotationError(f"this is no JSON: {error}", file=str(path)) from None
+    found = data.get("Data") if isinstance(data, dict) else data
+    if not isinstance(found, list):
+        raise NotationError("the file holds no list of questions", file=str(path))
+    for one in found:
+        yield None, one
+
+
+# -- questions ---------------------------------------------------------------------------------------------------------
+
+
+def _text(data: object, key: str, needed: bool = True) -> str:
+    found = data.get(key) if isinstance(data, dict) else None
+    if isinstance(found, int) and not isinstance(found, bool):
+        return str(found)
+    if isinstance(found, str):
+        return found
+    if needed or found is not None:
+        shown = "is no object" if not isinstance(data, dict) else f"has no text {key!r}"
+        raise _Wrong(shown)
+    return ""
+
+
+def _texts(data: object, key: str) -> tuple[str, ...]:
+    found = data.get(key, []) if isinstance(data, dict) else []
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise _Wrong(f"has {key!r} that is no list of texts")
+    return tuple(found)
+
+
+def _hotpotqa(data: object) -> QuizQuestion:
+    """HotpotQA (Yang et al. 2018): one JSON list, with ten paragraphs a question (distractor, fullwiki)."""
+    name, answer = _text(data, "_id"), _text(data, "answer", needed=False)
+    try:
+        given = data.get("context", []), data.get("supporting_facts", [])  # type: ignore[attr-defined]
+        context = tuple((str(title), tuple(map(str, sentences))) for title, sentences in given[0])
+        titles = tuple(dict.fromkeys(str(title) for title, _ in given[1]))
+    except (AttributeError, TypeError, ValueError):
+        raise _Wrong("has a context or supporting_facts that are no pairs") from None
+    return QuizQuestion(
+        name, _text(data, "question"), (answer,) if answer else (), "text", _text(data, "type", needed=False),
+        titles, context,
+    )  # fmt: skip
+
+
+def _gsm8k(data: object) -> QuizQuestion:
+    """GSM8K (Cobbe et al. 2021): JSON lines; the number of the answer stands behind ``####``."""
+    text, answer = _text(data, "question"), _text(data, "answer")
+    _, sign, number = answer.rpartition("####")
+    if not sign or not number.strip():
+        raise _Wrong("has an answer without #### and a number")
+    return QuizQuestion(
+        _text(data, "id", needed=False) or text[:60], text, (number.strip().replace(",", ""),), "number"
+    )
+
+
+def _triviaqa(data: object) -> QuizQuestion:
+    """TriviaQA (Joshi et al. 2017): one JSON object with ``Data``; an answer has many names."""
+    answer = data.get("Answer") if isinstance(data, dict) else None
+    names: tuple[str, ...] = ()
+    if answer is not None:
+        aliases = (*_texts(answer, "Aliases"), *_texts(answer, "NormalizedAliases"), *_texts(answer, "HumanAnswers"))
+        names = tuple(dict.fromkeys((_text(answer, "Value"), *aliases)))
+    pages = data.get("EntityPages", []) if isinstance(data, dict) else []
+    titles = tuple(_text(page, "Title") for page in pages) if isinstance(pages, list) else ()
+    return QuizQuestion(_text(data, "QuestionId"), _text(data, "Question"), names, "aliases", titles=titles)
+
+
+def _fever(data: object) -> QuizQuestion:
+    """FEVER (Thorne et al. 2018): JSON lines with a claim and one of three labels."""
+    label = _text(data, "label", needed=False)
+    if label and label not in LABELS:
+        raise _Wrong(f"has the label {label!r}; there are {', '.join(LABELS)}")
+    try:
+        evidence = data.get("evidence", [])  # type: ignore[attr-defined]
+        titles = dict.fromkeys(str(part[2]) for group in evidence for part in group if part[2] is not None)
+    except (AttributeError, TypeError, IndexError):
+        raise _Wrong("has evidence that is no list of lists") from None
+    return QuizQuestion(
+        _text(data, "id"), _text(data, "claim"), (label,) if label else (), "label",
+        _text(data, "verifiable", needed=False), tuple(titles),
+    )  # fmt: skip
+
+
+def _own(data: object) -> QuizQuestion:
+    """Our own form: ``id``, ``question``, ``answers``, and perhaps ``measure``, ``kind`` and ``titles``."""
+    measure = _text(data, "measure", needed=False) or "text"
+    answers = _texts(data, "answers")
+    if measure not in ("text", "aliases", "number", "label") or not answers:
+        raise _Wrong("has no answers, or a measure that there is not")
+    return QuizQuestion(
+        _text(data, "id"), _text(data, "question"), answers, measure,  # type: ignore[arg-type]
+        _text(data, "kind", needed=False), _texts(data, "titles"),
+    )  # fmt: skip
+
+
+#: The forms of files: whether each line is a question, and what makes one.
+FORMATS: dict[str, tuple[bool, Callable[[object], QuizQuestion]]] = {
+    "hotpotqa": (False, _hotpotqa),
+    "gsm8k": (True, _gsm8k),
+    "triviaqa": (False, _triviaqa),
+    "fever": (True, _fever),
+    "own": (True, _own),
+}

@@ -1,0 +1,25 @@
+"""Errors of agents carry what was refused and why."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from formal_llm import constraint
+from formal_llm.agents import Monitor
+from formal_llm.errors import AgentError, NotAllowed, TranscriptError
+
+
+def test_what_was_refused_travels_with_the_error() -> None:
+    monitor = Monitor(constraint("(next ask pay)", ["ask", "pay"]))
+    with pytest.raises(NotAllowed, match="pay cannot come now; ask could come next") as caught:
+        monitor.after("pay")
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert (error.refusal.name, list(error.refusal.allowed)) == ("pay", ["ask"])
+    assert str(error) == error.refusal.reason
+
+
+def test_one_root() -> None:
+    assert issubclass(TranscriptError, AgentError)
+    assert issubclass(TranscriptError, ValueError)

@@ -1,0 +1,14 @@
+"""The papers' figures."""
+
+from __future__ import annotations
+
+from formal_llm.packs.questions import published_tables
+
+
+def test_the_table_of_react() -> None:
+    (table,) = published_tables()
+    assert "2210.03629" in table.source and table.model == "PaLM-540B"
+    assert list(table.rows) == ["Standard", "CoT", "CoT-SC", "Act", "ReAct", "CoT-SC → ReAct", "ReAct → CoT-SC"]
+    assert table.rows["ReAct"] == {"hotpotqa": 27.4, "fever": 60.9}
+    for row in table.rows.values():
+        assert row.keys() == table.measures.keys() and all(0 < value < 100 for value in row.values())
