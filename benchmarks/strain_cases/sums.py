@@ -46,10 +46,9 @@ def budgeted_tools(tools: int, rng: random.Random, *, slack: float = 0.1) -> CFG
         used = sorted(next((plan for plan in plans if plan and len(plan) >= 12), ()))
         if not used:
             continue
-        symbols = {
-            f"tool{n}": Symbol(numbers={name: rng.randint(1, 100) for name in (*SPENT, EARNED)}) for n in range(tools)
-        }
-        spent = {name: sum(symbols[tool].numbers[name] for tool in used) for name in (*SPENT, EARNED)}
+        numbers = {f"tool{n}": {name: rng.randint(1, 100) for name in (*SPENT, EARNED)} for n in range(tools)}
+        symbols = {tool: Symbol(numbers=carried) for tool, carried in numbers.items()}
+        spent = {name: sum(numbers[tool][name] for tool in used) for name in (*SPENT, EARNED)}
         sums = [SumLimit(name, at_most=int(spent[name] * (1 + slack))) for name in SPENT]
         sums.append(SumLimit(EARNED, at_least=int(spent[EARNED] * (1 - slack))))
         required = dict.fromkeys(rng.sample(used, 5), 1)

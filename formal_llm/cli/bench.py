@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 HELP = f"""Compare LLMs and ways of planning on the tasks of a pack: how many plans are valid, and what they are worth.
 
 Methods: zero and few ask for a plan in free text; names forces the names of tools one by one; typed does so as OpenAGI
-does, where each tool takes what the last one gives; formal asks only for what can still become a valid plan. Without
---method, all that apply to an LLM.
+does, where each tool takes what the last one gives; formal asks only for what can still become a valid plan; draft has
+the plan written whole and asks where that is none. Without --method, all that apply to an LLM.
 
 Everything is on record in the folder of --out. A run that was stopped goes on with the same command; more LLMs, methods
 or repeats are added to it.
@@ -64,6 +64,7 @@ class MethodName(StrEnum):
     names = "names"
     typed = "typed"
     formal = "formal"
+    draft = "draft"
 
 
 class TextScore(StrEnum):

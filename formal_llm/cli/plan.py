@@ -23,9 +23,20 @@ from formal_llm.cli.sources import load, read_limits
 from formal_llm.errors import BudgetExceeded, FormalLLMError
 from formal_llm.llms import LLM, CachedLLM, Prices, Question, RecordingLLM, resolve
 from formal_llm.llms.builtin import BuiltinLLM
+from formal_llm.llms.generation import Writing
 from formal_llm.planning import Budget, Plan, Planner, Wording
 from formal_llm.planning.walks.budget import QUESTIONS
-from formal_llm.planning.walks.events import Answered, Asked, Backtracked, Event, Failed, Finished, Forced, Started
+from formal_llm.planning.walks.events import (
+    Answered,
+    Asked,
+    Backtracked,
+    Drafted,
+    Event,
+    Failed,
+    Finished,
+    Forced,
+    Started,
+)
 
 
 class LookaheadMode(StrEnum):
@@ -46,6 +57,7 @@ class Search(StrEnum):
     greedy = "greedy"
     best_first = "best-first"
     sample = "sample"
+    draft = "draft"
 
 
 class Show(StrEnum):
@@ -92,7 +104,8 @@ def plan(
     constraint: options.ConstraintOption = None,
     lookahead: LookaheadOption = LookaheadMode.on,
     search: Annotated[
-        Search, typer.Option(help="Follow each answer, find the most probable plan, or draw from the answers.")
+        Search,
+        typer.Option(help="Follow each answer, find the most probable plan, draw, or draft it whole and mend it."),
     ] = Search.greedy,
     length_penalty: Annotated[
         float, typer.Option(min=0, help="For --search best-first: above 0, longer plans are favoured; 1 is the mean.")
@@ -304,9 +317,15 @@ class Trace:
             case Failed(error):
                 console.rule(f"{walk}failed: {type(error).__name__}", align="left")
             case Asked(question):
-                self._asked += 1
-                console.rule(f"{walk}question {self._asked}", align="left")
+                writes = isinstance(question, Writing)
+                self._asked += not writes
+                console.rule(f"{walk}draft" if writes else f"{walk}question {self._asked}", align="left")
                 console.print(question.prompt, markup=False)
+            case Answered(Writing(), answer):
+                console.print(answer.text, style="green", markup=False)
+            case Drafted(_, taken, problem):
+                said = f"; {problem}" if problem else ""
+                console.print(f"choices taken from the draft: {taken}{said}", style="dim", markup=False)
             case Answered(question, answer):
                 chosen = "; ".join(f"{n}: {question.options[n - 1].text}" for n in answer.numbers)
                 console.print(f"-> {chosen}", style="green", markup=False)
@@ -320,5 +339,6 @@ class Trace:
                 console.rule("finished", align="left")
                 console.print(
                     f"questions: {usage.questions}; choices taken without one: {usage.forced}; "
-                    f"dead ends: {usage.backtracks}; {usage.seconds:.3f} s"
+                    + (f"drafts: {usage.drafts}, choices from them: {usage.drafted}; " if usage.drafts else "")
+                    + f"dead ends: {usage.backtracks}; {usage.seconds:.3f} s"
                 )

@@ -34,6 +34,7 @@
         ├── MissingKey                   a hosted model without its key
         ├── MissingDependency (ImportError)  an optional library is not installed
         ├── InvalidAnswer                no legal answer within the retries; carries the transcript
+        ├── WritesNoText (TypeError)     free text was wanted of a model that only chooses
         ├── ProviderError                the provider failed or refused
         │   └── UnreadableResponse       what came back is no answer: a page of HTML, cut JSON
         ├── ModelError                   a local model cannot be loaded or used: what and why
@@ -59,6 +60,7 @@ from formal_llm.errors.llms import (
     ProviderError,
     UnknownProvider,
     UnreadableResponse,
+    WritesNoText,
 )
 from formal_llm.errors.notation import (
     AutomatonError,
@@ -87,5 +89,6 @@ __all__ = [
     "InputError", "InvalidAnswer", "LLMError", "MissingDependency", "MissingKey", "ModelError", "NoPlanWorked",
     "NoValidPlan", "NotAllowed", "NotRecorded", "NotationError", "PlanningError", "ProviderError", "ResourceNotFound",
     "ResultsError", "RewardError", "SnapshotError", "TooManyPlans", "ToolError", "ToolkitError", "TrainingError",
-    "TranscriptError", "Undecided", "UnknownProvider", "UnreadableResponse", "WalkError", "did_you_mean", "unknown",
+    "TranscriptError", "Undecided", "UnknownProvider", "UnreadableResponse", "WalkError", "WritesNoText",
+    "did_you_mean", "unknown",
 ]  # fmt: skip

@@ -96,6 +96,21 @@ class ModelError(LLMError):
     """A local model that cannot be loaded or used; the message says what is wrong with it and what to do."""
 
 
+class WritesNoText(LLMError, TypeError):
+    """Free text was wanted of a model that only chooses.
+
+    Attributes:
+        llm: the model.
+    """
+
+    def __init__(self, llm: str) -> None:
+        self.llm = llm
+        super().__init__(
+            f"{llm} writes no free text, so it cannot draft a plan. Take a model that has generate(messages), as those "
+            "of openai:, anthropic:, ollama:, llamacpp:, vllm: and local: have; or let it choose: search='greedy'"
+        )
+
+
 class ProviderError(LLMError):
     """The provider failed: no connection, an error status, a refusal.
 

@@ -1,7 +1,8 @@
 """Free text: the second, separate protocol of a language model.
 
-Planning never needs it, since a plan is chosen and not written. It is for what is written by nature (agents), and for
-baselines that show what a model plans when nothing holds it to the rules.
+A plan is chosen and not written, so planning needs it only where a draft is asked for, which the rules are held against
+afterwards. It is for what is written by nature (agents), and for baselines that show what a model plans when nothing
+holds it to the rules.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from formal_llm.llms.question import Message
+from formal_llm.errors import InvalidAnswer
+from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.usage import TokenUsage
 
 #: What is asked: one text, which the user says, or the messages of a chat.
@@ -44,6 +46,75 @@ class TextLLM(Protocol):
             ProviderError: no answer came.
         """
         ...
+
+
+class Writing(Question):
+    """A request for free text, as a question without options: any text is an answer.
+
+    So a text goes the ways that choices go: what keeps, records, replays or shares out the answers to questions does so
+    with texts.
+
+    Args:
+        messages, max_tokens, stop, temperature: as of :meth:`TextLLM.generate`.
+        task: the task that the text is for.
+        walk: the name of the walk that asks, where several are under way.
+
+    Raises:
+        ValueError: there is nothing to go on from.
+    """
+
+    __slots__ = ("max_tokens", "stop", "temperature")
+
+    def __init__(
+        self,
+        messages: Messages,
+        *,
+        max_tokens: int = 512,
+        stop: Sequence[str] = (),
+        temperature: float = 0.0,
+        task: str = "",
+        walk: str = "",
+    ) -> None:
+        talk = chat(messages)
+        if not talk:
+            raise ValueError("there is nothing to go on from")
+        super().__init__(talk[-1].content, (), task=task, messages=talk, walk=walk)
+        self.max_tokens, self.stop, self.temperature = max_tokens, tuple(stop), temperature
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The whole chat."""
+        return tuple(self._get("_messages"))
+
+    @property
+    def content(self) -> dict[str, object]:
+        """What the writer is shown, and how it shall write, as JSON data."""
+        how = {"max_tokens": self.max_tokens, "stop": list(self.stop), "temperature": self.temperature}
+        return {**super().content, "writes": how}
+
+    def check(self, given: object) -> Answer:
+        """The answer that a text is.
+
+        Raises:
+            InvalidAnswer: it is no text.
+        """
+        if isinstance(given, Answer):
+            return given
+        if isinstance(given, str):
+            return Answer((), text=given)
+        raise InvalidAnswer(f"{type(given).__name__} is no text", [(self.prompt, repr(given))])
+
+    def again(self, problem: str) -> Question:  # noqa: ARG002  # there are no numbers to remind anybody of
+        """The same request."""
+        return self
+
+    def written_by(self, llm: TextLLM) -> Answer:
+        """What a model writes."""
+        made = llm.generate(self.messages, max_tokens=self.max_tokens, stop=self.stop, temperature=self.temperature)
+        return Answer((), text=made.text, usage=made.usage)
+
+    def __repr__(self) -> str:
+        return f"<Writing: {self.prompt[:60]!r}>"
 
 
 def chat(messages: Messages) -> tuple[Message, ...]:

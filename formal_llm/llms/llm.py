@@ -12,8 +12,9 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import replace
 from typing import Protocol, Self, TypeAlias, runtime_checkable
 
-from formal_llm.errors import InvalidAnswer, LLMError, UnknownProvider, UnreadableResponse
+from formal_llm.errors import InvalidAnswer, LLMError, UnknownProvider, UnreadableResponse, WritesNoText
 from formal_llm.llms.doubles import of_function
+from formal_llm.llms.generation import Generated, Messages, TextLLM, Writing
 from formal_llm.llms.question import Answer, AnswerLike, Question
 from formal_llm.llms.usage import TokenUsage
 
@@ -161,16 +162,58 @@ def ask(llm: LLM, question: Question, *, tries: int = 3) -> Answer:
         return end.value  # type: ignore[no-any-return]  # the value of a generator's return
 
 
+def answered(llm: LLM, question: Question) -> Answer:
+    """What an LLM answers to a question; of a :class:`~formal_llm.llms.generation.Writing`, what it writes.
+
+    Raises:
+        WritesNoText: a text is wanted, and it writes none.
+        LLMError: it could not be asked.
+    """
+    if not isinstance(question, Writing) or getattr(llm, "takes_text", False):
+        return llm.choose(question)
+    if not isinstance(llm, TextLLM):
+        raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
+    return question.written_by(llm)
+
+
+async def aanswered(llm: AsyncLLM, question: Question) -> Answer:
+    """As :func:`answered`, letting others go on in the meantime."""
+    if not isinstance(question, Writing) or getattr(llm, "takes_text", False):
+        return await llm.achoose(question)
+    import asyncio  # half of what importing this library would take, and most never need it
+
+    return await asyncio.to_thread(answered, llm, question)
+
+
+def all_answered(llm: BatchLLM, questions: Sequence[Question]) -> list[Answer | LLMError]:
+    """As :func:`answered`, of many questions together; texts are written one after the other."""
+    if getattr(llm, "takes_text", False) or not any(isinstance(question, Writing) for question in questions):
+        return llm.choose_many(questions)
+    choices = [question for question in questions if not isinstance(question, Writing)]
+    chosen = iter(llm.choose_many(choices) if choices else ())
+    return [_written(llm, question) if isinstance(question, Writing) else next(chosen) for question in questions]
+
+
+def _written(llm: LLM, question: Writing) -> Answer | LLMError:
+    try:
+        return answered(llm, question)
+    except LLMError as error:
+        return error
+
+
 class WrapperLLM(ABC):
     """An LLM in front of another one.
 
-    It has ``choose``; ``achoose`` and ``aclose`` if and only if the other one is an ``AsyncLLM``; and ``choose_many``
-    if and only if it is a ``BatchLLM``.
+    It has ``choose``; ``achoose`` and ``aclose`` if and only if the other one is an ``AsyncLLM``; ``choose_many`` if
+    and only if it is a ``BatchLLM``; and ``generate`` if and only if it is a ``TextLLM``.
 
     Attributes:
         llm: the other one.
         name: its name: a provider string, where it has one.
     """
+
+    #: Its ``choose`` takes a :class:`~formal_llm.llms.generation.Writing`, too.
+    takes_text = True
 
     def __init__(self, llm: LLMLike) -> None:
         self.llm = resolve(llm)
@@ -183,6 +226,8 @@ class WrapperLLM(ABC):
         if isinstance(self.llm, BatchLLM):
             self._batched = self.llm
             self.choose_many = self._choose_many
+        if isinstance(self.llm, TextLLM):
+            self.generate = self._generate
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
@@ -195,6 +240,13 @@ class WrapperLLM(ABC):
     @abstractmethod
     def choose(self, question: Question) -> Answer:
         """Answer ``question``."""
+
+    def _generate(
+        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
+    ) -> Generated:
+        """What comes next in a chat, see :class:`~formal_llm.llms.generation.TextLLM`."""
+        made = self.choose(Writing(messages, max_tokens=max_tokens, stop=stop, temperature=temperature))
+        return Generated(made.text, made.usage)
 
     @abstractmethod
     async def _achoose(self, question: Question) -> Answer:

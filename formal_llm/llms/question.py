@@ -220,7 +220,8 @@ class Question:
         return None, {**self._slots(), **made, "_messages": tuple(made["_messages"]), "_made": {}, "_kept": _FUNCTIONS}
 
     def _slots(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        names = [name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ())]
+        return {name: getattr(self, name) for name in names}
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Question) and self.__getstate__() == other.__getstate__())

@@ -14,7 +14,7 @@ from formal_llm.automata.models.timetable import Timetable
 from formal_llm.automata.notation.formula import constraint
 from formal_llm.automata.notation.limit_lines import EXAMPLES, WrongWord, read_times, with_times
 from formal_llm.errors import unknown
-from formal_llm.planning.walks.wording import fill
+from formal_llm.planning.walks.templates import fill
 
 #: A formula of a pack is no longer than that once all names in it are replaced.
 _MOST_FORMULA = 1_000_000

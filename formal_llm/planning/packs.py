@@ -24,7 +24,8 @@ from formal_llm.llms.llm import LLMLike
 from formal_llm.planning.drivers.planner import Planner, PlannerSettings
 from formal_llm.planning.pack_file import SHAPE, WrongEntry, check_entries, compose, constraints_of, limited
 from formal_llm.planning.task import Task
-from formal_llm.planning.walks.wording import Wording, fill
+from formal_llm.planning.walks.templates import fill
+from formal_llm.planning.walks.wording import Wording
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from formal_llm import CFG, Plan, Planner
+from formal_llm import CFG, Budget, Plan, Planner, RecordingLLM
 from formal_llm.cli.plan import Show, Trace, print_plan
 from tests.cli.inside import runner
 from tests.cli.program import run
+from tests.planning.drivers.writers import Drafter
 
 TASK = "Given noisy grayscale image, how to return the caption in German step by step?"
 
@@ -217,3 +218,18 @@ def test_one_plan_into_a_file(tmp_path: Path) -> None:
     code, printed, said = plan(*options, "--out", str(tmp_path / "no" / "x"))
     assert (code, printed) == (2, "")
     assert "there is no folder" in said
+
+
+def test_a_plan_is_drafted_and_the_draft_is_traced(tmp_path: Path) -> None:
+    (tmp_path / "my.cfg").write_text("S -> a S | b S | c\n")
+    cfg = CFG.from_string("S -> a S | b S | c")
+    with RecordingLLM(Drafter(["a nothing b c"], 2), tmp_path / "r.jsonl") as recorded:
+        made = Planner(cfg, recorded, search="draft", budget=Budget(questions=200)).plan("t")
+    given = ("plan", str(tmp_path / "my.cfg"), "t", "--search", "draft", "--show", "word")
+    done = run(*given, "--llm", f"replay:{tmp_path / 'r.jsonl'}", "--trace")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [*made.word]
+    assert "a nothing b c" in done.stderr and "choices taken from the draft: 1; " in done.stderr
+    assert f"drafts: {made.usage.drafts}, choices from them: {made.usage.drafted}; " in done.stderr
+    refused = run(*given)
+    assert refused.returncode == 3 and "writes no free text" in refused.stderr

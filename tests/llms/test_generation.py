@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Sequence
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.llms.generation import chat, cut
+from formal_llm import Answer, Question
+from formal_llm.errors import InvalidAnswer
+from formal_llm.llms.generation import Generated, Messages, Writing, chat, cut
 from formal_llm.llms.question import Message
+from formal_llm.llms.usage import TokenUsage
 
 
 def test_a_text_is_what_the_user_says() -> None:
@@ -20,3 +27,37 @@ def test_cut(text: str, stop: list[str]) -> None:
     assert text.startswith(short)
     assert all(one not in short for one in stop if one)
     assert short == text or any(text[len(short) :].startswith(one) for one in stop if one)
+
+
+class Echo:
+    """Writes what it is told to."""
+
+    name = "echo"
+
+    def choose(self, question: Question) -> Answer:
+        return Answer((1,))
+
+    def generate(
+        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
+    ) -> Generated:
+        return Generated(f"{chat(messages)[-1].content} {max_tokens} {stop} {temperature}", TokenUsage(1, 2, 3))
+
+
+def test_a_request_for_text_is_a_question_without_options() -> None:
+    asked = Writing([Message("system", "s"), Message("user", "u")], max_tokens=9, stop=["x"], walk="7")
+    assert asked.options == () and asked.prompt == "u" and asked.walk == "7"
+    assert [message.content for message in asked.messages] == ["s", "u"]
+    answer = asked.written_by(Echo())
+    assert answer.text == "u 9 ('x',) 0.0" and answer.usage == TokenUsage(1, 2, 3) and answer.numbers == ()
+    assert asked.check(answer) is answer and asked.check("any text").text == "any text"
+    with pytest.raises(InvalidAnswer, match="int is no text"):
+        asked.check(3)
+    with pytest.raises(ValueError, match="nothing to go on from"):
+        Writing([])
+
+
+def test_requests_for_text_are_values() -> None:
+    asked = Writing("u", max_tokens=9)
+    assert pickle.loads(pickle.dumps(asked)) == asked == Writing("u", max_tokens=9) != Writing("u")
+    assert asked.content["writes"] == {"max_tokens": 9, "stop": [], "temperature": 0.0}
+    assert asked.again("x") is asked

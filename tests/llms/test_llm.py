@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
-from formal_llm import CFG, Answer, AsyncLLM, BatchLLM, FunctionLLM, Planner, Question
-from formal_llm.errors import InvalidAnswer, LLMError, ProviderError, UnreadableResponse
+from formal_llm import (
+    CFG,
+    Answer,
+    AsyncFunctionLLM,
+    AsyncLLM,
+    BatchLLM,
+    FunctionLLM,
+    Planner,
+    Question,
+    RecordingLLM,
+    ReplayLLM,
+)  # fmt: skip
+from formal_llm.errors import InvalidAnswer, LLMError, ProviderError, UnreadableResponse, WritesNoText
 from formal_llm.llms import TokenUsage, ask, resolve
-from formal_llm.llms.llm import WrapperLLM, checked
+from formal_llm.llms.generation import Generated, Messages, TextLLM, Writing
+from formal_llm.llms.llm import WrapperLLM, aanswered, all_answered, answered, checked
 
 QUESTION = Question("Which?", ["a", "b", "c"])
 EITHER = Question("Which?", ["a", "b"])
@@ -173,3 +186,44 @@ def test_an_error_after_bad_answers_knows_what_they_cost(error: LLMError) -> Non
     with pytest.raises(type(error)) as caught:
         ask(Moody(BAD, BAD, error), Question("q", ["a", "b"]))
     assert caught.value.usage == TokenUsage(2, 20, 2)
+
+
+def test_a_text_is_asked_of_those_who_write_and_refused_by_those_who_choose(tmp_path: Path) -> None:
+    class Writes(FunctionLLM):
+        def generate(
+            self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
+        ) -> Generated:
+            return Generated("text", TokenUsage(1, 2, 3))
+
+    class Many(Writes):
+        def choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
+            return [self.choose(question) for question in questions]
+
+    one, asked = Writes(lambda _: 1), Writing("write")
+    question = Question("q", ["a", "b"])
+    assert answered(one, asked).text == "text" and answered(one, question).numbers == (1,)
+    with pytest.raises(WritesNoText, match="FunctionLLM writes no free text") as caught:
+        answered(FunctionLLM(lambda _: 1), asked)
+    assert caught.value.llm == "FunctionLLM"
+    assert [a.numbers for a in all_answered(Many(lambda _: 2), [asked, question, asked]) if isinstance(a, Answer)] == [
+        (), (2,), (),
+    ]  # fmt: skip
+    with RecordingLLM(one, tmp_path / "r.jsonl") as recorded:
+        assert isinstance(recorded, TextLLM) and recorded.generate("write").text == "text"
+    assert ReplayLLM(tmp_path / "r.jsonl").generate("write") == Generated("text", TokenUsage(1, 2, 3))
+    with RecordingLLM(FunctionLLM(lambda _: 1), tmp_path / "s.jsonl") as recorded:
+        assert not isinstance(recorded, TextLLM)
+
+
+def test_a_text_is_awaited_without_holding_others_up() -> None:
+    class Writes(AsyncFunctionLLM):
+        def generate(
+            self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
+        ) -> Generated:
+            return Generated("text")
+
+    async def first(_: Question) -> int:
+        return 1
+
+    assert asyncio.run(aanswered(Writes(first), Writing("write"))).text == "text"
+    assert asyncio.run(aanswered(Writes(first), Question("q", ["a", "b"]))).numbers == (1,)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Unpack
 
 from formal_llm.errors import LLMError
 from formal_llm.llms.generation import Generated, Messages, chat, cut
@@ -17,6 +17,7 @@ from formal_llm.llms.question import Question
 from formal_llm.llms.usage import TokenUsage
 
 if TYPE_CHECKING:
+    import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
@@ -42,6 +43,8 @@ class TextSettings(TypedDict, total=False):
     packing: Packing
 
 
+#: Changes scores: from the tokens so far, a row for each text, and a row of scores for each, to such rows of scores.
+Processor: TypeAlias = "Callable[[torch.Tensor, torch.Tensor], torch.Tensor]"
 #: What else than settings of texts a provider string may have.
 _IN_TEXTS = {"dtype", "device", "local_files_only"}
 
@@ -139,11 +142,42 @@ class TransformersLLM(LocalLLM):
         Raises:
             LLMError: the chat is too long for the model.
         """
+        read, new = self.write_tokens(messages, max_tokens=max_tokens, stop=stop, temperature=temperature)
+        text = self.scorer.tokenizer.decode(new, skip_special_tokens=True)
+        return Generated(cut(text, stop), TokenUsage(1, read, len(new)))
+
+    def write_tokens(
+        self,
+        messages: Messages,
+        *,
+        max_tokens: int = 512,
+        stop: Sequence[str] = (),
+        temperature: float = 0.0,
+        processor: Processor | None = None,
+        beams: int = 1,
+    ) -> tuple[int, list[int]]:
+        """As :meth:`generate`, in tokens: how many were read, and those that were written, with what ends them.
+
+        Args:
+            messages: the chat; a text alone is what the user says.
+            max_tokens: the most tokens that are written.
+            stop: texts after which the writing ends.
+            temperature: 0 for the most probable tokens.
+            processor: changes the scores of the next tokens, given those so far: a mask, for example.
+            beams: how many texts are followed side by side; 1 for one text, token by token.
+
+        Raises:
+            LLMError: the chat is too long for the model; or of the processor.
+        """
         import torch
 
         model, renderer, tokenizer = self.scorer.model, self.renderer, self.scorer.tokenizer
         two_parts = renderer.style == "seq2seq"
-        how = {"do_sample": True, "temperature": temperature} if temperature > 0 else {"do_sample": False}
+        how: dict[str, object] = (
+            {"do_sample": True, "temperature": temperature} if temperature > 0 else {"do_sample": False}
+        )
+        how |= {"logits_processor": [processor]} if processor is not None else {}
+        how |= {"num_beams": beams} if beams > 1 else {}
         if stop:
             how |= {"stop_strings": list(stop), "tokenizer": tokenizer}
         padding = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
@@ -161,9 +195,7 @@ class TransformersLLM(LocalLLM):
                 pad_token_id=padding,
                 **how,
             )
-        new = written[0, 1 if two_parts else len(ids) :]  # without the decoder's start token
-        text = tokenizer.decode(new, skip_special_tokens=True)
-        return Generated(cut(text, stop), TokenUsage(1, len(ids), len(new)))
+        return len(ids), written[0, 1 if two_parts else len(ids) :].tolist()  # without the decoder's start token
 
     def score(self, messages: Messages, continuation: str) -> float:
         """The natural logarithm of the probability that exactly ``continuation`` comes next, without what ends it.

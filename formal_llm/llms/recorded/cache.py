@@ -17,7 +17,7 @@ from typing import Any
 
 from formal_llm.authored.files import parse_json
 from formal_llm.errors import InvalidAnswer, LLMError
-from formal_llm.llms.llm import LLMLike, WrapperLLM, checked
+from formal_llm.llms.llm import LLMLike, WrapperLLM, aanswered, all_answered, answered, checked
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.recorded.answer_data import answer_from_data, answer_to_data
 from formal_llm.llms.recorded.answer_store import AnswerStore
@@ -112,7 +112,7 @@ class CachedLLM(WrapperLLM):
             if flight is mine:
                 with self._leading(place, flight):
                     known = self._known(key, question, flight)
-                    return known or self._new(key, question, flight, self.llm.choose(question))
+                    return known or self._new(key, question, flight, answered(self.llm, question))
             flight.landed.wait()
             if flight.outcome is not None:
                 return self._shared(question, flight.outcome)
@@ -129,7 +129,7 @@ class CachedLLM(WrapperLLM):
             if flight is mine:
                 with self._leading(place, flight):
                     known = self._known(key, question, flight)
-                    return known or self._new(key, question, flight, await self._awaited.achoose(question))
+                    return known or self._new(key, question, flight, await aanswered(self._awaited, question))
             await flight.landed.wait()
             if flight.outcome is not None:
                 return self._shared(question, flight.outcome)
@@ -145,7 +145,7 @@ class CachedLLM(WrapperLLM):
         if first:
             asked = [questions[number] for number in first.values()]
             self._missed(len(asked))
-            said = self._batched.choose_many(asked)
+            said = all_answered(self._batched, asked)
             came = {key: checked(q, outcome) for key, q, outcome in zip(first, asked, said, strict=True)}
             self._keep([(key, answer) for key, answer in came.items() if isinstance(answer, Answer)])
 

@@ -6,6 +6,8 @@ With its transcript a result can be made again by anybody, offline, to the last 
      "messages": [["user", "..."]], "options": [[1, "..."], [2, "..."]], "several": false,
      "answer": {"numbers": [2], "probabilities": {"1": 0.2, "2": 0.8}, "text": "2", "usage": {"requests": 1, ...}}}
 
+A text that was written has no options, an answer without numbers, and ``"writes": {"max_tokens": ..., "stop": ...,
+"temperature": ...}`` besides;
 or, in place of ``answer``, ``"invalid": {"problem": "...", "texts": ["..."], "usage": {...}}`` for an answer that could
 not be used.
 """
@@ -27,7 +29,8 @@ from typing import Any
 
 from formal_llm.authored.files import check_plain, open_file, parse_json
 from formal_llm.errors import AnswerFileError, InvalidAnswer, LLMError, NotRecorded
-from formal_llm.llms.llm import LLMLike, WrapperLLM, checked
+from formal_llm.llms.generation import Generated, Messages, Writing
+from formal_llm.llms.llm import LLMLike, WrapperLLM, aanswered, all_answered, answered, checked
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.recorded import answer_data
 from formal_llm.llms.usage import TokenUsage
@@ -70,18 +73,18 @@ class RecordingLLM(WrapperLLM):
             AnswerFileError: it cannot be written.
         """
         with self._bad_recorded(question):
-            answer = question.check(self.llm.choose(question))
+            answer = question.check(answered(self.llm, question))
         self._record([(question, answer)])
         return answer
 
     async def _achoose(self, question: Question) -> Answer:
         with self._bad_recorded(question):
-            answer = question.check(await self._awaited.achoose(question))
+            answer = question.check(await aanswered(self._awaited, question))
         self._record([(question, answer)])
         return answer
 
     def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
-        said = self._batched.choose_many(questions)
+        said = all_answered(self._batched, questions)
         outcomes = [checked(question, outcome) for question, outcome in zip(questions, said, strict=True)]
         came = zip(questions, outcomes, strict=True)
         self._record([(q, outcome) for q, outcome in came if isinstance(outcome, (Answer, InvalidAnswer))])
@@ -134,6 +137,9 @@ class ReplayLLM:
         AnswerFileError: there is no such file, or a line of it cannot be read; says which.
     """
 
+    #: Its ``choose`` takes a :class:`~formal_llm.llms.generation.Writing`, too.
+    takes_text = True
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.name = f"replay:{path}"
@@ -182,6 +188,17 @@ class ReplayLLM:
         if isinstance(outcome, Answer):
             return question.check(outcome)
         raise InvalidAnswer(outcome.problem, [(question.prompt, text) for text in outcome.texts], outcome.usage)
+
+    def generate(
+        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
+    ) -> Generated:
+        """The next text that was recorded for a chat.
+
+        Raises:
+            NotRecorded: it is not in the transcript, or not that often.
+        """
+        made = self.choose(Writing(messages, max_tokens=max_tokens, stop=stop, temperature=temperature))
+        return Generated(made.text, made.usage)
 
     def _read(self, line: bytes, number: int) -> None:
         try:
@@ -256,7 +273,8 @@ def _recorded(line: bytes) -> tuple[str, bytes, Answer | _Invalid]:
     walk = record.get("walk", "")
     if not isinstance(walk, str):
         raise ValueError("its walk is no text")
-    content = _digest({key: record[key] for key in ("messages", "options", "several")})
+    told = ("messages", "options", "several", *(("writes",) if "writes" in record else ()))
+    content = _digest({key: record[key] for key in told})
     if "answer" in record:
         return walk, content, answer_data.answer_from_data(record["answer"])
     invalid = record.get("invalid")

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from formal_llm.errors import BudgetExceeded, InvalidAnswer
+from formal_llm.llms.generation import Writing
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.drivers.driving import Snapshot, Steps, WalkDriver, give
@@ -58,16 +59,18 @@ class SharedBudget:
         self._budget = budget
         self._meter = meter
 
-    def take(self, walk: Walk) -> None:
-        """Raise if nothing is left for another question of ``walk``; else count the question.
+    def take(self, walk: Walk, question: Question) -> None:
+        """Raise if nothing is left for this question of ``walk``; else count it. A draft is a request and no question.
 
         Raises:
             BudgetExceeded: with the partial plan.
         """
-        spent = self._budget.spent(self._meter.usage(0))
+        writes = isinstance(question, Writing)
+        budget = replace(self._budget, questions=None) if writes else self._budget
+        spent = budget.spent(self._meter.usage(0))
         if spent is not None:
             raise BudgetExceeded(*spent, walk.partial, shared=True)
-        self._meter.questions += 1
+        self._meter.questions += not writes
 
     def pay(self, tokens: TokenUsage) -> None:
         """Count what an answer took."""
@@ -124,7 +127,7 @@ class TaskRun:
             self.question = move(self._steps)
             if self._shared is not None:
                 try:
-                    self._shared.take(self.walk)
+                    self._shared.take(self.walk, self.question)
                 except BudgetExceeded as error:
                     self._steps.throw(error)  # so that what watches the walk hears of it
         except StopIteration:

@@ -10,10 +10,12 @@ from typing import Literal, TypeVar, get_args
 
 from formal_llm.automata import PDA, Limits, Source
 from formal_llm.automata.lookahead.work import SEARCH_TIME
-from formal_llm.errors import InvalidAnswer
-from formal_llm.llms.llm import Asking, LLMLike, attempts, resolve
+from formal_llm.errors import InvalidAnswer, WritesNoText
+from formal_llm.llms.generation import TextLLM
+from formal_llm.llms.llm import Asking, LLMLike, answered, attempts, resolve
 from formal_llm.llms.question import Question
 from formal_llm.llms.usage import Prices, TokenUsage
+from formal_llm.planning.drivers.draft import Drafting, draft_and_mend
 from formal_llm.planning.drivers.driving import Snapshot, Steps, adrive, drive
 from formal_llm.planning.drivers.many import PlansMany
 from formal_llm.planning.drivers.search import best_first, greedy, sample
@@ -28,7 +30,7 @@ from formal_llm.planning.walks.settings import LookaheadMode, SharedSettings
 from formal_llm.planning.walks.walk import Walk
 from formal_llm.planning.walks.wording import Wording
 
-Search = Literal["greedy", "best-first", "sample"]
+Search = Literal["greedy", "best-first", "sample", "draft"]
 #: For so many goals and limits of tasks it is kept what was learnt of the automaton.
 _TABLES = 100
 #: What carrying out a plan gives.
@@ -42,6 +44,7 @@ class PlannerSettings(SharedSettings, total=False):
     search: Search
     seed: int
     length_penalty: float
+    drafting: Drafting | None
     tries: int
     max_states: int
     solver: bool
@@ -62,11 +65,13 @@ class Planner(PlansMany):
         search: what becomes of the answers (see :mod:`formal_llm.planning.drivers.search`). ``"greedy"``: each is
             followed. ``"best-first"``: the plan is the one to which the answers together give the highest probability;
             this takes more questions, and an llm whose answers have probabilities. ``"sample"``: each choice is drawn
-            from them.
+            from them. ``"draft"``: the llm writes a whole plan in one request, and is asked only where that leaves the
+            rules (see :mod:`formal_llm.planning.drivers.draft`); it has to write free text.
         seed: where the draws of ``"sample"`` begin. They go on from plan to plan; in :meth:`plan_all` each task has its
             own, whoever is answered first.
         length_penalty: of ``"best-first"``: 0 for the most probable plan; above 0, longer plans are favoured (see
             :func:`formal_llm.planning.drivers.search.best_first`).
+        drafting: of ``"draft"``: when to draft anew.
         wording: how questions are put; :meth:`Wording.default` where left out.
         budget: what each plan may use; where left out, 200 questions each time that a walk is driven. Walks that others
             take to their end (:meth:`start`, training) have no such bound.
@@ -84,6 +89,7 @@ class Planner(PlansMany):
         TypeError: no rules, or nobody who could answer; says what to write instead.
         ValueError: a setting that is none, or that has no meaning with the others.
         UnknownProvider, MissingKey: no such LLM, or one without its key.
+        WritesNoText: drafts are wanted of an LLM that only chooses.
     """
 
     def __init__(
@@ -97,6 +103,7 @@ class Planner(PlansMany):
         search: Search = "greedy",
         seed: int = 0,
         length_penalty: float = 0.0,
+        drafting: Drafting | None = None,
         wording: Wording | None = None,
         budget: Budget | None = None,
         prices: Prices | None = None,
@@ -114,16 +121,21 @@ class Planner(PlansMany):
             raise ValueError(f"a length_penalty is for search='best-first', not for {search!r}")
         if length_penalty < 0:
             raise ValueError(f"length_penalty is 0 or more, not {length_penalty}")
+        if drafting is not None and search != "draft":
+            raise ValueError(f"a drafting is for search='draft', not for {search!r}")
         if tries < 1:
             raise ValueError("tries counts from 1")
         (budget or Budget()).check(prices)
         self.source = source_of(source)
         self.llm = resolve(llm)
+        if search == "draft" and not isinstance(self.llm, TextLLM):
+            raise WritesNoText(str(getattr(self.llm, "name", type(self.llm).__name__)))
         self.limits = limits or Limits()
         self.constraints = tuple(constraints)
         self.lookahead = lookahead
         self.search: Search = search
         self.length_penalty = length_penalty
+        self.drafting = drafting
         self.seed = seed
         self._random = random.Random(seed)
         self.wording = (wording or Wording()).settled(self.source)
@@ -196,7 +208,7 @@ class Planner(PlansMany):
 
     def drive(self, walk: Walk) -> Plan:
         """Answer a walk's questions with this planner's LLM, as its search has it, until the plan is finished."""
-        drive(self.steps(walk), self.llm.choose)
+        drive(self.steps(walk), partial(answered, self.llm))
         return walk.plan
 
     async def adrive(self, walk: Walk) -> Plan:
@@ -233,6 +245,8 @@ class Planner(PlansMany):
             return best_first(walk, ask, length_penalty=self.length_penalty)
         if self.search == "sample":
             return sample(walk, rng or self._random, ask)
+        if self.search == "draft":
+            return draft_and_mend(walk, ask, self.drafting, on_event=self.on_event)
         return greedy(walk, ask)
 
     def _ask(self, walk: Walk, question: Question) -> Asking:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from functools import partial
 
 from formal_llm.errors import LLMError
-from formal_llm.llms.llm import LLM, AsyncLLM, BatchLLM
+from formal_llm.llms.llm import LLM, AsyncLLM, BatchLLM, all_answered, answered
 from formal_llm.llms.question import Answer
 from formal_llm.planning.drivers.batch import BatchRun, Outcome, TaskRun
 from formal_llm.planning.drivers.driving import achosen, chosen
@@ -133,7 +134,7 @@ def _awaited(batch: BatchRun, many: int) -> Generator[Outcome]:
 def _one_by_one(batch: BatchRun, llm: LLM) -> Generator[Outcome]:
     for begun in batch:
         while begun.question is not None:
-            begun.give(chosen(llm.choose, begun.question))
+            begun.give(chosen(partial(answered, llm), begun.question))
         yield batch.note(begun)
 
 
@@ -145,7 +146,7 @@ def _threads(batch: BatchRun, llm: LLM, many: int) -> Generator[Outcome]:
 
     def goes_on(begun: TaskRun) -> bool:
         if begun.question is not None:
-            waiting[pool.submit(chosen, llm.choose, begun.question)] = begun
+            waiting[pool.submit(chosen, partial(answered, llm), begun.question)] = begun
         return begun.question is not None
 
     try:
@@ -181,7 +182,7 @@ def _together(batch: BatchRun, llm: BatchLLM, many: int) -> Generator[Outcome]:
             return
         answers: list[Answer | LLMError] | list[Exception]
         try:
-            answers = llm.choose_many([e.question for e in under_way if e.question is not None])
+            answers = all_answered(llm, [e.question for e in under_way if e.question is not None])
         except Exception as error:
             answers = [error] * len(under_way)
         asked, under_way = under_way, []

@@ -15,10 +15,21 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from formal_llm.errors import MissingDependency
+from formal_llm.llms.generation import Writing
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Question
 from formal_llm.llms.usage import TokenUsage
-from formal_llm.planning.walks.events import Answered, Asked, Backtracked, Event, Failed, Finished, Forced, Started
+from formal_llm.planning.walks.events import (
+    Answered,
+    Asked,
+    Backtracked,
+    Drafted,
+    Event,
+    Failed,
+    Finished,
+    Forced,
+    Started,
+)
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
@@ -73,7 +84,8 @@ class Spans:
                 span = self._questions.pop(event.id, None)
                 if span is not None:
                     span.set_attributes(_tokens(answer.usage))
-                    span.set_attribute("formal_llm.answer", list(answer.numbers))
+                    if answer.numbers:
+                        span.set_attribute("formal_llm.answer", list(answer.numbers))
                     if answer.probabilities is not None and len(answer.numbers) == 1:
                         span.set_attribute("formal_llm.probability", answer.probabilities.get(answer.numbers[0], 0.0))
                     if self._content and answer.text:
@@ -81,11 +93,15 @@ class Spans:
                     span.end()
             case Forced(text, left_out):
                 self._note(event.id, "formal_llm.forced", {"left_out": left_out}, text)
+            case Drafted(text, taken, problem):
+                self._note(event.id, "formal_llm.drafted", {"taken": taken, "legible": not problem}, text)
             case Backtracked(text, word):
                 self._note(event.id, "formal_llm.backtracked", {"terminals": len(word)}, text)
             case Finished(plan):
                 if (span := self._plans.get(event.id)) is not None:
                     span.set_attribute("formal_llm.questions", plan.usage.questions)
+                    if plan.usage.drafts:
+                        span.set_attribute("formal_llm.drafts", plan.usage.drafts)
                     if self._content:
                         span.set_attribute("formal_llm.plan", " ".join(plan.word))
                 self._end(event.id, plan.usage.token_usage, None)
@@ -95,7 +111,9 @@ class Spans:
     def _ask(self, walk: int, question: Question) -> None:
         plan = self._plans.get(walk)
         options = len(question.options)
-        about: dict[str, Any] = {"gen_ai.operation.name": "chat", **self._about, "formal_llm.options": options}
+        about: dict[str, Any] = {"gen_ai.operation.name": "chat", **self._about}
+        if not isinstance(question, Writing):
+            about["formal_llm.options"] = options
         if self._content:
             about["gen_ai.input.messages"] = _messages([(m.role, m.content) for m in question.messages])
         self._questions[walk] = self._tracer.start_span(
@@ -155,6 +173,13 @@ def logged(logger: logging.Logger | None = None, *, content: bool = False) -> Ca
         match event:
             case Started(task):
                 log.info("%splanning%s", name, f": {task.description}" if content else "")
+            case Asked(Writing()):
+                log.debug("%sasked for a draft", name)
+            case Answered(Writing(), answer):
+                log.debug("%sgot a draft%s", name, f": {answer.text}" if content else "")
+            case Drafted(_, taken, problem):
+                said = f": {problem}" if problem and content else ""
+                log.debug("%stook %d choices from the draft%s", name, taken, said)
             case Asked(question):
                 log.debug("%sasked a question with %d options", name, len(question.options))
             case Answered(question, answer):

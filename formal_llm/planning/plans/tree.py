@@ -268,3 +268,17 @@ def result_name(label: str) -> str:
     """What the result of a plan is called in front of its call."""
     result = "".join(c if c.isalnum() else "_" for c in label).strip("_").lower()
     return result if result.isidentifier() else "result"
+
+
+def path_to_open(tree: Node) -> list[Node] | None:
+    """The nodes from the root to the leftmost open one."""
+    path: list[Node] = []
+    todo: list[tuple[Node, int]] = [(tree, 0)]
+    while todo:
+        node, depth = todo.pop()
+        del path[depth:]
+        path.append(node)
+        if node.open:
+            return path
+        todo.extend((child, depth + 1) for child in reversed(node.children))
+    return None

@@ -55,6 +55,8 @@ class Usage:
         seconds: wall-clock time from the start of the walk to its end.
         cost: what the tokens cost, in the currency of the prices; None where no prices are given.
         verdicts: what decided which options were offered, all in all; a mapping of its counts is taken as well.
+        drafts: drafts of the plan that the answerer wrote; they are no questions, their tokens are in the counts above.
+        drafted: choices that were taken from drafts, without a question.
     """
 
     questions: int = 0
@@ -69,6 +71,8 @@ class Usage:
     cache_write_tokens: int = 0
     cost: float | None = None
     verdicts: Verdicts = Verdicts()
+    drafts: int = 0
+    drafted: int = 0
 
     def __post_init__(self) -> None:
         if isinstance(self.verdicts, Mapping):  # as it is read from JSON

@@ -56,6 +56,7 @@ class Asker:
             several, question = entry.fork.several, _asked(entry.offered)
             with self._table.in_time():
                 told = tuple(hints(self._table, entry, left, wording)) if several else ()
+            told = (entry.note, *told) if entry.note else told
             return wording.ask(
                 self._task, self.tree(before), texts, several=several, shown=shown, question=question, hints=told
             )

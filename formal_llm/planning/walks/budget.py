@@ -72,16 +72,19 @@ class Meter:
     """Counts what a walk uses; tells its cost where prices are given.
 
     Attributes:
-        questions, forced, backtracks: as in :class:`Usage`.
+        questions, forced, backtracks, drafts, drafted: as in :class:`Usage`.
         tokens: what the answers cost.
         verdicts: what decided what was offered, packed (see :meth:`Verdicts.unpack`).
         capped: whether a branch was given up because it did not end within the step budget.
     """
 
-    __slots__ = ("_begun", "_prices", "_seconds", "backtracks", "capped", "forced", "questions", "tokens", "verdicts")
+    __slots__ = (
+        "_begun", "_prices", "_seconds", "backtracks", "capped", "drafted", "drafts", "forced", "questions", "tokens",
+        "verdicts",
+    )  # fmt: skip
 
     def __init__(self, prices: Prices | None = None) -> None:
-        self.questions = self.forced = self.backtracks = self.verdicts = 0
+        self.questions = self.forced = self.backtracks = self.verdicts = self.drafts = self.drafted = 0
         self.tokens = TokenUsage()
         self.capped = False
         self._prices = prices
@@ -108,6 +111,7 @@ class Meter:
             self.questions, self.forced, self.backtracks, self.questions - kept,
             tokens.requests, tokens.input_tokens, tokens.output_tokens, seconds,
             tokens.cached_tokens, tokens.cache_write_tokens, self.cost(tokens), Verdicts.unpack(self.verdicts),
+            self.drafts, self.drafted,
         )  # fmt: skip
 
     def cost(self, tokens: TokenUsage) -> float | None:
@@ -118,6 +122,7 @@ class Meter:
         """Count as if this had been used so far."""
         self.questions, self.forced, self.backtracks = usage.questions, usage.forced, usage.backtracks
         self.tokens, self.verdicts = usage.token_usage, usage.verdicts.pack()
+        self.drafts, self.drafted = usage.drafts, usage.drafted
         self._begun = perf_counter() - usage.seconds
         if self._seconds is not None:
             self._seconds = usage.seconds

@@ -16,6 +16,7 @@ from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.usage import Usage, Verdicts
 from formal_llm.planning.plans.vocabulary import fingerprint_of
 from formal_llm.planning.walks.budget import Budget
+from formal_llm.planning.walks.drafted import Draft
 from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry
 from formal_llm.planning.walks.trail import Stage, Trail
 
@@ -32,6 +33,8 @@ class JournalRow:
         asked: whether it was asked.
         probability: of what was chosen, where the answer told; left out of the JSON data where it did not.
         at: how many moves had been made before; None where that is clear, and in snapshots of older versions.
+        drafted: whether it was taken from a draft; left out of the JSON data where it was not.
+        note: what the question says of a draft; left out of the JSON data where it says nothing.
     """
 
     chosen: ChoiceKey | None
@@ -39,24 +42,29 @@ class JournalRow:
     asked: bool
     probability: float | None = None
     at: int | None = None
+    drafted: bool = False
+    note: str = ""
 
     @classmethod
     def of(cls, entry: JournalEntry, at: int | None = None) -> JournalRow:
         """The row of a journal's entry, which stands after so many moves."""
         chosen = None if entry.chosen is None else entry.key
-        return cls(chosen, tuple(entry.excluded), entry.asked, entry.probability, at)
+        return cls(chosen, tuple(entry.excluded), entry.asked, entry.probability, at, entry.drafted, entry.note)
 
     @classmethod
     def from_data(cls, row: Mapping[str, Any]) -> JournalRow:
         """The row in JSON data that has the shape of one."""
         chosen = None if row["chosen"] is None else _branch(row["chosen"])
-        return cls(chosen, tuple(map(_branch, row["excluded"])), row["asked"], row.get("probability"), row.get("at"))
+        told = (row.get("probability"), row.get("at"), row.get("drafted", False), row.get("note", ""))
+        return cls(chosen, tuple(map(_branch, row["excluded"])), row["asked"], *told)
 
     def to_data(self) -> dict[str, JSON]:
         """The row as JSON data."""
         excluded = sorted(map(_plain, self.excluded), key=repr)
         told = {"probability": self.probability, "at": self.at}
-        known = {name: value for name, value in told.items() if value is not None}
+        known: dict[str, JSON] = {name: value for name, value in told.items() if value is not None}
+        known |= {"drafted": True} if self.drafted else {}
+        known |= {"note": self.note} if self.note else {}
         return {"chosen": _plain(self.chosen), "excluded": excluded, "asked": self.asked, **known}
 
 
@@ -74,6 +82,7 @@ class Checkpoint:
         silent: choices that were taken since a search had ruled out the others (see :class:`Trail`). These, and after
             how many moves each choice stands, are noted where a search decided anything: that may come out otherwise
             where less time, or more, was left for it.
+        draft: the draft that the walk goes along, and how many of its steps are done with; None for none.
     """
 
     fingerprint: str
@@ -83,16 +92,17 @@ class Checkpoint:
     dead: bool
     usage: Usage
     silent: tuple[tuple[int, ChoiceKey], ...] = ()
+    draft: Draft | None = None
 
     @classmethod
-    def of(cls, trail: Trail, task: str, usage: Usage) -> Checkpoint:
-        """The checkpoint of a walk, from its trail, the description of its task and what it took."""
+    def of(cls, trail: Trail, task: str, usage: Usage, draft: Draft | None = None) -> Checkpoint:
+        """The checkpoint of a walk, from its trail, the description of its task, what it took, and its draft."""
         table, asked = trail.table, [trail.state] if isinstance(trail.state, JournalEntry) else []
         entries = (*trail.journal, *asked)
         sure = not trail.silent and all(entry.fork.sure for entry in entries)
         rows = tuple(JournalRow.of(entry, None if sure else entry.moves) for entry in entries)
         dead, silent = trail.state is Stage.DEAD, tuple(trail.silent)
-        return cls(fingerprint_of(table.automaton), table.look, task, rows, dead, usage, silent)
+        return cls(fingerprint_of(table.automaton), table.look, task, rows, dead, usage, silent, draft)
 
     def to_data(self) -> dict[str, JSON]:
         """The checkpoint as JSON data."""
@@ -105,6 +115,7 @@ class Checkpoint:
             "dead": self.dead,
             "usage": asdict(self.usage),
             **({"silent": [[moves, _plain(key)] for moves, key in self.silent]} if self.silent else {}),
+            **({"draft": {"text": self.draft.text, "at": self.draft.at}} if self.draft is not None else {}),
         }
 
     @classmethod
@@ -128,6 +139,7 @@ class Checkpoint:
             read["dead"],
             Usage(**read["usage"]),
             tuple((row[0], _branch(row[1])) for row in _pairs(read.get("silent", ()))),
+            Draft(read["draft"]["text"], max(0, read["draft"]["at"])) if "draft" in read else None,
         )
 
     def check(self, fingerprint: str, look: bool) -> None:
@@ -185,7 +197,7 @@ class Checkpoint:
         if not isinstance(entry, JournalEntry) or (row.at is not None and row.at != entry.moves):
             raise _unfit(number, "it has a choice where the automaton has none")
         left = trail.left(budget)
-        entry.excluded = frozenset(row.excluded)
+        entry.excluded, entry.note = frozenset(row.excluded), row.note
         strange = next((key for key in row.excluded if not _could_be(key, entry)), None)
         if strange is not None:
             raise _unfit(number, f"it rules out {_plain(strange)}, which is no choice there")
@@ -206,7 +218,7 @@ class Checkpoint:
             return False
         if chosen is None or row.chosen in entry.excluded:
             raise _unfit(number, "it takes a choice that is not offered")
-        entry.asked, entry.probability = row.asked, row.probability
+        entry.asked, entry.probability, entry.drafted = row.asked, row.probability, row.drafted
         if trail.asker.wording.conversation:
             entry.question = trail.asker.ask(entry, trail.moves, trail.journal, left)
         trail.take(entry, chosen)
@@ -228,6 +240,8 @@ _ROW: dict[str, Shape] = {
     "asked": bool,
     "probability": OneOf((float, NoneType)),
     "at": OneOf((int, NoneType)),
+    "drafted": bool,
+    "note": str,
 }
 _KEYS: dict[str, Shape] = {
     "format": OneOf(texts=(_FORMAT,)),
@@ -239,7 +253,10 @@ _KEYS: dict[str, Shape] = {
     "usage": Keys({field.name: _AMOUNTS[str(field.type)] for field in fields(Usage)}),
 }
 #: What a snapshot looks like.
-_SHAPE = Keys({**_KEYS, "silent": Items(Items(OneOf(_CHOICE)))}, needed=tuple(_KEYS))
+_MORE: dict[str, Shape] = {
+    "silent": Items(Items(OneOf(_CHOICE))), "draft": Keys({"text": str, "at": int}, needed=("text", "at")),
+}  # fmt: skip
+_SHAPE = Keys({**_KEYS, **_MORE}, needed=tuple(_KEYS))
 #: No walk uses more of anything; also what a clock can be set to.
 _MOST = 2**53
 

@@ -82,6 +82,22 @@ class Backtracked(_OfWalk):
 
 
 @dataclass(frozen=True, slots=True)
+class Drafted(_OfWalk):
+    """A draft of the whole plan came and was followed.
+
+    Attributes:
+        text: the draft.
+        taken: how many choices were taken from it.
+        problem: why it is no plan; empty where it can be read as one, whether or not it keeps the limits.
+    """
+
+    text: str
+    taken: int
+    problem: str = ""
+    walk: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Finished(_OfWalk):
     """The plan is finished."""
 
@@ -103,5 +119,5 @@ class Failed(_OfWalk):
     walk: str = ""
 
 
-Event = Started | Asked | Answered | Forced | Backtracked | Finished | Failed
+Event = Started | Asked | Answered | Forced | Backtracked | Drafted | Finished | Failed
 EventCallback = Callable[[Event], None]

@@ -17,7 +17,8 @@ from formal_llm.automata.models.quantities import amount
 from formal_llm.automata.models.symbols import reach
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.journal import JournalEntry
-from formal_llm.planning.walks.wording import Wording, fill
+from formal_llm.planning.walks.templates import fill
+from formal_llm.planning.walks.wording import Wording
 
 #: How many sets are listed at the most.
 LISTED = 8

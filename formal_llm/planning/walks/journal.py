@@ -61,6 +61,8 @@ class JournalEntry:
         chosen: what was chosen; None while it is asked.
         members: of a selection, the members that were chosen.
         asked: whether it was asked, or left without a question after the others had been ruled out.
+        drafted: whether it was taken from a draft of the plan, without a question.
+        note: what the question says besides: what a draft wanted here.
         probability: of what was chosen among what was offered; None where the answer did not tell.
         question: the question, once it has been looked at.
         looked_at: verdicts of choices that were offered undecided.
@@ -68,8 +70,8 @@ class JournalEntry:
     """
 
     __slots__ = (
-        "asked", "chosen", "configuration", "excluded", "fork", "looked_at", "members", "moves", "past", "probability",
-        "question",
+        "asked", "chosen", "configuration", "drafted", "excluded", "fork", "looked_at", "members", "moves", "note",
+        "past", "probability", "question",
     )  # fmt: skip
 
     def __init__(self, configuration: Hashable, fork: Fork, moves: int) -> None:
@@ -79,7 +81,8 @@ class JournalEntry:
         self.excluded = _NOTHING
         self.chosen: Choice | None = None
         self.members: frozenset[str] = frozenset()
-        self.asked = False
+        self.asked = self.drafted = False
+        self.note = ""
         self.probability: float | None = None
         self.question: Question | None = None
         self.looked_at: dict[ChoiceKey, Verdict] = {}
@@ -161,10 +164,12 @@ def shares(answer: Answer, count: int) -> tuple[float, ...] | None:
 def log_probability(entries: Iterable[JournalEntry]) -> float | None:
     """The logarithm of the probability of all answers in a journal: the sum over those that were asked.
 
-    None where one of them had no probability.
+    None where one of them had no probability, as what comes from a draft has none.
     """
     total = 0.0
     for entry in entries:
+        if entry.drafted:
+            return None
         if entry.asked:
             if entry.probability is None:
                 return None

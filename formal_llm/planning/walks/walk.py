@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Unpack
 
 from formal_llm.automata import Automaton, Limits, Source, Word
@@ -33,6 +34,7 @@ from formal_llm.planning.walks.asking import Asker
 from formal_llm.planning.walks.budget import Budget, Meter
 from formal_llm.planning.walks.checkpoint import Checkpoint
 from formal_llm.planning.walks.choices import ChoiceTable
+from formal_llm.planning.walks.drafted import AlongDrafts
 from formal_llm.planning.walks.events import EventCallback, Finished
 from formal_llm.planning.walks.journal import JournalEntry, log_probability, shares
 from formal_llm.planning.walks.settings import LookaheadMode, WalkSettings
@@ -40,7 +42,7 @@ from formal_llm.planning.walks.trail import Stage, Trail
 from formal_llm.planning.walks.wording import Wording
 
 
-class Walk:
+class Walk(AlongDrafts):
     """One plan being made.
 
     Args:
@@ -88,7 +90,6 @@ class Walk:
             self._settle()
 
     def _settle(self) -> None:
-        """Go on to the next question or to the end."""
         trail = self._trail
         trail.settle(self.budget, lambda: self.partial)
         if trail.state is Stage.DONE and trail.on_event is not None:
@@ -158,12 +159,12 @@ class Walk:
 
     @property
     def undecided(self) -> bool:
-        """Whether :attr:`question` offers options of which it is not known that a plan can be finished after them."""
+        """Whether it is not known of some option of :attr:`question` that a plan can be finished after it."""
         return isinstance(self._trail.state, JournalEntry) and bool(self._trail.state.fork.unknown)
 
     @property
     def capped(self) -> bool:
-        """Whether a branch was given up because it did not end within the step budget."""
+        """Whether a branch was given up for the step budget."""
         return self._trail.meter.capped
 
     @property
@@ -200,17 +201,18 @@ class Walk:
     def _usage(self, besides: TokenUsage | None = None) -> Usage:
         return self._trail.meter.usage(sum(entry.asked for entry in self._trail.journal), besides)
 
-    def afford(self, tokens: TokenUsage | None = None) -> None:
+    def afford(self, tokens: TokenUsage | None = None, *, question: bool = True) -> None:
         """Raise if the budget leaves nothing for another question.
 
         Args:
             tokens: what was used besides what the walk knows of, by tries at a question that is not answered yet.
+            question: False for a request that is no question.
 
         Raises:
             BudgetExceeded: with the partial plan.
         """
         usage = self._usage(tokens)
-        spent = self.budget.spent(usage)
+        spent = (self.budget if question else replace(self.budget, questions=None)).spent(usage)
         if spent is not None:
             raise BudgetExceeded(*spent, self.partial.with_usage(usage))
 
@@ -226,9 +228,7 @@ class Walk:
     # -- answering ----------------------------------------------------------------------------------------------
 
     def answer(self, given: Answer | int | Sequence[int]) -> None:
-        """Take an answer to :attr:`question`: a number, several numbers, or an :class:`Answer`.
-
-        A text is read as :meth:`Question.read` reads it.
+        """Take an answer to :attr:`question`: numbers, an :class:`Answer`, a text (:meth:`Question.read`).
 
         Raises:
             InvalidAnswer: it is no answer to the question; nothing has changed.
@@ -297,6 +297,7 @@ class Walk:
         """
         twin = object.__new__(type(self))
         twin.name, twin.task, twin.wording, twin.budget = self.name, self.task, self.wording, self.budget
+        twin.draft = self.draft
         twin._asker = self._asker
         twin._trail = self._trail.copy(on_event)
         return twin
@@ -312,7 +313,7 @@ class Walk:
         if fork.table is not self.table:
             raise WalkError("a walk can follow its own forks only")
         on_event = self._trail.on_event
-        self._trail = fork._trail.copy(on_event)
+        self._trail, self.draft = fork._trail.copy(on_event), fork.draft
         if usage is not None:
             self._trail.meter.set(usage)
         if self._trail.state is Stage.DONE and on_event is not None:
@@ -322,7 +323,7 @@ class Walk:
 
     def snapshot(self) -> dict[str, JSON]:
         """The walk as JSON data: the journal of choices, and the automaton's fingerprint."""
-        return Checkpoint.of(self._trail, self.task.description, self.usage).to_data()
+        return Checkpoint.of(self._trail, self.task.description, self.usage, self.draft).to_data()
 
     @classmethod
     def restore(
@@ -345,4 +346,5 @@ class Walk:
         walk = cls(source, **settings)
         checkpoint.check(fingerprint_of(walk.table.automaton), walk.table.look)
         checkpoint.replay(walk._trail, walk.budget, lambda: walk.partial)
+        walk.draft = checkpoint.draft
         return walk

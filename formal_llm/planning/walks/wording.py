@@ -7,11 +7,9 @@ is a template that a task pack, or code, may replace.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +19,12 @@ from formal_llm.automata.models.symbols import ORDERS, members
 from formal_llm.errors import NotationError
 from formal_llm.llms.question import Message
 from formal_llm.planning.plans.steps import Order, Step, read_steps
-from formal_llm.planning.plans.tree import Node, is_nested, only_terminal, production_of, text_of
+from formal_llm.planning.plans.tree import Node, is_nested, only_terminal, path_to_open, production_of, text_of
 from formal_llm.planning.plans.vocabulary import order_of
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.forks import Choice
+from formal_llm.planning.walks.templates import fill
 
-_PLACEHOLDER = re.compile(r"\{(\w*)\}")
 #: How a question ends that needs no colon after it.
 _ASKING = ("?", ":", "!", ".", "…", "？", "؟")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
@@ -38,23 +36,8 @@ RULES = (
 )
 
 
-def fill(template: str, values: Mapping[str, object]) -> str:
-    """``template`` with each ``{name}`` replaced.
-
-    Raises:
-        ValueError: a name that is not in ``values``; the message lists those that are.
-    """
-    pieces = _pieces(template)
-    for name in pieces[1::2]:
-        if name not in values:
-            raise ValueError(f"unknown placeholder {{{name}}}; there are: {', '.join(f'{{{n}}}' for n in values)}")
-    return "".join([str(values[piece]) if place % 2 else piece for place, piece in enumerate(pieces)])
-
-
-@lru_cache(maxsize=256)
-def _pieces(template: str) -> tuple[str, ...]:
-    """The texts of a template, and between them the names of its placeholders."""
-    return tuple(_PLACEHOLDER.split(template))
+#: What the template of a draft may use.
+DRAFT = dict.fromkeys(("task", "progress", "names", "rules", "limits", "instruction"), "")
 
 
 @dataclass(frozen=True)
@@ -87,6 +70,10 @@ class Wording:
             may use ``{question}``.
         decision: a decision in the progress; may use ``{question}`` and ``{answer}``. A question that ends like none
             gets a colon.
+        draft: what asks for a draft of the whole plan (``search="draft"``). May use ``{task}``, ``{progress}``,
+            ``{names}`` (what a plan is made of), ``{rules}``, ``{limits}``, ``{instruction}``.
+        draft_call, draft_steps: what a draft is, where plans are printed as nested calls, and elsewhere.
+        draft_wanted: what a question says where the draft does not go on; may use ``{step}``.
     """
 
     order: Order | None = None
@@ -115,6 +102,19 @@ class Wording:
     step: str = "{text};"
     question_target: str = 'the answer to "{question}"'
     decision: str = "{question} {answer};"
+    draft: str = (
+        "Task description: {task}\n\nA plan is made of these names:\n{names}\n\n"
+        "The rules of a plan:\n{rules}\n{limits}\n\nCurrent progress:\n{progress}\n\n{instruction}"
+    )
+    draft_call: str = (
+        "Write the whole plan, what is there already included, on one line of nested calls: the name of the last step, "
+        "and in brackets what it is applied to, as in name(name(name), name). Use names from above; write nothing else."
+    )
+    draft_steps: str = (
+        "Write the whole plan, what is there already included, from the first step to the last: one step on each line, "
+        "by its name from above, and nothing else. What answers a question is a step, too."
+    )
+    draft_wanted: str = "Your draft of the plan has this here: {step}."
 
     def __post_init__(self) -> None:
         if self.order not in (None, *ORDERS):
@@ -128,7 +128,8 @@ class Wording:
             ("selection_sum", {"amount": "", "quantity": ""}), ("selection_sum_later", {"amount": "", "quantity": ""}),
             ("target", {"label": "", "tool": "", "ordinal": ""}), ("first_target", {"label": ""}),
             ("next_target", {"label": ""}), ("tool_option", {"label": ""}), ("step", {"text": ""}),
-            ("question_target", {"question": ""}), ("decision", {"question": "", "answer": ""}),
+            ("question_target", {"question": ""}), ("decision", {"question": "", "answer": ""}), ("draft", DRAFT),
+            ("draft_call", {}), ("draft_steps", {}), ("draft_wanted", {"step": ""}),
         ):  # fmt: skip
             try:
                 fill(getattr(self, name), known)
@@ -232,6 +233,11 @@ class Wording:
             return self
         return replace(self, system=f"{self.system}\n\n{RULES}" if self.system else RULES)
 
+    def ask_draft(self, task: str, tree: Node, told: Mapping[str, str], *, nested: bool) -> str:
+        """What asks for a draft, at the tree of the plan so far; ``told`` are names, rules and limits in words."""
+        instruction = self.draft_call if nested else self.draft_steps
+        return fill(self.draft, {"task": task, "progress": self.progress(tree), "instruction": instruction, **told})
+
     def progress(self, tree: Node, skip: int = 0) -> str:
         """The steps so far, in the order in which they were chosen, and the one to choose now."""
         steps = self._steps(tree)
@@ -263,7 +269,7 @@ class Wording:
 
     def goal(self, tree: Node) -> str:
         """What is to be got now: the leftmost symbol whose production is not chosen yet."""
-        path = _path_to_open(tree)
+        path = path_to_open(tree)
         if path is None:
             return fill(self.next_target, {"label": "a step"}) if tree.symbol == "plan" else "the rest"
         node = path[-1]
@@ -333,17 +339,3 @@ SHAPE = Keys({name: _OTHER_SHAPES.get(name, str) for name in Wording.__annotatio
 def _repeated(texts: Iterable[str]) -> set[str]:
     """The texts that stand there more than once."""
     return {text for text, count in Counter(texts).items() if count > 1}
-
-
-def _path_to_open(tree: Node) -> list[Node] | None:
-    """The nodes from the root to the leftmost open one."""
-    path: list[Node] = []
-    todo: list[tuple[Node, int]] = [(tree, 0)]
-    while todo:
-        node, depth = todo.pop()
-        del path[depth:]
-        path.append(node)
-        if node.open:
-            return path
-        todo.extend((child, depth + 1) for child in reversed(node.children))
-    return None

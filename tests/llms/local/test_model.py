@@ -121,6 +121,25 @@ def test_text_ends_where_the_model_ends(spoken: Callable[..., Any]) -> None:
         llm.generate("image " * 3_000)
 
 
+def test_tokens_are_written_as_a_processor_wants_them(writer: TransformersLLM) -> None:
+    """Here none but two tokens may be written; the seventh is the end."""
+    seen = []
+
+    def processor(ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        seen.append(tuple(ids.shape))
+        allowed = [2] if ids.shape[-1] - seen[0][1] == 6 else [40, 41]
+        return scores.masked_fill(~torch.isin(torch.arange(scores.shape[-1]), torch.tensor(allowed)), -torch.inf)
+
+    for beams in (1, 2):
+        seen.clear()
+        read, tokens = writer.write_tokens("restore the image", max_tokens=20, processor=processor, beams=beams)
+        assert read == len(writer.renderer.tokens([Message("user", "restore the image")]))
+        assert len(tokens) == 7
+        assert set(tokens[:6]) <= {40, 41}
+        assert tokens[6] == 2
+        assert seen[0][0] == beams
+
+
 def test_the_score_of_a_text_is_the_sum_over_its_tokens(
     llm: TransformersLLM, llama: Any, network: Callable[..., Any], spoken: Callable[..., Any]
 ) -> None:

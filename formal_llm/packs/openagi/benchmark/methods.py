@@ -7,6 +7,7 @@
   automaton. The first tool is any with one input; each further one takes what the last gives, and none comes twice.
   Tools with two inputs are not in that trie, and it does not look at what the task gives or wants.
 - ``formal``: the planner, which asks only for what can still become a valid plan.
+- ``draft``: the planner with ``search="draft"``: the model writes the whole plan and is asked where that is no plan.
 
 A method makes an attempt for each plan that is asked for; whether it is valid is verified afterwards, alike for all.
 """
@@ -27,17 +28,22 @@ from formal_llm.llms.usage import TokenUsage
 from formal_llm.packs.openagi.benchmark.conditions import CHOICE, STOP, Assignment, Attempt, Conditions, Method, PlanKey
 from formal_llm.packs.openagi.benchmark.reading import ToolText, read_steps
 from formal_llm.planning.drivers.batch import Outcome
+from formal_llm.planning.drivers.planner import Search
 
 
 def why_not(method: Method, llm: LLM) -> str:
     """Why a method does not apply to an LLM; empty where it does."""
-    return "it writes no free text" if method in ("zero", "few") and writer(llm, ()) is None else ""
+    if method == "draft":
+        writes = isinstance(llm, TextLLM)
+    else:
+        writes = method not in ("zero", "few") or writer(llm, ()) is not None
+    return "" if writes else "it writes no free text"
 
 
 def make(method: Method, assigned: Assignment) -> None:
     """Make an attempt for each key."""
-    if method == "formal":
-        _formal(assigned)
+    if method == "formal" or method == "draft":
+        _formal(assigned, "greedy" if method == "formal" else "draft")
     elif method == "names" or method == "typed":
         _force(method, assigned)
     else:
@@ -218,9 +224,9 @@ def _together(method: Literal["names", "typed"], llm: BatchLLM, assigned: Assign
 # -- ours --------------------------------------------------------------------------------------------------------------
 
 
-def _formal(assigned: Assignment) -> None:
+def _formal(assigned: Assignment, search: Search) -> None:
     conditions = assigned.conditions
-    planner = conditions.pack.planner(assigned.llm, tries=conditions.tries)
+    planner = conditions.pack.planner(assigned.llm, tries=conditions.tries, search=search)
 
     def on_outcome(outcome: Outcome) -> None:
         used = outcome.usage

@@ -9,6 +9,7 @@ import pytest
 
 from formal_llm import Answer, Question, RandomLLM, TaskPack
 from formal_llm.llms import resolve
+from formal_llm.llms.generation import Generated, Messages
 from formal_llm.packs.openagi.benchmark.conditions import METHODS, Assignment, Attempt, Conditions, Method, PlanKey
 from formal_llm.packs.openagi.benchmark.methods import ChanceWriter, make
 from formal_llm.packs.openagi.benchmark.reading import LexicalMatcher, chain_word, tool_texts
@@ -20,13 +21,30 @@ def test_what_does_not_apply_is_told(made: Any, tmp_path: Path) -> None:
     bench = made([7])
     llms = {"builtin": resolve("builtin"), "test:random": resolve("test:random")}
     skipped = bench.skipped(llms, METHODS)
-    assert [(one.llm, one.method) for one in skipped] == [("builtin", "zero"), ("builtin", "few")]
+    assert [(one.llm, one.method) for one in skipped] == [
+        ("builtin", "zero"), ("builtin", "few"), ("builtin", "draft"), ("test:random", "draft"),
+    ]  # fmt: skip
     with Records(tmp_path, bench.identity) as records:
         bench.run(llms, METHODS, records)
         assert {(key.llm, key.method) for key in records.plans} == {
             ("builtin", "names"), ("builtin", "typed"), ("builtin", "formal"),
-            *(("test:random", method) for method in METHODS)
+            *(("test:random", method) for method in METHODS if method != "draft")
         }  # fmt: skip
+
+
+def test_a_draft_is_written_whole_and_mended(made: Any, tmp_path: Path) -> None:
+    bench = made([7], repeats=1)
+
+    class Drafts(Writer):
+        def generate(self, messages: Messages, **settings: Any) -> Generated:
+            assert not isinstance(messages, str) and settings["max_tokens"] > 0
+            return super().generate(messages[-1].content, **settings)
+
+    with Records(tmp_path, bench.identity) as records:
+        bench.run({"w": Drafts("no plan at all"), "same": Drafts("no plan")}, ["draft", "formal"], records)
+        plans = {(key.llm, key.method): plan for key, plan in records.plans.items()}
+        assert all(plan["valid"] for plan in plans.values())
+        assert plans["w", "draft"]["usage"]["requests"] == plans["w", "formal"]["usage"]["requests"] + 1
 
 
 def test_chance_draws_from_the_double() -> None:

@@ -1,0 +1,1 @@
+"""Text that a model writes under rules, as it is decoded."""

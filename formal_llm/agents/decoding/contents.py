@@ -1,0 +1,193 @@
+"""What may be written in a state of an agent: a content, and the marker that opens the next state.
+
+``Written(FreeText(), markers=("Action:",), never=("Thought:",))`` is any text without one of the markers, and then
+``Action:``. A content may be narrower: one of given texts, what a regular expression or a grammar says, JSON by a
+schema. A grammar of ours becomes one of those that engines of token masks read (:func:`ebnf`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from formal_llm.automata import CFG
+from formal_llm.errors import AutomatonError
+
+
+@dataclass(frozen=True, slots=True)
+class FreeText:
+    """Any text.
+
+    Attributes:
+        max_tokens: the budget: after so many tokens the content ends, and what follows it is written. None for none.
+    """
+
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of some texts."""
+
+    texts: tuple[str, ...]
+
+    def __init__(self, *texts: str) -> None:
+        object.__setattr__(self, "texts", texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Regex:
+    """What a regular expression matches as a whole."""
+
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """What a grammar says.
+
+    Attributes:
+        text: rules as GBNF or EBNF of xgrammar, ``root`` the first; of a grammar of ours by :func:`ebnf`.
+    """
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSchema:
+    """JSON that keeps a schema.
+
+    Attributes:
+        text: the schema, as JSON text.
+    """
+
+    text: str
+
+    @classmethod
+    def of(cls, schema: Mapping[str, object]) -> JsonSchema:
+        """Of a schema as data."""
+        return cls(json.dumps(schema))
+
+
+Content: TypeAlias = FreeText | OneOf | Regex | Grammar | JsonSchema
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What may be written from here: a content, and then a marker, or the end.
+
+    A marker is forced where there is one and the content can only end; else the model chooses among the legal ones.
+
+    Attributes:
+        content: what is written first.
+        markers: the markers that may follow it.
+        may_end: whether the text may end after the content. It must where no marker may follow.
+        never: the markers that may not follow: they stand nowhere in the content, and ``markers`` do not either.
+
+    Raises:
+        ValueError: a marker without a character, a marker that may follow and never, one that stands in another one
+            (but at its end), or nothing that follows.
+    """
+
+    content: Content = FreeText()
+    markers: tuple[str, ...] = ()
+    may_end: bool = False
+    never: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not all((*self.markers, *self.never)):
+            raise ValueError("a marker is a text of one character at least")
+        if both := set(self.markers) & set(self.never):
+            raise ValueError(f"a marker may follow, or never: {', '.join(map(repr, sorted(both)))}")
+        every = (*self.markers, *self.never)
+        for one in every:
+            for other in every:
+                if one != other and one in other and not other.endswith(one):
+                    raise ValueError(f"the marker {one!r} stands in {other!r}: the second could never be written")
+        if not self.markers and not self.may_end:
+            raise ValueError("nothing follows the content: give markers, or may_end=True")
+
+
+def ebnf(cfg: CFG, separator: str = "\n", texts: Mapping[str, str] | None = None) -> str:
+    """A grammar of ours as EBNF over the characters of its words' texts: GBNF, as llama.cpp and xgrammar read it.
+
+    Args:
+        cfg: the grammar, without limits.
+        separator: what stands between the texts of two terminals.
+        texts: the texts of terminals that are not written as their labels.
+
+    Raises:
+        AutomatonError: it has limits, which no such grammar can say (of these,
+            :class:`~formal_llm.agents.decoding.automaton_masks.AutomatonMasks` makes masks); or no word.
+    """
+    if cfg.limits:
+        raise AutomatonError(
+            "limits do not fit into a grammar for token masks; AutomatonMasks makes masks that keep them"
+        )
+    if cfg.start not in cfg.productive:
+        raise AutomatonError(f"the grammar has no word: {cfg.start} cannot be completed")
+    return _Ebnf(cfg, separator, dict(texts or {})).text()
+
+
+class _Ebnf:
+    """Writes a grammar twice over, so that separators stand between terminals and nowhere else.
+
+    ``h3`` is what nonterminal 3 derives where nothing stands before it, at least one terminal; ``t3`` what it derives
+    behind something, each terminal with a separator before it, or nothing at all.
+    """
+
+    def __init__(self, cfg: CFG, separator: str, texts: Mapping[str, str]) -> None:
+        self.cfg, self.separator, self.texts = cfg, separator, texts
+        self.numbers = {head: number for number, head in enumerate(cfg.by_head) if head in cfg.productive}
+        self.bodies = {
+            head: [p.body for p in cfg.by_head[head] if all(self._known(name) for name in p.body)]
+            for head in self.numbers
+        }
+        #: The nonterminals that derive a word with a terminal.
+        self.full: set[str] = set()
+        while new := {h for h in self.bodies.keys() - self.full if any(map(self._fills, self.bodies[h]))}:
+            self.full |= new
+
+    def text(self) -> str:
+        start, number = self.cfg.start, self.numbers[self.cfg.start]
+        ways = [f"h{number}"] * (start in self.full) + ['""'] * (start in self.cfg.nullable)
+        lines = [f"root ::= {' | '.join(ways)}"]
+        for head, number in self.numbers.items():
+            heads = dict.fromkeys(one for body in self.bodies[head] for one in self._first(body))
+            tails = dict.fromkeys(" ".join(map(self._behind, body)) or '""' for body in self.bodies[head])
+            # Rules that say nothing (A -> A) are left out: xgrammar 0.2.8 loses tokens by them now and then.
+            heads.pop(f"h{number}", None)
+            tails.pop(f"t{number}", None)
+            lines += [f"h{number} ::= {' | '.join(heads)}"] if heads else []
+            lines += [f"t{number} ::= {' | '.join(tails)}"]
+        return "\n".join(lines) + "\n"
+
+    def _known(self, name: str) -> bool:
+        return name in self.numbers or name not in self.cfg.by_head
+
+    def _fills(self, body: Iterable[str]) -> bool:
+        return any(name in self.full or name not in self.numbers for name in body)
+
+    def _first(self, body: tuple[str, ...]) -> Iterator[str]:
+        """The ways in which a body can begin a text: all before one symbol empty, and that one not."""
+        for place, name in enumerate(body):
+            if name in self.full:
+                yield " ".join([f"h{self.numbers[name]}", *map(self._behind, body[place + 1 :])])
+            elif name not in self.numbers:
+                yield " ".join([_quoted(self._label(name)), *map(self._behind, body[place + 1 :])])
+            if name not in self.cfg.nullable:
+                break
+
+    def _behind(self, name: str) -> str:
+        return f"t{self.numbers[name]}" if name in self.numbers else _quoted(self.separator + self._label(name))
+
+    def _label(self, name: str) -> str:
+        return self.texts[name] if name in self.texts else self.cfg.label(name)
+
+
+def _quoted(text: str) -> str:
+    """A text as a literal of EBNF."""
+    short = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    return '"' + "".join(short.get(c) or (c if c >= " " else f"\\x{ord(c):02x}") for c in text) + '"'

@@ -1,0 +1,275 @@
+"""The words of a language as texts: the labels of their terminals, parted by separators.
+
+With labels ``wash``, ``wash hot`` and ``dry`` and the separator ``", "`` the word (wash_hot, dry) is
+``wash hot, dry``. Which texts those are is followed byte by byte. Several readings may be open at a time: after
+``wash`` a label may be finished, or go on as ``wash hot``; a label may contain the separator, and two terminals may
+have the same label. So where one stands is a set of readings, as in the subset construction: where the word has led,
+and how much of what comes next is written (a node of the prefix tree of these texts).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+
+from formal_llm.automata import Limits, Lookahead, Source, Word
+from formal_llm.automata.languages.front import Front
+from formal_llm.automata.languages.fronts import Fronts
+from formal_llm.automata.models.automaton import HasTerminals
+from formal_llm.errors import AutomatonError, NoValidPlan, Undecided
+from formal_llm.planning.plans.vocabulary import Vocabulary
+
+#: How many states, and how many prefix trees, are known at a time.
+_CACHE = 50_000
+#: In a prefix tree: the text ends here with no terminal.
+_END = None
+
+
+class _Node:
+    """A node of a prefix tree of texts: what goes on from it, and the terminals whose text ends at it."""
+
+    __slots__ = ("ends", "next")
+
+    def __init__(self) -> None:
+        self.next: dict[int, _Node] = {}
+        self.ends: list[str | None] = []
+
+    def add(self, text: bytes, name: str | None) -> None:
+        node = self
+        for byte in text:
+            node = node.next.setdefault(byte, _Node())
+        node.ends.append(name)
+
+    def texts(self) -> Iterator[tuple[bytes, str | None]]:
+        """What can be written from here, each with the terminal whose text it ends."""
+        todo: list[tuple[bytes, _Node]] = [(b"", self)]
+        while todo:
+            text, node = todo.pop()
+            yield from ((text, name) for name in node.ends)
+            todo += [(text + bytes((byte,)), after) for byte, after in node.next.items()]
+
+
+#: A reading: where the word has led, and the node reached in what may be written there; None: the text has ended.
+_Reading = tuple[Front, _Node] | None
+
+
+class TextState:
+    """Where one stands in a text: after all texts that lead here, the same may come.
+
+    Attributes:
+        readings: how what is written may be meant.
+        may_stop: whether the text is whole as it is.
+        complete: whether nothing is left out because a budget of states ran out.
+    """
+
+    __slots__ = ("_after", "_texts", "bytes", "complete", "may_stop", "readings")
+
+    def __init__(self, texts: PlanTexts, readings: frozenset[_Reading]) -> None:
+        self._texts = texts
+        self.readings = readings
+        self._after: dict[int, TextState] = {}
+        self.may_stop = None in readings
+        inside = [reading for reading in readings if reading is not None]
+        self.complete = all(texts.following(front)[1] for front, _ in inside)
+        #: The bytes that some text goes on with.
+        self.bytes: frozenset[int] = frozenset(byte for _, node in inside for byte in node.next)
+
+    def after(self, byte: int) -> TextState | None:
+        """Where a byte leads; None where no text goes on with it."""
+        if byte not in self.bytes:
+            return None
+        found = self._after.get(byte)
+        if found is None:
+            found = self._after[byte] = self._texts.step(self.readings, byte)
+        return found
+
+    def follow(self, text: Iterable[int]) -> TextState | None:
+        """Where some bytes lead; None where no text goes on with them."""
+        state: TextState | None = self
+        for byte in text:
+            if state is None:
+                return None
+            state = state.after(byte)
+        return state
+
+
+class PlanTexts:
+    """What may be written where a plan is written as text: the texts of the words of a language.
+
+    Args:
+        source: rules, or an automaton of one's own; with their limits.
+        limits: more limits.
+        separator: what stands between the texts of two terminals.
+        begin, end: what stands before the first and after the last one, also in the text of a plan without a step.
+        texts: the texts of terminals that are not written as their labels.
+        max_states: the budget of states of the lookahead.
+
+    Raises:
+        NoValidPlan: there is no word.
+        Undecided: whether there is one was not found out within the budget.
+        AutomatonError: a terminal and the separator have no text; a text for a terminal that there is not.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        limits: Limits | None = None,
+        *,
+        separator: str = "\n",
+        begin: str = "",
+        end: str = "",
+        texts: Mapping[str, str] | None = None,
+        max_states: int = 20_000,
+    ) -> None:
+        self.lookahead = Lookahead(source, limits, max_states=max_states)
+        automaton = self.lookahead.automaton
+        if not isinstance(automaton, HasTerminals):
+            raise AutomatonError("plans are written with the texts of terminals, which this automaton does not tell")
+        self.separator, self.begin, self.end = separator, begin, end
+        self._names = Vocabulary(automaton)
+        self._given = dict(texts or {})
+        if strange := [name for name in self._given if name not in automaton.terminals]:
+            raise AutomatonError(f"a text is given for what is no terminal: {', '.join(strange)}")
+        front = Fronts(self.lookahead).start
+        if front.viable is False:
+            raise NoValidPlan("no word keeps the rules and the limits")
+        if front.viable is None:
+            raise Undecided("whether there is any plan was not found out within the budget of states; raise max_states")
+        self._states: dict[frozenset[_Reading], TextState] = {}
+        self._trees: dict[Hashable, _Node] = {}
+        self._following: dict[Front, tuple[Word, bool]] = {}
+        self._first = front, self._tree(front, first=True)
+        self.start = self._state(self._close([self._first]))
+
+    def text(self, name: str) -> str:
+        """How a terminal is written."""
+        if name in self._given:
+            return self._given[name]
+        return self._names.label(name)
+
+    def write(self, word: Word) -> str:
+        """How a word is written."""
+        return self.begin + self.separator.join(map(self.text, word)) + self.end
+
+    def letters(self) -> str:
+        """All the characters that texts are written with."""
+        written = [self.begin, self.end, self.separator, *map(self.text, self._names.terminals)]
+        return "".join(dict.fromkeys("".join(written)))
+
+    def read(self, text: str | bytes) -> Word | None:
+        """A word that is written so, within the limits; None where there is none.
+
+        Where several words have the same text, it is one of them.
+        """
+        words: dict[_Reading, Word] = self._paths({self._first: ()})
+        for byte in text.encode() if isinstance(text, str) else text:
+            after: dict[_Reading, Word] = {}
+            for reading, word in words.items():
+                if reading is not None and (node := reading[1].next.get(byte)) is not None:
+                    after.setdefault((reading[0], node), word)
+            words = self._paths(after)
+        return words.get(None)
+
+    def finish(self, state: TextState) -> bytes:
+        """What makes a whole text of what is written, with the fewest terminals.
+
+        Raises:
+            Undecided: it was not found within the budget of states.
+        """
+        ways: list[tuple[int, bytes]] = []
+        for reading in state.readings:
+            if reading is None:
+                return b""
+            front, node = reading
+            for rest, name in node.texts():
+                if name is _END:
+                    ways.append((0, rest))
+                else:
+                    after = self._shortest(front.after(name))
+                    more = "".join(self.separator + self.text(one) for one in after) + self.end
+                    ways.append((1 + len(after), rest + more.encode()))
+        return min(ways)[1]
+
+    def _shortest(self, front: Front) -> Word:
+        """The fewest terminals after a front."""
+        word = []
+        while not front.may_stop:
+            lengths = {name: front.after(name).shortest for name in self.following(front)[0]}
+            known = {name: length for name, length in lengths.items() if length is not None}
+            if not known:
+                raise Undecided("the shortest way to the end was not found within the budget of states")
+            name = min(known, key=known.__getitem__)
+            word.append(name)
+            front = front.after(name)
+        return tuple(word)
+
+    # -- readings -----------------------------------------------------------------------------------------------
+
+    def step(self, readings: Iterable[_Reading], byte: int) -> TextState:
+        """Where a byte leads that one of the readings goes on with."""
+        moved = [
+            (reading[0], node)
+            for reading in readings
+            if reading is not None and (node := reading[1].next.get(byte)) is not None
+        ]
+        return self._state(self._close(moved))
+
+    def _state(self, readings: frozenset[_Reading]) -> TextState:
+        state = self._states.get(readings)
+        if state is None:
+            if len(self._states) > _CACHE:
+                self._states.clear()
+            state = self._states[readings] = TextState(self, readings)
+        return state
+
+    def _close(self, readings: Iterable[_Reading]) -> frozenset[_Reading]:
+        """The readings, with those in which what is written is followed by something new."""
+        return frozenset(self._paths(dict.fromkeys(readings, ())))
+
+    def _paths(self, words: Mapping[_Reading, Word]) -> dict[_Reading, Word]:
+        """As :meth:`_close`, each with a word that leads there."""
+        found = dict(words)
+        todo = list(found)
+        for reading in todo:  # it grows
+            if reading is None:
+                continue
+            front, node = reading
+            for name in node.ends:
+                after: _Reading = None
+                word = found[reading]
+                if name is not _END:
+                    there, word = front.after(name), (*word, name)
+                    after = there, self._tree(there, first=False)
+                if after not in found:
+                    found[after] = word
+                    todo.append(after)
+        return found
+
+    def following(self, front: Front) -> tuple[Word, bool]:
+        """(the terminals after which a word can be completed for certain, whether there are certainly no more)."""
+        found = self._following.get(front)
+        if found is None:
+            if len(self._following) > _CACHE:
+                self._following.clear()
+            judged = {name: front.after(name).viable for name in front.names}
+            found = tuple(name for name, viable in judged.items() if viable), None not in judged.values()
+            self._following[front] = found
+        return found
+
+    def _tree(self, front: Front, first: bool) -> _Node:
+        """The prefix tree of what may be written at a front: the same one wherever the same may come."""
+        names, _ = self.following(front)
+        key = names, front.may_stop, first
+        tree = self._trees.get(key)
+        if tree is None:
+            if len(self._trees) > _CACHE:
+                self._trees.clear()
+            tree = _Node()
+            before = self.begin if first else self.separator
+            for name in names:
+                if not (self.separator or self.text(name)):
+                    raise AutomatonError(f"the terminal {name} has no text, and there is no separator; give it a label")
+                tree.add((before + self.text(name)).encode(), name)
+            if front.may_stop:
+                tree.add(((self.begin if first else "") + self.end).encode(), _END)
+            self._trees[key] = tree
+        return tree

@@ -1,0 +1,107 @@
+"""A whole plan in one completion: a local model writes it under a mask.
+
+A planner asks a question for each choice. Here the model writes the plan as text, and the mask holds each token to the
+rules: the same guarantee with one request, for models that run here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from formal_llm.agents.decoding.automaton_masks import AutomatonMasks
+from formal_llm.agents.decoding.masked_logits import MaskedLogits
+from formal_llm.agents.decoding.plan_texts import PlanTexts
+from formal_llm.agents.decoding.token_vocabulary import TokenVocabulary
+from formal_llm.automata import Word
+from formal_llm.errors import LLMError, ModelError
+from formal_llm.llms.generation import Messages
+from formal_llm.llms.local.model import TransformersLLM
+from formal_llm.llms.usage import TokenUsage
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPlan:
+    """A plan as a model wrote it. It keeps the rules and the limits.
+
+    Attributes:
+        word: its terminals. Where several words are written alike, one of them.
+        text: the text, with what was added.
+        added: what was added at the end where the tokens ran out: the shortest way to a whole plan. None where the
+            model itself ended the plan.
+        usage: what it cost.
+    """
+
+    word: Word
+    text: str
+    added: str | None = None
+    usage: TokenUsage = field(default_factory=TokenUsage)
+
+
+class PlanWriter:
+    """Has a local model write whole plans.
+
+    Args:
+        llm: the model.
+        texts: what may be written.
+
+    Raises:
+        ModelError: it cannot be told what the model's tokens stand for, they cannot spell the texts, or no token ends
+            a text.
+    """
+
+    def __init__(self, llm: TransformersLLM, texts: PlanTexts) -> None:
+        self.llm = llm
+        self.texts = texts
+        self.vocabulary = vocabulary_of(llm)
+        self.engine = AutomatonMasks(self.vocabulary)
+        self._begin = self.engine.compile(texts)
+
+    def write(
+        self, messages: Messages, *, max_tokens: int = 512, temperature: float = 0.0, beams: int = 1
+    ) -> WrittenPlan:
+        """A plan that keeps the rules, whatever the model would like to write.
+
+        Args:
+            messages: the chat, or what the user says: the task, and how a plan is written.
+            max_tokens: the most tokens that the model writes. A plan that is not whole then is ended on the shortest
+                way, and says so.
+            temperature: 0 for the most probable tokens.
+            beams: how many plans are followed side by side.
+
+        Raises:
+            LLMError: the chat is too long for the model.
+            Undecided: how the plan goes on was not found out within the budget of states.
+        """
+        read, tokens = self.llm.write_tokens(
+            messages,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            processor=MaskedLogits(self._begin, beams=beams),
+            beams=beams,
+        )
+        ended = next((at for at, token in enumerate(tokens) if token in self.vocabulary.stops), None)
+        text = self.vocabulary.text(tokens[:ended])
+        state = self.texts.start.follow(text)
+        if state is None or (ended is not None and not state.may_stop):
+            raise LLMError(f"the model wrote what the mask forbids: {text!r}")
+        added = self.texts.finish(state) if ended is None else b""
+        text += added
+        word = self.texts.read(text)
+        assert word is not None, "what the mask allows is the text of a word"
+        usage = TokenUsage(1, read, len(tokens))
+        return WrittenPlan(word, text.decode(), added.decode(errors="replace") if ended is None else None, usage)
+
+
+def vocabulary_of(llm: TransformersLLM) -> TokenVocabulary:
+    """The tokens of a local model, and those that end its texts.
+
+    Raises:
+        ModelError: as of :meth:`TokenVocabulary.of`; or no token ends a text.
+    """
+    model, tokenizer = llm.scorer.model, llm.scorer.tokenizer
+    ends = getattr(model.generation_config, "eos_token_id", None)
+    stops = [ends] if isinstance(ends, int) else list(ends or ())
+    vocabulary = TokenVocabulary.of(tokenizer, int(model.get_output_embeddings().weight.shape[0]), stops)
+    if not vocabulary.stops:
+        raise ModelError("no token of this model ends a text: neither its tokenizer nor its settings name one")
+    return vocabulary

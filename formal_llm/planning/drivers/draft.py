@@ -1,0 +1,238 @@
+"""Draft and mend: the whole plan in one request, held against the rules, and questions where it leaves them.
+
+1. The answerer is shown the rules and writes the whole plan.
+2. The walk goes along the draft as far as it is legal, without a question.
+3. Where the draft leaves the rules, the usual question is asked; it says what the draft has there.
+4. The answer stands for the step of the draft that was not legal. Where the rest of the draft, from the step after that
+   one (or from that one, or the one after the next), is now the rest of a valid plan, the walk goes along it to the
+   end. Else the next draft is asked for, if that is cheaper than to go on (:class:`Drafting`); else the walk goes on
+   with what is left of this one.
+
+A draft is only ever a source of answers: each choice is one that the walk offers, so the plan is a word of the language
+as that of any other strategy is, and no more questions are asked than there are choices in it. What a legal draft tells
+is a word; where that has several derivations, one with few moves is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+
+from formal_llm.automata import CFG
+from formal_llm.llms.generation import Writing
+from formal_llm.llms.question import Answer, Message, Question
+from formal_llm.planning.drivers.driving import Steps
+from formal_llm.planning.drivers.following import Way, follow, way_along
+from formal_llm.planning.drivers.search import Ask, once
+from formal_llm.planning.reading.drafts import DraftSteps, is_silent, read_draft
+from formal_llm.planning.walks.drafted import Draft
+from formal_llm.planning.walks.events import Drafted, EventCallback
+from formal_llm.planning.walks.rules_told import told_limits, told_names, told_rules
+from formal_llm.planning.walks.templates import fill
+from formal_llm.planning.walks.walk import Walk
+
+#: About how many characters a token has, where prompts are compared: as a rule of thumb, the same on every machine.
+_TOKEN = 4
+#: How many characters of a step of a draft a question shows.
+_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Drafting:
+    """When to draft anew, and how.
+
+    Another draft is asked for when ``saved * (request + q) > request + d``. Here ``q`` and ``d`` are the tokens of the
+    last question and of a draft, a token being four characters of the prompt; ``saved`` is how many questions the
+    draft is expected to save: as many as are expected to be left, but no more than the drafts so far have saved each
+    (the first one more, so that a draft that saved nothing is not held against all others).
+
+    Attributes:
+        most: the most drafts for one plan.
+        request: what a request counts beside its tokens, in tokens: its price, or the time until it is answered.
+        max_tokens: the most tokens of a draft.
+
+    Raises:
+        ValueError: fewer than one draft, a request that counts less than nothing, or no token to write.
+    """
+
+    most: int = 3
+    request: float = 500.0
+    max_tokens: int = 1024
+
+    def __post_init__(self) -> None:
+        if self.most < 1 or not self.request >= 0 or self.max_tokens < 1:
+            raise ValueError("a drafting has most >= 1, request >= 0 and max_tokens >= 1")
+
+
+def draft_and_mend(
+    walk: Walk, ask: Ask = once, drafting: Drafting | None = None, *, on_event: EventCallback | None = None
+) -> Steps:
+    """Take a walk to its end along drafts, and along answers where they leave the rules.
+
+    Among the questions that are yielded are :class:`~formal_llm.llms.generation.Writing` requests.
+
+    Raises:
+        BudgetExceeded, NoValidPlan: as :attr:`Walk.question` does.
+    """
+    yield from _Mending(walk, ask, drafting or Drafting(), on_event).steps()
+
+
+class _Mending:
+    def __init__(self, walk: Walk, ask: Ask, drafting: Drafting, on_event: EventCallback | None) -> None:
+        self._walk, self._ask, self._drafting, self._on_event = walk, ask, drafting, on_event
+        self._told: dict[str, str] = {}
+        self._read: tuple[str, DraftSteps] = ("", DraftSteps())
+
+    def steps(self) -> Steps:
+        walk = self._walk
+        way = self._taken_up() if walk.choice is not None and walk.draft is not None else None
+        while walk.choice is not None:
+            drafted = walk.usage.drafted if walk.draft is None else None
+            if walk.draft is None:
+                way = yield from self._draft()
+            if way is not None:
+                self._go_on(follow(walk, self._steps, way))
+            if drafted is not None and self._on_event is not None and walk.draft is not None:
+                taken, problem = walk.usage.drafted - drafted, self._steps.problem
+                self._on_event(Drafted(walk.draft.text, taken, problem, walk.name, id=walk.id))
+            if walk.choice is not None:
+                way = yield from self._mend(way)
+
+    @property
+    def _steps(self) -> DraftSteps:
+        """What the draft says."""
+        text = self._walk.draft.text if self._walk.draft is not None else ""
+        if text != self._read[0]:
+            source, order = self._walk.table.lookahead.source, self._walk.wording.reads
+            self._read = (text, read_draft(text, source, order=order))
+        return self._read[1]
+
+    @property
+    def _at(self) -> int:
+        return self._walk.draft.at if self._walk.draft is not None else 0
+
+    def _go_on(self, at: int) -> None:
+        """So many steps of the draft are done with."""
+        if self._walk.draft is not None:
+            self._walk.draft = replace(self._walk.draft, at=at)
+
+    # -- drafts -------------------------------------------------------------------------------------------------
+
+    def _draft(self) -> Generator[Question, Answer, Way | None]:
+        """Ask for a draft."""
+        walk = self._walk
+        if walk.budget.metered:
+            walk.afford(question=False)
+        answer = yield from self._ask(self._request())
+        walk.count_draft(answer.usage)
+        walk.draft = Draft(answer.text)
+        begun = self._begun()
+        return self._aligned([0] if begun is None else [begun, 0])
+
+    def _request(self) -> Writing:
+        walk, wording, table = self._walk, self._walk.wording, self._walk.table
+        task = walk.task.description
+        if not self._told:
+            self._told = {"names": told_names(table), "rules": told_rules(table), "limits": told_limits(table)}
+        nested = wording.backward and has_calls(table.vocabulary.grammar)
+        prompt = wording.ask_draft(task, walk.partial.tree, self._told, nested=nested)
+        before = replace(wording, examples=()).before((), task, table.rules)
+        messages = (*before, Message("user", prompt))
+        return Writing(messages, max_tokens=self._drafting.max_tokens, task=task, walk=walk.name)
+
+    def _taken_up(self) -> Way | None:
+        """Where a draft goes on that the walk has already: where it was left, or where going back has led."""
+        begun = self._begun()
+        return self._aligned([self._at if begun is None else begun])
+
+    def _begun(self) -> int | None:
+        """How many steps of the draft the plan so far is; None where it is another one."""
+        steps, done = self._steps, 0
+        for move in self._walk.moves:
+            if done < len(steps.steps) and steps.steps[done].is_told_by(move):
+                done += 1
+            elif not is_silent(move, loose=steps.loose):
+                return None
+        return done
+
+    def _aligned(self, places: Sequence[int]) -> Way | None:
+        """The way along the draft from one of these steps on: the whole rest, or else the longest.
+
+        The first place is the likeliest. Another one counts where the whole rest, or two steps of it, go on from there.
+        """
+        walk, steps = self._walk, self._steps
+        if not steps:
+            return None
+        end = len(steps.steps)
+        likely = min(places[0], end)
+        others = [at for at in dict.fromkeys(places[1:]) if at < end and at != likely]
+        for at in (likely, *others):
+            if (way := way_along(walk.table, walk.configuration, steps, at, whole=True)) is not None:
+                self._go_on(at)
+                return way
+        ways = [way_along(walk.table, walk.configuration, steps, at) for at in (likely, *others)]
+        found = [way for way in ways if way is not None]
+        best = max(found, key=_carries, default=None)
+        if best is not None and (_carries(best) < 2 or _carries(best) == _carries(found[0])):
+            best = found[0]
+        self._go_on(likely if best is None else best.at[0])
+        return best
+
+    # -- questions ----------------------------------------------------------------------------------------------
+
+    def _mend(self, way: Way | None) -> Generator[Question, Answer, Way | None]:
+        """Ask where the draft does not go on; how it goes on after the answer."""
+        walk, steps, at = self._walk, self._steps, self._at
+        open_ = way is not None and way.whole  # the draft is legal, and does not say which decision is meant
+        walk.note("" if open_ or not steps else self._wanted(steps, at))
+        question = walk.question
+        assert question is not None
+        moves, backtracks = len(walk.moves), walk.backtracks
+        answer = yield from self._ask(question)
+        walk.answer(answer)
+        if walk.choice is None:
+            return None
+        if walk.backtracks != backtracks:
+            begun = self._begun()
+            places = [at if begun is None else begun]
+        else:
+            last = at + sum(not is_silent(move, loose=False) for move in walk.moves[moves:])
+            places = [at] if open_ else []
+            places += [last, at, *range(at + 1, last), last + 1]
+        way = self._aligned(places)
+        if (way is None or not way.whole) and self._is_worth(question, way):
+            walk.draft = None
+        return way
+
+    def _wanted(self, steps: DraftSteps, at: int) -> str:
+        """What the question says of the draft."""
+        wording = self._walk.wording
+        text = steps.steps[at].text if at < len(steps.steps) else wording.stop_option
+        return fill(wording.draft_wanted, {"step": " ".join(text.split())[:_SHOWN]})
+
+    def _is_worth(self, question: Question, way: Way | None) -> bool:
+        """Whether another draft is cheaper than to go on (see :class:`Drafting`)."""
+        walk, rule = self._walk, self._drafting
+        used, made = walk.usage, len(walk.word)
+        if used.drafts >= rule.most or walk.draft is None:
+            return False
+        steps = max(len(self._steps.steps) - self._at, walk.table.lookahead.least_length(walk.configuration))
+        steps -= 0 if way is None else _carries(way)
+        choices = used.drafted + used.questions - used.wasted
+        saved = min(steps * choices / max(1, made), (used.drafted + 1) / used.drafts)
+        asked = sum(len(message.content) for message in question.messages) / _TOKEN
+        drafted = sum(len(message.content) for message in self._request().messages) + len(walk.draft.text)
+        return saved * (rule.request + asked) > rule.request + drafted / _TOKEN
+
+
+def _carries(way: Way) -> int:
+    """How many steps of the draft a way takes."""
+    return way.reach - way.at[0]
+
+
+def has_calls(grammar: CFG | None) -> bool:
+    """Whether the plans of a grammar are nested calls: what is made of several things begins with a tool."""
+    if grammar is None:
+        return False
+    tools = grammar.terminals.keys() | grammar.classes
+    return all(len(one.body) < 2 or one.body[0] in tools for one in grammar.productions)

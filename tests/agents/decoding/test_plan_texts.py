@@ -1,0 +1,82 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formal_llm import CFG, Lookahead, Verdict
+from formal_llm.agents.decoding.plan_texts import PlanTexts
+from formal_llm.errors import AutomatonError, Undecided
+from tests.agents.decoding.spelling import bounded_grammars, labels, plans_of, separators, written
+from tests.automata.lookahead.judging import Plain
+from tests.strategies import examples
+
+
+class TestTexts:
+    @given(bounded_grammars(), st.lists(labels, min_size=6, max_size=6), separators, st.binary(max_size=4))
+    @examples(60)
+    def test_reading(self, cfg, names, separator, cut):
+        words = plans_of(cfg)
+        if not words:
+            return
+        texts = PlanTexts(cfg, separator=separator, texts=dict(zip(cfg.terminals, names * 2, strict=False)))
+        legal = written(texts, words)
+        for text in sorted(legal)[:5]:
+            found = texts.read(text)
+            assert found in words
+            assert texts.write(found).encode() == text
+            wrong = text[: len(cut)] + cut
+            assert (texts.read(wrong) is not None) == (wrong in legal)
+
+    @given(bounded_grammars(), st.lists(labels, min_size=6, max_size=6), separators, st.integers(0, 20))
+    @examples(60)
+    def test_finishing(self, cfg, names, separator, cut):
+        words = plans_of(cfg)
+        if not words:
+            return
+        texts = PlanTexts(cfg, separator=separator, texts=dict(zip(cfg.terminals, names * 2, strict=False)), end=".")
+        legal = written(texts, words)
+        begun = sorted(legal)[cut % len(legal)][:cut]
+        state = texts.start.follow(begun)
+        whole = begun + texts.finish(state)
+        assert whole in legal
+        fewest = min(len(word) for word in words if texts.write(word).encode().startswith(begun))
+        assert len(texts.read(whole)) == fewest
+
+    def test_one_state_for_what_goes_on_alike(self):
+        texts = PlanTexts(CFG.from_string('S -> a S | b S | c\na "wash"\nb "dry"'))
+        assert texts.start.follow(b"wash\n") is texts.start.follow(b"dry\nwash\n")
+        assert texts.start.follow(b"x") is None
+
+    def test_a_plan_without_a_step(self):
+        texts = PlanTexts(CFG.from_string("S -> a | ε"), begin="[", end="]")
+        assert texts.read("[]") == ()
+        assert texts.write(("a",)) == "[a]"
+        assert PlanTexts(CFG.from_string("S -> a | ε")).start.may_stop
+
+    def test_texts_that_cannot_be(self):
+        cfg = CFG.from_string("S -> a S | b")
+        with pytest.raises(AutomatonError, match="no terminal: washing"):
+            PlanTexts(cfg, texts={"washing": "x"})
+        with pytest.raises(AutomatonError, match="the terminal a has no text"):
+            PlanTexts(cfg, texts={"a": ""}, separator="")
+
+    def test_an_automaton_of_ones_own(self):
+        texts = PlanTexts(Plain(), separator="")
+        assert texts.read("abab") == ("a", "b", "a", "b")
+        assert texts.start.follow(b"ab").bytes == frozenset(b"ab")
+        assert texts.finish(texts.start.follow(b"bab")) == b"a"
+
+    def test_what_is_not_decided_is_left_out_and_told(self, monkeypatch):
+        completable = Lookahead.completable
+
+        def judged(self, configuration=None):
+            # Once b is used up, nothing is found out any more.
+            if configuration is not None and configuration.remaining != self.automaton.start().remaining:
+                return Verdict("unknown", "state budget")
+            return completable(self, configuration)
+
+        monkeypatch.setattr(Lookahead, "completable", judged)
+        start = PlanTexts(CFG.from_string("S -> a S | b S | c\n%limit 1 b")).start
+        assert (start.bytes, start.complete) == (frozenset(b"ac"), False)
+        monkeypatch.setattr(Lookahead, "completable", lambda self, now=None: Verdict("unknown", "state budget"))
+        with pytest.raises(Undecided, match="raise max_states"):
+            PlanTexts(CFG.from_string("S -> a S | b"))

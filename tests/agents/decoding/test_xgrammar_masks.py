@@ -1,0 +1,222 @@
+"""Masks by xgrammar: contents and markers, against slow answers and against our own masks."""
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formal_llm import CFG
+from formal_llm.agents.decoding.automaton_masks import AutomatonMasks
+from formal_llm.agents.decoding.contents import FreeText, Grammar, JsonSchema, OneOf, Regex, Written, ebnf
+from formal_llm.agents.decoding.masks import tokens_of
+from formal_llm.agents.decoding.plan_texts import PlanTexts
+from formal_llm.agents.decoding.token_vocabulary import TokenVocabulary
+from formal_llm.agents.decoding.xgrammar_masks import XGrammarMasks, overlap
+from formal_llm.errors import AutomatonError, LLMError
+from tests.agents.decoding.spelling import END, SPECIAL, labels, separators, vocabularies
+from tests.strategies import examples, grammars
+
+pytest.importorskip("xgrammar", reason="xgrammar is not installed: pip install 'formal-llm[xgrammar]'")
+
+BYTES = TokenVocabulary(
+    [b"", b"", *(bytes([byte]) for byte in range(256)), b"\nAct", b"Act:", b"\nAct:", b"t:\n", b"\nEnd:", b"d:"],
+    [END],
+    290,
+)
+
+
+def written(engine, what, text):
+    """A matcher after a text, which is written byte by byte."""
+    matcher = engine.compile(what)
+    for byte in text:
+        assert matcher.accept(2 + byte), text
+    return matcher
+
+
+def allowed(matcher, vocabulary=BYTES):
+    return {vocabulary.pieces[token] if token != END else END for token in tokens_of(matcher.mask())}
+
+
+def lost(vocabulary):
+    """The tokens that masks of xgrammar 0.2.8 leave out now and then: ``xxa`` where ``xa`` is a token, too."""
+    pieces = vocabulary.pieces
+    return {t for t, piece in enumerate(pieces) if len(piece) > 2 and piece[0] == piece[1] and piece[1:] in pieces}
+
+
+def reads(text, markers):
+    """(where the first marker ends, the marker), or None: by looking everywhere."""
+    for end in range(1, len(text) + 1):
+        found = [marker for marker in markers if text[:end].endswith(marker)]
+        if found:
+            return end, max(found, key=len)
+    return None
+
+
+class TestAgainstOurOwn:
+    @given(
+        grammars(),
+        st.lists(labels, min_size=3, max_size=3),
+        separators,
+        vocabularies(),
+        st.lists(st.integers(0, 99), max_size=10),
+    )
+    @examples(50)
+    def test_grammars(self, cfg, names, separator, vocabulary, choices):
+        texts = dict(zip(cfg.terminals, names * 3, strict=False))
+        if cfg.start not in cfg.productive:
+            with pytest.raises(AutomatonError, match="no word"):
+                ebnf(cfg)
+            return
+        ours = AutomatonMasks(vocabulary).compile(PlanTexts(cfg, separator=separator, texts=texts))
+        theirs = XGrammarMasks(vocabulary).compile(Written(Grammar(ebnf(cfg, separator, texts)), may_end=True))
+        for choice in choices:
+            expected = tokens_of(ours.mask())
+            found = set(tokens_of(theirs.mask()))
+            assert found <= set(expected)
+            assert set(expected) - found <= lost(vocabulary)
+            assert theirs.may_stop() == ours.may_stop()
+            token = expected[choice % len(expected)]
+            assert ours.accept(token)
+            assert theirs.accept(token)
+            if token == END:
+                assert theirs.stopped
+                assert tokens_of(theirs.mask()) == [END]
+                return
+
+    @given(vocabularies(), st.lists(st.integers(0, 99), max_size=8), st.integers(0, 8))
+    @examples(20)
+    def test_ways_back(self, vocabulary, choices, back):
+        matcher = XGrammarMasks(vocabulary).compile(Written(Regex("(x|yx)*,?"), may_end=True))
+        seen = [matcher.mask().tobytes()]
+        for choice in choices:
+            tokens = tokens_of(matcher.mask())
+            matcher.accept(tokens[choice % len(tokens)])
+            seen.append(matcher.mask().tobytes())
+            if matcher.stopped:
+                break
+        back = min(back, len(seen) - 1)
+        twin = matcher.fork()
+        matcher.rollback(back)
+        assert matcher.mask().tobytes() == seen[len(seen) - 1 - back]
+        assert twin.mask().tobytes() == seen[-1]
+        twin.reset()
+        assert twin.mask().tobytes() == seen[0]
+        with pytest.raises(ValueError, match="taken back"):
+            twin.rollback(1)
+
+
+class TestMarkers:
+    @given(
+        st.lists(st.text("xy,", min_size=1, max_size=3), min_size=1, max_size=4, unique=True),
+        st.integers(0, 4),
+        st.booleans(),
+        vocabularies(),
+        st.lists(st.integers(0, 99), max_size=10),
+        st.sampled_from([FreeText(), Regex("[xy, ]*")]),
+    )
+    @examples(60)
+    def test_text_without_markers(self, markers, legal, may_end, vocabulary, choices, content):
+        markers = [one for one in markers if not any(one in other and not other.endswith(one) for other in markers)]
+        follow, never = markers[:legal], markers[legal:]
+        may_end = may_end or not follow
+        matcher = XGrammarMasks(vocabulary).compile(Written(content, tuple(follow), may_end, tuple(never)))
+        all_markers = [marker.encode() for marker in markers]
+        text = b""
+        for choice in choices:
+            expected = {END} if may_end else set()
+            for token, piece in enumerate(vocabulary.pieces):
+                if piece and (piece != b"z" or isinstance(content, FreeText)):
+                    found = reads(text + piece, all_markers)
+                    if found is None or (found[0] == len(text + piece) and found[1].decode() in follow):
+                        expected.add(token)
+            if not expected:  # each letter would be a marker that may not follow
+                with pytest.raises(LLMError, match="nothing can be written"):
+                    matcher.mask()
+                return
+            assert set(tokens_of(matcher.mask())) == expected
+            for token in range(vocabulary.size):
+                if token not in expected:
+                    assert not matcher.accept(token)
+            token = sorted(expected)[choice % len(expected)]
+            assert matcher.accept(token)
+            if token == END:
+                return
+            text += vocabulary.pieces[token]
+            if reads(text, all_markers):
+                assert matcher.may_stop()
+                return
+
+    def test_one_marker_is_forced_where_the_content_can_only_end(self):
+        engine = XGrammarMasks(BYTES)
+        matcher = written(engine, Written(OneOf("yes", "no"), ("\nAct:",), never=("\nEnd:",)), b"yes")
+        assert allowed(matcher) == {b"\n", b"\nAct", b"\nAct:"}
+        both = written(engine, Written(OneOf("yes", "no"), ("\nAct:", "\nEnd:")), b"no")
+        assert allowed(both) == {b"\n", b"\nAct", b"\nAct:", b"\nEnd:"}
+        assert not both.may_stop()
+        assert both.accept(2 + 256 + 4)
+        assert both.may_stop()
+
+    def test_a_budget_of_tokens(self):
+        matcher = written(XGrammarMasks(BYTES), Written(FreeText(max_tokens=3), ("\nAct:",)), b"abc")
+        assert allowed(matcher) == {b"\n", b"\nAct", b"\nAct:"}
+
+    def test_special_tokens_are_no_text(self):
+        matcher = XGrammarMasks(BYTES).compile(Written(may_end=True))
+        tokens = tokens_of(matcher.mask())
+        assert END in tokens
+        assert SPECIAL not in tokens
+        assert max(tokens) < len(BYTES.pieces)
+
+    @pytest.mark.parametrize(
+        ("markers", "found"),
+        [
+            (["\nAct:", "\nEnd:"], False),
+            (["Final Answer:", "Answer:"], True),
+            (["aba"], True),
+            (["ab", "bc"], True),
+            (["[A]", "[B]"], False),
+        ],
+    )
+    def test_overlap(self, markers, found):
+        assert overlap(markers) is found
+
+
+class TestContents:
+    def test_a_regular_expression(self):
+        engine = XGrammarMasks(BYTES)
+        assert allowed(written(engine, Written(Regex(r"[0-9]{2}-[ab]"), may_end=True), b"12-")) == {b"a", b"b"}
+        with pytest.raises(AutomatonError, match="cannot read"):
+            engine.compile(Written(Regex("(("), may_end=True))
+
+    def test_a_schema(self):
+        schema = {"type": "object", "properties": {"n": {"enum": ["a Act: b", "x"]}}, "required": ["n"]}
+        text = b'{"n": "x"}'
+        assert json.loads(text)
+        engine = XGrammarMasks(BYTES)
+        what = Written(JsonSchema.of(schema), ("Act:",))
+        assert allowed(written(engine, what, text)) >= {b"A", b"Act:"}
+        assert allowed(written(engine, what, b'{"n": "')) == {b"x"}  # the other one holds a marker
+
+    @pytest.mark.parametrize("more", [{}, {"pattern": "^[a-zA: ]*$"}])
+    def test_no_marker_in_a_text_of_json(self, more):
+        schema = {"type": "object", "properties": {"n": {"type": "string", **more}}, "required": ["n"]}
+        what = Written(JsonSchema.of(schema), ("Act:",), never=("End:",))
+        matcher = written(XGrammarMasks(BYTES), what, b'{"n": "xAct')
+        assert b"t" in allowed(matcher)
+        assert b":" not in allowed(matcher)
+        assert not matcher.accept(2 + ord(":"))
+
+    def test_a_content_that_wants_a_marker(self):
+        matcher = written(XGrammarMasks(BYTES), Written(OneOf("x\nAct:y"), ("\nEnd:",), never=("\nAct:",)), b"x\nAct")
+        with pytest.raises(LLMError, match="nothing can be written"):
+            matcher.mask()
+
+    def test_a_grammar_of_ours(self):
+        cfg = CFG.from_string('S -> some(a, b) T\nT -> c T | ε\na "wash \\"hot\\""')
+        engine = XGrammarMasks(BYTES)
+        text = 'wash "hot"\nb\nc\nc'
+        matcher = written(engine, Written(Grammar(ebnf(cfg)), may_end=True), text.encode())
+        assert allowed(matcher) == {END, b"\n"}
+        assert re.fullmatch(r"root ::= h\d\n", ebnf(cfg).splitlines(keepends=True)[0])

@@ -1,0 +1,353 @@
+"""Draft and mend: always a word of the language, legal drafts taken as they are, few questions, all of it on record."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from formal_llm import (
+    CFG,
+    PDA,
+    Answer,
+    Budget,
+    CachedLLM,
+    Plan,
+    Planner,
+    Prices,
+    Question,
+    RandomLLM,
+    RecordingLLM,
+    ReplayLLM,
+    TaskPack,
+    Walk,
+)  # fmt: skip
+from formal_llm.errors import BudgetExceeded, NoValidPlan, WritesNoText
+from formal_llm.llms.generation import Writing
+from formal_llm.planning.drivers.draft import Drafting
+from formal_llm.planning.drivers.driving import give
+from formal_llm.planning.reading.reader import read_plan
+from formal_llm.planning.walks.events import Answered, Asked, Drafted
+from tests import strategies
+from tests.planning.drivers.writers import Drafter
+from tests.planning.wandering import CHAIN, SEASONING, TOOLS, keeps
+
+#: Budgets that bound what a random grammar can make of a random answerer.
+STEPS = Budget(steps=40, backtracks=100, questions=60)
+letters = st.sampled_from(strategies.LETTERS)
+drafts = st.one_of(
+    st.text(max_size=30),
+    st.lists(letters, max_size=8).map(" ".join),
+    st.lists(st.one_of(letters, st.text(max_size=4)), max_size=8).map("\n".join),
+    st.lists(letters, max_size=6).map(json.dumps),
+    st.lists(letters, max_size=6).map(
+        lambda names: "\n".join(f"{n}. **Use {name}**" for n, name in enumerate(names, 1))
+    ),
+    st.sampled_from(['{"word": 3}', "[", "((((", "a(b(c", "```\na b\n```", "\ufeffa\r\nb\u2028c\x00"]),
+)
+
+
+def a_plan(cfg: CFG, seed: int) -> Plan:
+    """A random plan within the steps that these tests allow."""
+    try:
+        return Planner(cfg, RandomLLM(seed), budget=STEPS).plan("t")
+    except (NoValidPlan, BudgetExceeded):
+        assume(False)
+        raise
+
+
+def is_word(cfg: CFG, word: tuple[str, ...]) -> bool:
+    return cfg.accepts(word) and keeps(cfg, word)
+
+
+@strategies.examples(20)
+@given(
+    st.one_of(strategies.limited_grammars(), strategies.tool_grammars()),
+    st.lists(drafts, min_size=1, max_size=3),
+    st.sampled_from(["on", "off"]),
+    st.integers(0, 99),
+)
+def test_whatever_is_drafted_the_plan_is_a_word(cfg: CFG, texts: list[str], lookahead: str, seed: int) -> None:
+    llm = Drafter(texts, seed)
+    planner = Planner(cfg, llm, search="draft", lookahead=lookahead, budget=STEPS)  # type: ignore[arg-type]
+    try:
+        walk = planner.start("t")
+        plan = planner.drive(walk)
+    except (NoValidPlan, BudgetExceeded):
+        assume(False)
+        return
+    assert is_word(cfg, plan.word)
+    used = plan.usage
+    assert used.questions == len(llm.asked) and used.drafts == len(llm.prompts) <= Drafting().most
+    assert used.requests == used.questions + used.drafts
+    if not used.backtracks:  # greedy would have asked at each of these choices
+        assert used.questions + used.drafted == len(walk.snapshot()["journal"])  # type: ignore[arg-type]
+
+
+@strategies.examples(20)
+@given(st.one_of(strategies.limited_grammars(), strategies.tool_grammars()), st.integers(0, 999))
+def test_a_legal_draft_is_taken_as_it_is(cfg: CFG, seed: int) -> None:
+    wanted = a_plan(cfg, seed)
+    assume(1 < len(wanted.word) <= 8)
+    llm = Drafter([" ".join(wanted.word)])
+    plan = Planner(cfg, llm, search="draft", budget=STEPS).plan("t")
+    assert plan.word == wanted.word
+    assert llm.asked == [] and len(llm.prompts) <= 1
+    assert plan.usage.questions == 0 and plan.usage.requests == plan.usage.drafts == len(llm.prompts)
+
+
+@strategies.examples(15)
+@given(strategies.told_grammars(tools=True), st.integers(0, 999), st.sampled_from(["steps", "call", "json", "marked"]))
+def test_a_legal_draft_in_any_form_is_taken_with_one_request(cfg: CFG, seed: int, form: str) -> None:
+    wanted = a_plan(cfg, seed)
+    assume(wanted.steps and len(wanted.word) <= 8 and (form != "call" or wanted.call is not None))
+    written = {
+        "steps": "\n".join(map(str, wanted.steps)),
+        "call": str(wanted.call or wanted),
+        "json": wanted.to_json(),
+        "marked": "Here is my plan:\n" + "\n".join(f"{n}. {step.text}" for n, step in enumerate(wanted.steps, 1)),
+    }[form]
+
+    llm = Drafter([written])
+    plan = Planner(cfg, llm, search="draft", budget=STEPS).plan("t")
+    assert not llm.asked
+    if form == "json":
+        assert plan.word == wanted.word
+    elif form == "call":
+        assert str(plan.call) == str(wanted.call) or plan.word == wanted.word
+    else:  # a text of steps may stand for several words
+        assert read_plan(written, cfg).within(PDA.from_cfg(cfg).with_limits(cfg.limits)) is not None
+
+
+# -- examples ----------------------------------------------------------------------------------------------------------
+
+
+def numbers(walk: Walk) -> list[object]:
+    """The rows of a walk's journal without what depends on the machine."""
+    return [{key: row[key] for key in ("chosen", "asked")} for row in walk.snapshot()["journal"]]  # type: ignore[union-attr,index,call-overload]
+
+
+def test_a_question_is_asked_where_the_draft_leaves_the_rules_and_says_what_it_wanted() -> None:
+    llm = Drafter(["a b nothing b c"])
+    plan = Planner(CHAIN, llm, search="draft").plan("t")
+    assert len(llm.asked) == 1 and plan.usage.questions == 1 and plan.usage.drafts == 1
+    assert "Your draft of the plan has this here: nothing." in llm.asked[0].prompt
+    assert plan.word[:2] == ("a", "b")
+    assert plan.usage.drafted + 1 == len(plan.word)
+    assert plan.log_probability is None
+
+
+def test_the_rest_of_the_draft_is_taken_after_a_wrong_missing_or_needless_step() -> None:
+    rules = CFG.from_string("S -> a A\nA -> b B | x C\nB -> c D | y\nC -> x\nD -> d | y")
+    wanted = ("a", "b", "c", "d")
+
+    class Knows(Drafter):
+        def choose(self, question: Question) -> Answer:
+            self.asked.append(question)
+            assert question.outlook is not None
+            name = wanted[len(question.outlook.so_far)]
+            return Answer((next(o.number for o in question.options if o.text in (name, f'the output of "{name}"')),))
+
+    for text in ("a b zzz d", "a b d", "a b zzz c d", "a zzz c d"):
+        llm = Knows([text])
+        plan = Planner(rules, llm, search="draft").plan("t")
+        assert plan.word == wanted and len(llm.asked) == 1, text
+
+
+def test_what_cannot_be_read_is_on_record_and_falls_back_to_questions() -> None:
+    events: list[object] = []
+    llm = Drafter(["I am sorry, I cannot help with that."])
+    plan = Planner(TOOLS, llm, search="draft", on_event=events.append).plan("t")
+    drafted = [event for event in events if isinstance(event, Drafted)]
+    assert len(drafted) == 1 and drafted[0].taken == 0 and drafted[0].problem
+    assert drafted[0].text.startswith("I am sorry")
+    assert plan.usage.drafts == 1 and plan.usage.drafted == 0 and plan.usage.questions == len(llm.asked) > 0
+    assert "draft" not in llm.asked[0].prompt
+
+
+def test_a_selection_is_taken_from_a_draft_in_any_order() -> None:
+    llm = Drafter(["cook chili salt serve"])
+    plan = Planner(SEASONING, llm, search="draft").plan("t")
+    assert plan.word == ("cook", "salt", "chili", "serve") and not llm.asked
+    llm = Drafter(["cook chili sugar serve"])  # the whole set is asked for, not a part of it taken
+    Planner(SEASONING, llm, search="draft").plan("t")
+    assert len(llm.asked) == 1 and llm.asked[0].several
+
+
+def test_a_better_draft_is_asked_for_where_that_is_cheaper_and_shows_the_plan_so_far() -> None:
+    rules = CFG.from_string("S -> a A\nA -> b B | c C\nB -> b B | e\nC -> c C | d")
+    llm = Drafter(["a zzz zzz zzz zzz zzz zzz", "a " + "b " * 5 + "e"])
+    often = Planner(rules, llm, search="draft", drafting=Drafting(most=2, request=1e6)).plan("t")
+    assert often.usage.drafts <= 2
+    assert "{" not in llm.prompts[0] and "c: c C" not in llm.prompts[0]
+    once = Planner(rules, Drafter(["a zzz b"]), search="draft", drafting=Drafting(most=1)).plan("t")
+    assert once.usage.drafts == 1
+    with pytest.raises(ValueError, match="most >= 1"):
+        Drafting(most=0)
+
+
+def test_flowcharts_ask_only_for_the_decisions_that_a_draft_leaves_open() -> None:
+    pda = PDA.from_string("""
+        %start s
+        %accept e
+        s, yes, ε -> p, ε "Yes" decide "Is it hot?"
+        s, no, ε -> q, ε "No" decide "Is it hot?"
+        p, drink, ε -> e, ε
+        q, drink, ε -> e, ε
+        q, eat, ε -> e, ε
+    """)
+    llm = Drafter(["1. eat"])
+    assert Planner(pda, llm, search="draft").plan("t").word == ("no", "eat") and not llm.asked
+    llm = Drafter(["1. drink"])
+    assert Planner(pda, llm, search="draft").plan("t").word[1] == "drink"
+    assert len(llm.asked) == 1 and "Is it hot?" in llm.asked[0].prompt and "Your draft" not in llm.asked[0].prompt
+    llm = Drafter(["Is it hot? No\ndrink"])
+    assert Planner(pda, llm, search="draft").plan("t").word == ("no", "drink") and not llm.asked
+
+
+# -- who writes --------------------------------------------------------------------------------------------------------
+
+
+def test_who_only_chooses_is_refused_with_the_way_out() -> None:
+    for llm in ("builtin", RandomLLM(1), lambda _: 1):
+        with pytest.raises(WritesNoText, match="search='greedy'"):
+            Planner(CHAIN, llm, search="draft")
+    with pytest.raises(ValueError, match="search='draft'"):
+        Planner(CHAIN, drafting=Drafting())
+
+
+# -- on record ---------------------------------------------------------------------------------------------------------
+
+
+def test_drafts_are_kept_recorded_and_replayed(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    first = Drafter(["a nothing b c"])
+    with CachedLLM(first, tmp_path / "c.sqlite") as kept, RecordingLLM(kept, tmp_path / "r.jsonl") as recorded:
+        plan = Planner(CHAIN, recorded, search="draft").plan("t")
+        second = Planner(CHAIN, recorded, search="draft").plan("t")
+        assert kept.stats.hits == kept.stats.misses == plan.usage.requests
+    assert second == plan and second.usage.requests == 0 and second.usage.drafts == 1
+    replay = ReplayLLM(tmp_path / "r.jsonl")
+    assert Planner(CHAIN, replay, search="draft").plan("t") == plan
+    assert Planner(CHAIN, replay, search="draft").plan("t") == plan and replay.left == 0
+
+
+@strategies.examples(15)
+@given(strategies.tool_grammars(), st.lists(drafts, min_size=1, max_size=2), st.integers(0, 99), st.data())
+def test_a_walk_goes_on_from_its_snapshot_as_if_nothing_had_been(
+    cfg: CFG, texts: list[str], seed: int, data: st.DataObject
+) -> None:
+    llm = Drafter(texts, seed)
+    planner = Planner(cfg, llm, search="draft", budget=STEPS)
+    try:
+        walk = planner.start("t")
+    except NoValidPlan:
+        assume(False)
+        return
+
+    def go_on(walk: Walk, most: int, texts: Drafter, rng: random.Random) -> list[object]:
+        asked: list[object] = []
+        steps = planner.steps(walk)
+        try:
+            question = next(steps)
+            while len(asked) < most:
+                asked.append(question.content)
+                if isinstance(question, Writing):
+                    given = question.written_by(texts)
+                else:
+                    given = question.check(RandomLLM(rng.randrange(1 << 30)).choose(question))
+                question = give(steps, given)
+        except (StopIteration, BudgetExceeded, NoValidPlan):
+            pass
+        steps.close()
+        return asked
+
+    whole = go_on(walk, 99, Drafter(texts), random.Random(seed))
+    stop = data.draw(st.integers(0, len(whole)))
+    rng, writer, part = random.Random(seed), Drafter(texts), planner.start("t")
+    begun = go_on(part, stop, writer, rng)
+    restored = planner.resume(json.dumps(part.snapshot()))
+    rest = go_on(restored, 99, writer, rng)
+    assert [*begun, *rest] == whole
+    assert restored.word == walk.word
+    assert numbers(restored) == numbers(walk)
+
+
+def test_drafts_count_apart_and_within_budgets() -> None:
+    prices = Prices(input=1e6, output=0)
+    plan = Planner(CHAIN, Drafter(["a b c"]), search="draft", prices=prices, budget=Budget(questions=0)).plan("t")
+    assert (plan.usage.questions, plan.usage.drafts, plan.usage.drafted, plan.usage.requests) == (0, 1, 3, 1)
+    assert (plan.usage.input_tokens, plan.usage.output_tokens, plan.usage.cost) == (100, 10, 100.0)
+    for budget in (Budget(questions=0), Budget(requests=1), Budget(tokens=50), Budget(cost=99)):
+        llm = Drafter(["a zzz c"])
+        with pytest.raises(BudgetExceeded) as caught:
+            Planner(CHAIN, llm, search="draft", prices=prices, budget=budget).plan("t")
+        assert caught.value.plan.word == ("a",) and caught.value.plan.usage.drafts == 1 and not llm.asked
+    with pytest.raises(BudgetExceeded):
+        Planner(CHAIN, llm := Drafter(["a c"]), search="draft", budget=Budget(requests=0)).plan("t")
+    assert not llm.prompts
+
+
+def test_many_plans_at_once_awaited_from_threads_and_together() -> None:
+    class Awaited(Drafter):
+        async def achoose(self, question):  # type: ignore[no-untyped-def]
+            return self.choose(question)
+
+        async def aclose(self) -> None:
+            pass
+
+    class Together(Drafter):
+        def choose_many(self, questions):  # type: ignore[no-untyped-def]
+            assert not any(isinstance(question, Writing) for question in questions)
+            return [self.choose(question) for question in questions]
+
+    for kind in (Drafter, Awaited, Together):
+        planner = Planner(CHAIN, kind(["a b zzz c"]), search="draft")
+        outcomes = planner.plan_all(["t"] * 5, concurrency=3, budget=Budget(questions=100))
+        assert [outcome.unwrap().word[:2] for outcome in outcomes] == [("a", "b")] * 5
+        assert all(outcome.usage.drafts >= 1 for outcome in outcomes)
+        assert len(list(planner.plan_each(["t"] * 2))) == 2
+    assert asyncio.run(Planner(CHAIN, Awaited(["c"]), search="draft").aplan("t")).word == ("c",)
+    assert asyncio.run(Planner(CHAIN, Drafter(["c"]), search="draft").aplan("t")).word == ("c",)
+    shared = Planner(CHAIN, Drafter(["c"]), search="draft").plan_all(["t"] * 4, budget=Budget(requests=2, questions=1))
+    assert [outcome.plan is not None for outcome in shared] == [True, True, False, False]
+
+
+def test_events_tell_of_the_request_the_draft_and_the_questions() -> None:
+    events: list[object] = []
+    Planner(CHAIN, Drafter(["a zzz c"]), search="draft", on_event=events.append).plan("t")
+    kinds = [type(event) for event in events if isinstance(event, (Asked, Answered, Drafted))]
+    assert kinds[:5] == [Asked, Answered, Drafted, Asked, Answered]
+
+
+def test_rules_that_leave_nothing_to_choose_need_no_draft() -> None:
+    llm = Drafter(["x"])
+    plan = Planner(CFG.from_string("S -> a b"), llm, search="draft").plan("t")
+    assert (
+        plan.word == ("a", "b")
+        and not llm.prompts
+        and plan.usage == plan.usage.__class__(seconds=plan.usage.seconds, verdicts=plan.usage.verdicts)
+    )
+
+
+def test_a_tool_that_failed_is_asked_around() -> None:
+    walk = Walk(TOOLS, "t")
+    llm = Drafter(["translate(caption(image))"])
+    planner = Planner(TOOLS, llm, search="draft")
+    assert planner.drive(walk).word == ("translate", "caption", "image")
+    walk.rule_out(1)
+    plan = planner.drive(walk)
+    assert plan.word != ("translate", "caption", "image") and TOOLS.accepts(plan.word)
+
+
+def test_every_pack_of_ours_takes_a_draft() -> None:
+    for name in ("openagi", "daily", "cooking", "risk"):
+        pack = TaskPack.load(name)
+        task = next(iter(pack.tasks))
+        wanted = pack.planner(RandomLLM(3)).plan(task)
+        llm = Drafter([" ".join(wanted.word)])
+        plan = pack.planner(llm, search="draft").plan(task)
+        assert plan.word == wanted.word and not llm.asked, name
