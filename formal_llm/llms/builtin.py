@@ -101,11 +101,11 @@ class BuiltinLLM:
         if question.several:
             wanted = [number for number, prospect in enumerate(outlook.prospects, 1) if values.wanted(prospect)]
             if wanted:
-                return Answer(tuple(wanted))
+                return Answer(question.nearest(wanted))
         best = tuple(number for number, score in enumerate(scores, 1) if score == max(scores))
         if len(best) > 1 and self.on_tie is not None:
             self.on_tie(question, best)
-        return Answer((best[0],))
+        return Answer(question.nearest(best[:1]) if question.several else best[:1])
 
 
 class _Values:

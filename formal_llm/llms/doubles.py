@@ -80,19 +80,19 @@ def of_function(
     return FunctionLLM(cast("Callable[[Question], AnswerLike]", function))
 
 
-#: How many random selections are tried before one that the question objects to is given all the same.
-_DRAWS = 1_000
+#: How many random selections are tried; after that one is made that is near to the last.
+_DRAWS = 100
 
 
 def _draw_several(question: Question, rng: random.Random) -> Answer:
-    """A random selection to which the question does not object, all equally likely."""
+    """A random selection to which the question does not object, all equally likely where they are not very rare."""
     count = len(question.options)
     for _ in range(_DRAWS):
         chosen = rng.randrange(1, 1 << count)
         numbers = tuple(number + 1 for number in range(count) if chosen >> number & 1)
         if not question.problem(numbers):
-            break
-    return Answer(numbers)
+            return Answer(numbers)
+    return Answer(question.nearest(numbers))
 
 
 class RandomLLM:

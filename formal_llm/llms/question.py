@@ -6,7 +6,7 @@ functions and are made when they are first looked at, so a double that only look
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
@@ -290,6 +290,30 @@ class Question:
             return self.begins(numbers)
         higher = range(numbers[-1] + 1, len(self.options) + 1)
         return not self.problem(numbers) or any(self.leads_on((*numbers, number)) for number in higher)
+
+    def nearest(self, wanted: Collection[int]) -> tuple[int, ...]:
+        """A selection without objection that has much of what is wanted and little else, taken from the lowest up.
+
+        What is wanted itself where nothing is wrong with it; also where no selection was found.
+        """
+        numbers = tuple(sorted(wanted))
+        if not self.problem(numbers):
+            return numbers
+        taken: tuple[int, ...] = ()
+        for number in range(1, len(self.options) + 1):
+            with_it = (*taken, number)
+            if number in wanted:
+                if self.leads_on(with_it):
+                    taken = with_it
+            elif taken and not self.problem(taken):
+                continue
+            elif not any(self.leads_on((*taken, later)) for later in self._after(number, wanted)):
+                taken = with_it
+        return taken if taken and not self.problem(taken) else numbers
+
+    def _after(self, number: int, wanted: Collection[int]) -> list[int]:
+        """The higher numbers, those that are wanted first."""
+        return sorted(range(number + 1, len(self.options) + 1), key=lambda later: later not in wanted)
 
     def again(self, problem: str) -> Question:
         """The same question with a line that says what was wrong with the last answer."""

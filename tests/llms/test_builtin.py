@@ -69,6 +69,13 @@ def test_a_selection_takes_what_the_task_names() -> None:
     assert len(Planner(cfg, "builtin").plan("plain").word) == 2
 
 
+def test_a_selection_takes_what_has_to_be_among_it() -> None:
+    cfg = CFG.from_string("%require 1 a b\nS -> some(a, b, c, d) x | y x")
+    assert Planner(cfg, "builtin").plan("buy c").word == ("a", "b", "c", "x")
+    weighed = CFG.from_string("%limit kg = 7\nS -> some(a, b, c, d)\na kg=1\nb kg=2\nc kg=4\nd kg=3")
+    assert Planner(weighed, "builtin").plan("buy c").word == ("c", "d")
+
+
 def test_a_question_without_outlook_is_judged_by_its_texts() -> None:
     question = Question("?", ["walk to the park", "swim in the lake"], task="I want to swim")
     assert BuiltinLLM().choose(question).number == 2

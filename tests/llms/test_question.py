@@ -198,3 +198,21 @@ def test_a_question_that_was_let_go_keeps_nothing_and_is_the_same() -> None:
     held.let_go(prompt=False)
     made.clear()
     assert held.prompt == held.prompt == "Which?" and made == ["prompt"]
+
+
+@pytest.mark.parametrize(
+    ("legal", "wanted", "found"),
+    [
+        ({(1,), (2, 3)}, (2, 3), (2, 3)),
+        ({(1,), (2, 3)}, (3, 2), (2, 3)),
+        ({(1,), (2, 3)}, (2,), (2, 3)),
+        ({(1,), (2, 3)}, (3,), (2, 3)),
+        ({(1, 2, 4), (2, 3)}, (4, 1), (1, 2, 4)),
+        ({(1, 2, 3, 4)}, (3,), (1, 2, 3, 4)),
+        ({(1,), (1, 2)}, (1, 3), (1,)),
+        (set(), (1, 3), (1, 3)),
+    ],
+)
+def test_the_nearest_selection(legal: set[tuple[int, ...]], wanted: tuple[int, ...], found: tuple[int, ...]) -> None:
+    question = Question("?", list("abcd"), several=True, objection=lambda numbers: "" if numbers in legal else "no")
+    assert question.nearest(wanted) == found

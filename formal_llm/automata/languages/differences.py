@@ -32,6 +32,8 @@ _CONFIGURATIONS = 500
 _FURTHER, _LISTED_FURTHER = 50, 10
 #: From how many terminals before the bound on it is searched for how many must follow at least.
 _NEAR = 4
+#: What such a search may cost, in the tries of :class:`~formal_llm.automata.lookahead.work.Work`.
+_TRIES = 4_000
 #: How many lengths words are counted of.
 _COUNTED = 12
 
@@ -202,7 +204,7 @@ class _Comparison:
         if not side.completable(now).possible:
             return False
         # What limits make of the length is worth a search only near the end.
-        short = left == INFINITE or side.least_length(now, search=left <= _NEAR) <= left
+        short = left == INFINITE or side.least_length(now, tries=_TRIES if left <= _NEAR else 0) <= left
         self._cut = self._cut or not short
         return short
 

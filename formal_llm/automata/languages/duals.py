@@ -43,6 +43,8 @@ class Duals:
             weights.lost / scale if sum(weighed.get(name, 0) for name in word) > most else 0.0
             for (_, _, most, weighed), scale in zip(self._bounds, self._scales, strict=True)
         ]
+        #: The bounds that cost something (price, shift, mask), seldom many of all; and what is known so far.
+        self._priced: list[tuple[float, int, int]] = []
         self._paid: dict[int, float] = {}
         self.around: list[float] = []
 
@@ -72,6 +74,7 @@ class Duals:
                 for price, more, scale in zip(prices, over, self._scales, strict=True)
             ]
         self._prices = best_prices
+        self._priced = [(p, shift, mask) for p, (shift, mask, _, _) in zip(best_prices, self._bounds, strict=True) if p]
         self._paid.clear()
         of_names = self._of_names(best_prices)
         inside, _ = _inside(edges, len(spans), of_names)
@@ -83,11 +86,7 @@ class Duals:
         """What a repair costs at least that has an entry in it which uses this much and costs this much itself."""
         paid = self._paid.get(used)
         if paid is None:
-            paid = self._paid[used] = sum(
-                price * (used >> shift & mask)
-                for price, (shift, mask, _, _) in zip(self._prices, self._bounds, strict=True)
-                if price
-            )
+            paid = self._paid[used] = sum([price * (used >> shift & mask) for price, shift, mask in self._priced])
         return self._rounded(cost + paid + self.around[entry])
 
     def _rounded(self, cost: float) -> float:

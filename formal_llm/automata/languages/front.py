@@ -82,6 +82,10 @@ class Front:
             self._allowed = FrozenDict(found)
         return self._allowed
 
+    def leads_on(self, name: str) -> bool | None:
+        """Whether some word goes on with a terminal; None where that is not known."""
+        return self.after(name).viable
+
     def after(self, name: str) -> Front:
         """The front after one more terminal; one that is not viable where it cannot stand here."""
         found = self._next.get(name)

@@ -18,7 +18,9 @@ from functools import cached_property
 
 from formal_llm.automata.languages.front import Front
 from formal_llm.automata.languages.left_recursion import without_left_recursion
+from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.lookahead import Lookahead
+from formal_llm.automata.lookahead.work import TRIES
 from formal_llm.automata.models.automaton import Move, Word
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import product
@@ -80,7 +82,7 @@ class _Followed(Front):
     def _find_shortest(self) -> int | None:
         lookahead, best = self._fronts.lookahead, None
         for configuration in self.seeds:
-            if best is not None and lookahead.least_length(configuration, search=False) >= best:
+            if best is not None and lookahead.least_length(configuration, tries=0) >= best:
                 continue
             try:
                 found = lookahead.shortest(configuration)
@@ -89,6 +91,11 @@ class _Followed(Front):
             if found is not None and (best is None or found < best):
                 best = found
         return best
+
+    def leads_on(self, name: str) -> bool | None:
+        # Where it leads to says as much as all the moves from there on, which may be thousands.
+        values = {self._fronts.lookahead.completable(now).value for now in self.steps.get(name, ())}
+        return True if "yes" in values else super().leads_on(name) if "unknown" in values else False
 
     def _follow(self, name: str) -> Front:
         seeds = self.steps.get(name)
@@ -118,7 +125,13 @@ class _Beyond(Front):
     def _decided(self) -> bool | None:
         pda = self._fronts.pda
         if pda.limits:
-            return {"yes": True, "no": False}.get(self._begun.completable().value)
+            work = self._fronts.lookahead.work
+            work.left -= len(self._begun.pda.transitions) if self._begun.pda is not None else 0
+            with self._begun.work.within(max(0.0, work.left) / TRIES if work.left < INFINITE else None):
+                before = self._begun.work.left
+                verdict = self._begun.completable()
+                work.left -= before - self._begun.work.left if before < INFINITE else 0
+            return {"yes": True, "no": False}.get(verdict.value)
         word, end = self.word, len(self.word)
 
         def advance(name: str, at: int) -> int | None:
@@ -163,16 +176,18 @@ class Fronts:
 
     Args:
         lookahead: knows the automaton and what can be completed.
-        max_configurations: how many configurations of a front are followed one by one.
+        max_configurations: how many configurations of a front are followed one by one; where left out, 1,000 and some
+            for each transition, since one place may have thousands of options.
     """
 
-    def __init__(self, lookahead: Lookahead, *, max_configurations: int = 1_000) -> None:
+    def __init__(self, lookahead: Lookahead, *, max_configurations: int | None = None) -> None:
         #: The alphabet, in order.
         self.terminals = tuple(lookahead.automaton.terminals)
         if lookahead.pda is not None and (straight := without_left_recursion(lookahead.pda)) is not lookahead.pda:
             lookahead = Lookahead(straight, max_states=lookahead.max_states, solver=lookahead.solver)
         self.lookahead = lookahead
-        self._max = max_configurations
+        ways = len(lookahead.pda.transitions) if lookahead.pda is not None else 0
+        self._max = 1_000 + 4 * ways if max_configurations is None else max_configurations
         self._known: dict[frozenset[Hashable], Front] = {}
         self._ways = 0
         self._words: dict[Word, Front] = {}

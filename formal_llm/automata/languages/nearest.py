@@ -24,6 +24,8 @@ from formal_llm.errors import AutomatonError
 
 #: With how many others of its entry an item is compared, to see whether one of them beats it.
 _BESIDE = 50
+#: What it costs to look at an item that may never be taken from the queue; where there are many options, most are not.
+_PER_OFFER = 0.1
 
 
 class Nearest(NamedTuple):
@@ -98,7 +100,7 @@ def _search(
     prices, duals = _LimitPrices(counters, word, weights), Duals(counters, word, weights)
     step = max(weights.insert, weights.delete, weights.substitute)
     bound = free
-    budget = max_states
+    budget: float = max_states
     while True:
         if not repairs.explore(bound, max_states):
             return None, False
@@ -128,7 +130,7 @@ class _Round:
     """
 
     def __init__(
-        self, repairs: Repairs, counters: Counters, prices: _LimitPrices, duals: Duals, bound: float, budget: int
+        self, repairs: Repairs, counters: Counters, prices: _LimitPrices, duals: Duals, bound: float, budget: float
     ) -> None:
         self._repairs = repairs
         self._counters = counters
@@ -225,6 +227,7 @@ class _Round:
 
     def _offer(self, item: _Item, cost: float, back: _Back) -> None:
         """Queue an item, unless it breaks a limit, leads nowhere, is known at that cost, or is beyond the bound."""
+        self.budget -= _PER_OFFER
         counters = self._counters
         around = self._around[item.entry]
         if around == INFINITE or (counters.remaining - item.used) & counters.guard != counters.guard:

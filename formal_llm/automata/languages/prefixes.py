@@ -18,21 +18,26 @@ class Prefixes:
 
     Args:
         lookahead: knows the automaton (a pushdown automaton, with or without limits) and what can be completed.
-        max_configurations: how many configurations after one prefix are followed one by one.
+        max_configurations: how many configurations after one prefix are followed one by one (see :class:`Fronts`).
+        search_time: the seconds of search that each question may take; None for no bound.
 
     Raises:
         AutomatonError: the automaton is no pushdown automaton.
     """
 
-    def __init__(self, lookahead: Lookahead, *, max_configurations: int = 1_000) -> None:
+    def __init__(
+        self, lookahead: Lookahead, *, max_configurations: int | None = None, search_time: float | None = None
+    ) -> None:
         if lookahead.pda is None:
             raise AutomatonError("prefixes are known for grammars and pushdown automata, not for other automata")
         self.pda: PDA = lookahead.pda
+        self._time = search_time
         self.fronts = Fronts(lookahead, max_configurations=max_configurations)
 
     def viable(self, prefix: Word) -> bool | None:
         """Whether some word within the limits begins with ``prefix``; None where the budget of states ran out."""
-        return self.fronts.of(prefix).viable
+        with self.fronts.lookahead.work.within(self._time):
+            return self.fronts.of(prefix).viable
 
     def longest(self, word: Word) -> tuple[int, bool]:
         """(length of the longest viable prefix of ``word``, whether that is certain).
@@ -40,8 +45,11 @@ class Prefixes:
         The length is -1 where not even the empty prefix is viable. Where the budget of states ran out, it is that of
         the longest prefix which is certainly viable.
         """
-        sure = -1
-        front = self.fronts.start
+        with self.fronts.lookahead.work.within(self._time):
+            return self._longest(word)
+
+    def _longest(self, word: Word) -> tuple[int, bool]:
+        sure, front = -1, self.fronts.start
         for end in range(len(word) + 1):
             front = front.after(word[end - 1]) if end else front
             if front.word is not None:
@@ -70,6 +78,10 @@ class Prefixes:
             The terminals that keep it viable, in the order of the alphabet; whether it is a word as it is; whether it
             is certain that there are no more such terminals.
         """
-        front = self.fronts.of(prefix)
-        found = {name: front.after(name).viable for name in front.names}
+        work, found = self.fronts.lookahead.work, dict[str, bool | None]()
+        with work.within(self._time):
+            front = self.fronts.of(prefix)
+            for place, name in enumerate(names := list(front.names)):
+                work.share(len(names) - place)
+                found[name] = front.leads_on(name)
         return tuple(name for name in found if found[name]), front.may_stop, None not in found.values()

@@ -7,7 +7,7 @@ states, then, where the optional solver is installed, an integer program; when a
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -39,8 +39,8 @@ from formal_llm.errors import AutomatonError, Undecided
 _COUNTED_STATES = 100_000
 #: For so many bounds on the length it is remembered what was counted; each remembers much where words are long.
 _SAMPLERS = 4
-#: The states that a lower bound may cost.
-_LITTLE_WORK = 300
+#: The tries that a lower bound may cost where nobody says: a twentieth of a second.
+_LITTLE_WORK = 4_000
 
 
 class Lookahead:
@@ -154,8 +154,7 @@ class Lookahead:
                 found = plain.steps(configuration)
             return Verdict.of(found, SEARCH if found != UNKNOWN else TIME)
         (state, stack), remaining, needed = self._parts(configuration)
-        alone = self._search.anew()
-        ShortestSearch(alone)
+        alone = self._shortest.anew()
         with alone.work.within(seconds):
             return Verdict.of(*alone.decide(alone.demands.of(state, stack), remaining, needed))
 
@@ -174,7 +173,7 @@ class Lookahead:
         (state, stack), remaining, needed = self._parts(configuration)
         return self._shortest.within(state, stack, remaining, needed, steps)
 
-    def _cheapest(self, configuration: Hashable, *, by_length: bool, max_states: int | None = None) -> float:
+    def _cheapest(self, configuration: Hashable, *, by_length: bool) -> float:
         """The least moves of a completion, or its least length in the unit of :data:`flow.LENGTH`.
 
         Infinite where there is none, ``UNKNOWN`` where the budget of states ran out first.
@@ -182,7 +181,7 @@ class Lookahead:
         if self._search is None:
             return self._plain.cheapest(configuration, by_length=by_length)
         (state, stack), remaining, needed = self._parts(configuration)
-        return self._shortest.find(state, stack, remaining, needed, by_length=by_length, max_states=max_states)
+        return self._shortest.find(state, stack, remaining, needed, by_length=by_length)
 
     def fewest_moves(self, configuration: Hashable = None, *, search_time: float | None = None) -> int | None:
         """The least number of moves that complete a configuration; None where nothing does.
@@ -224,8 +223,10 @@ class Lookahead:
             return dict.fromkeys(self._plain.terminals(configuration), 0)
         (state, stack), remaining, _ = self._parts(configuration)
         found = self._search.demands.detours(state, stack)
-        affords = self._search.counters.affords
-        return {name: extra for name, extra in found.items() if affords(name, remaining)}
+        need, guard = self._search.counters.need, self._search.counters.guard
+        if not need:
+            return found
+        return {name: extra for name, extra in found.items() if (remaining - need.get(name, 0)) & guard == guard}
 
     def count(self, configuration: Hashable = None, *, of: Of = "words", max_length: int | None = None) -> int:
         """The number of completions of a configuration (the start, if left out) within the limits. Exact.
@@ -336,12 +337,12 @@ class Lookahead:
             return 0.0
         return self._search.demands.of(*self._parts(configuration).inner).least_steps
 
-    def least_length(self, configuration: Hashable, *, search: bool = True) -> float:
-        """A lower bound of the terminals to the end; with ``search``, open lower bounds are looked at a little, too."""
+    def least_length(self, configuration: Hashable, *, tries: int = _LITTLE_WORK) -> float:
+        """A lower bound of the terminals to the end; open lower bounds are looked at in so many tries, too."""
+        return self.least_lengths([configuration], tries)[0]
+
+    def least_lengths(self, configurations: Sequence[Hashable], tries: float = _LITTLE_WORK) -> list[float]:
+        """The :meth:`least_length` of several, in so many tries together."""
         if self._search is None:
-            return 0.0
-        (state, stack), _, needed = self._parts(configuration)
-        least = self._search.demands.of(state, stack).least_length
-        if needed and search:
-            least = max(least, self._cheapest(configuration, by_length=True, max_states=_LITTLE_WORK))
-        return least if least == INFINITE else least // LENGTH
+            return [0.0] * len(configurations)
+        return self._shortest.bounds([self._parts(configuration) for configuration in configurations], tries)

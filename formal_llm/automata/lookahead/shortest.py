@@ -7,7 +7,7 @@ is asked by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -37,6 +37,10 @@ class _Measure(NamedTuple):
 _BY_LENGTH, _BY_STEPS = _Measure("least_length", "free_length", LENGTH), _Measure("least_steps", "free_steps")
 
 
+class _Spent(Exception):
+    """The tries that one of the bounds may cost are spent."""
+
+
 def _complete(state: SearchState) -> bool:
     return not state.pending and state.unresolved is None and not state.needed
 
@@ -52,7 +56,17 @@ class ShortestSearch:
         self.grammar = completion.grammar
         self.max_states = completion.max_states
         self._version = -1
+        #: What is left to one of the :meth:`bounds`.
+        self._tries: float = INFINITE
         completion.guide = self.some
+
+    def anew(self) -> CompletionSearch:
+        """The completion search with nothing remembered but what the rules alone say."""
+        self._refresh()
+        alone = ShortestSearch(self.completion.anew())
+        alone._refresh()
+        alone._estimates, alone._dues = self._estimates, self._dues
+        return alone.completion
 
     def _refresh(self) -> None:
         """Forget what was concluded from an older version of the grammar."""
@@ -65,9 +79,7 @@ class ShortestSearch:
             #: What needs most of those with the same pending and left, and the moves of some completion of it.
             self._dearest: dict[tuple[int, Unresolved, int], tuple[int, float]] = {}
 
-    def find(
-        self, state: State, stack: Stack, remaining: int, needed: int, *, by_length: bool, max_states: int | None = None
-    ) -> float:
+    def find(self, state: State, stack: Stack, remaining: int, needed: int, *, by_length: bool) -> float:
         """The least moves, or the least length (in the unit of :data:`flow.LENGTH`), of a completion.
 
         Infinite when there is none, ``UNKNOWN`` when the budget is spent.
@@ -84,9 +96,36 @@ class ShortestSearch:
         if begin is None:
             return INFINITE
         after = partial(self._weighed_successors, measure)
-        if max_states is not None:
-            return least_cost(begin, after, _complete, max_states)
         return least_cost(begin, after, _complete, self.max_states, self._over)
+
+    def bounds(self, places: Sequence[tuple[tuple[State, Stack], int, int]], tries: float) -> list[float]:
+        """Lower bounds of lengths, in terminals, found in so many tries together; nothing found before plays a part.
+
+        Args:
+            places: (state and stack, what is left, what is needed) of each.
+            tries: what the search may cost where lower bounds are open.
+        """
+        found: list[float] = []
+        for number, ((state, stack), remaining, needed) in enumerate(places):
+            least = self.demands.of(state, stack).least_length
+            if needed and tries and least < INFINITE:
+                self._tries = part = tries / (len(places) - number)
+                least = max(least, self._bound(state, stack, remaining, needed))
+                tries -= part - max(0.0, self._tries)
+                self._tries = INFINITE
+            found.append(least if least == INFINITE else least // LENGTH)
+        return found
+
+    def _bound(self, state: State, stack: Stack, remaining: int, needed: int) -> float:
+        self._refresh()
+        begin = self._weigh(_BY_LENGTH, [], (state, stack), self.demands.resources.of(remaining), needed)
+        if begin is None:
+            return INFINITE
+        try:
+            found = least_cost(begin, partial(self._weighed_successors, _BY_LENGTH), _complete, self.max_states)
+        except _Spent:
+            found = UNKNOWN
+        return begin[0] + begin[2] if found == UNKNOWN else found
 
     def within(self, state: State, stack: Stack, remaining: int, needed: int, steps: int) -> tuple[float, str]:
         """Whether a completion takes at most so many moves.
@@ -173,6 +212,8 @@ class ShortestSearch:
         """(the terminals that have to be read before nothing is needed; the lower bounds and what each needs)."""
         found = self._dues.get(needed)
         if found is None:
+            if len(self._dues) > _CACHE:
+                self._dues.clear()
             due = [(shift, amount) for _, shift, amount in self.counters.due(needed)]
             found = self._dues[needed] = self.counters.reads(needed), due
         return found
@@ -250,6 +291,9 @@ class ShortestSearch:
                 following.append((0, self._weigh(measure, [symbol], rest, left, needed, pending)))
         elif pending:
             symbol, _, unit = next(self.multisets.items(pending))
+            self._tries -= len(self.demands.resources.ways[symbol.index])
+            if self._tries < 0:
+                raise _Spent
             for way in self.demands.resources.ways[symbol.index]:
                 if (left - way.need) & self.demands.resources.guard == self.demands.resources.guard:
                     due = self.counters.pay_all(way.reads, needed)

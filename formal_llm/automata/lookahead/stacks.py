@@ -17,6 +17,8 @@ from formal_llm.automata.models.automaton import Stack, State
 _BITS = 32
 _COUNT = (1 << _BITS) - 1
 _CACHE = 200_000
+#: Of so many stacks the detours are kept: the options of a question lead to a few stacks.
+_DETOURS = 100
 
 #: The part of a stack, and the state above it, where it is not settled how its symbols will be worked off.
 Unresolved = tuple[State, Stack] | None
@@ -111,6 +113,7 @@ class Demands:
         self.multisets = Multisets(grammar)
         self.version = 0
         self._demands: dict[tuple[State, Stack], Demand] = {}
+        self._detours: dict[tuple[State, Stack, int], dict[str, int]] = {}
         start = grammar.pda.start()
         for _ in grammar.levels(start.state, start.stack):
             pass  # all symbols are met, so that what is concluded of them need not be forgotten soon
@@ -148,12 +151,17 @@ class Demands:
 
     def detours(self, state: State, stack: Stack) -> dict[str, int]:
         """For each terminal that a completion may use, limits aside, by how many terminals that lengthens it."""
+        if (known := self._detours.get((state, stack, len(self.grammar.symbols)))) is not None:
+            return known
         found: dict[str, int] = {}
         for ways in self.grammar.levels(state, stack):
             for symbol, _ in ways:
                 for name, extra in self.grammar.detours(symbol.index).items():
                     if extra < found.get(name, extra + 1):
                         found[name] = extra
+        if len(self._detours) >= _DETOURS:
+            self._detours.clear()
+        self._detours[state, stack, len(self.grammar.symbols)] = found
         return found
 
     def _make_demand(self, state: State, stack: Stack) -> Demand:

@@ -15,6 +15,7 @@ from formal_llm.automata.languages.nearest import Nearest, nearest
 from formal_llm.automata.languages.prefixes import Prefixes
 from formal_llm.automata.languages.why_empty import RuleSet, why_empty
 from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.lookahead.work import SEARCH_TIME, START
 from formal_llm.errors import did_you_mean
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
@@ -90,6 +91,7 @@ class Verifier:
         limits: more limits.
         weights: what edits cost, in the search for a nearest valid word.
         max_states: how many states one query may visit before it answers "not decided".
+        search_time: the seconds of search after which a query answers so; None for no bound.
 
     Attributes:
         rules: the constraints and limits of the automaton, by number.
@@ -105,12 +107,14 @@ class Verifier:
         *,
         weights: EditWeights = UNIT_WEIGHTS,
         max_states: int = 50_000,
+        search_time: float | None = START * SEARCH_TIME,
     ) -> None:
         self.lookahead = Lookahead(source_of(source, "Verifier"), limits, max_states=max_states)
         self.automaton = self.lookahead.automaton
         self.weights = weights
         self._max_states = max_states
-        self._prefixes = Prefixes(self.lookahead)
+        self._time = search_time
+        self._prefixes = Prefixes(self.lookahead, search_time=search_time)
         self._pda = self._prefixes.pda
         self._decisions = {t.read: f"{t.question} {t.text}" for t in self._pda.transitions if t.decision and t.text}
         self.rules = RuleSet(self._pda, max_states)
@@ -195,7 +199,8 @@ class Verifier:
         if ends:
             return not constraint.accepts(prefix)
         if number not in self._alone:
-            self._alone[number] = Prefixes(Lookahead(constraint, max_states=self._max_states))
+            alone = Lookahead(constraint, max_states=self._max_states)
+            self._alone[number] = Prefixes(alone, search_time=self._time)
         return self._alone[number].viable(prefix) is False
 
     def _fits(self, prefix: Word, ends: bool, dropped: frozenset[int]) -> bool:
@@ -207,7 +212,9 @@ class Verifier:
             if len(self._under) > _KEPT:
                 self._under.clear()
             lookahead = Lookahead(self.rules.without(dropped), max_states=self._max_states)
-            prefixes = self._under[dropped] = Prefixes(lookahead)
+            # There are as many questions as there are rules: together they may take about as long as one.
+            each = None if self._time is None else self._time / len(self.rules.every)
+            prefixes = self._under[dropped] = Prefixes(lookahead, search_time=each)
         return prefixes.viable(prefix) is not False
 
     def label(self, name: str) -> str:

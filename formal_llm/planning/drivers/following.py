@@ -116,7 +116,7 @@ class _Search:
         if self._table.look and not self._table.lookahead.completable(here).possible:
             return False
         short = not self._whole or self._draft.loose
-        return short or self._table.lookahead.least_length(here, search=False) <= self._end - done
+        return short or self._table.lookahead.least_length(here, tries=0) <= self._end - done
 
 
 class _Rest:

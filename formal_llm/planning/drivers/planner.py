@@ -156,16 +156,19 @@ class Planner(PlansMany):
         """The choices of this planner's automaton, under the goal and the limits of a task; shared by its walks."""
         task = Task.of(task)
         key = (task.goal, task.limits)
-        if key not in self._tables:
-            if len(self._tables) >= _TABLES:
-                self._tables.pop(next(iter(self._tables)))
+        table = self._tables.get(key)
+        if table is None:
+            for oldest in list(self._tables)[: 1 - _TABLES]:
+                self._tables.pop(oldest, None)
             with building():
-                self._tables[key] = ChoiceTable.of(
+                table = self._tables[key] = ChoiceTable.of(
                     self.source, goal=task.goal, limits=self.limits & task.limits, constraints=self.constraints,
                     lookahead=self.lookahead, max_states=self.max_states, solver=self.solver,
                     search_time=self.search_time,
                 )  # fmt: skip
-        table = self._tables[key] = self._tables.pop(key)  # behind those that were asked for before
+        elif [key] != list(self._tables)[-1:]:
+            self._tables.pop(key, None)
+            self._tables[key] = table
         return table
 
     def start(self, task: str | Task, *, name: str = "") -> Walk:

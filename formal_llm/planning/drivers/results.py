@@ -325,9 +325,7 @@ class Results:
                 f"or the settings of that run"
             )
         if data["index"] in self.done:
-            raise ResultsError(
-                f"{self.path}:{number}: task {data['index']} stands there twice; remove one of the lines"
-            )
+            raise ResultsError(f"{self.path}:{number}: task {data['index']} stands there twice; remove one line")
         self._note(data, place)
 
     def _note(self, line: Mapping[str, Any], place: int) -> None:

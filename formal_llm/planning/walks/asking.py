@@ -7,11 +7,12 @@ stays behind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, repeat
 
 from formal_llm.automata import Transition
+from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import Move
 from formal_llm.llms.question import Message, Option, Outlook, Prospect, Question, Term
@@ -34,6 +35,8 @@ class Asker:
         self._task = task
         self.walk = walk
         self.id = next(_NUMBERS)
+        #: The detours that were looked at last, and what they allow.
+        self._allowed: tuple[dict[str, int] | None, tuple[tuple[Term, int], ...]] = (None, ())
 
     def tree(self, moves: Sequence[Move]) -> Node:
         """The tree of a plan."""
@@ -74,8 +77,7 @@ class Asker:
             messages=messages,
             outlook=lambda: self._outlook(entry, past.moves),
             objection=objection,
-            # Sets that are ruled out one by one say nothing of those around them: then sets are tried.
-            begins=None if objection is None or objection.excluded else SomeTogether(objection),
+            begins=None if objection is None else SomeTogether(objection),
             walk=self.walk,
         )
 
@@ -106,19 +108,25 @@ class Asker:
         return _numbered([text[choice.index] for choice in entry.offered])
 
     def _outlook(self, entry: JournalEntry, moves: Sequence[Move]) -> Outlook:
-        prospects = tuple(self._prospect(entry, choice) for choice in entry.offered)
+        lookahead = self._table.lookahead
+        after = [self._table.after(entry.configuration, choice) for choice in entry.offered]
+        known = [(name, self._term(name)) for name in self._table.vocabulary.terminals]
+        prospects = tuple(map(self._prospect, entry.offered, after, lookahead.least_lengths(after), repeat(known)))
         so_far = tuple(self._term(move.read) for move in moves if move.read is not None)
         return Outlook(so_far, prospects, self.wording.backward)
 
-    def _prospect(self, entry: JournalEntry, choice: Choice) -> Prospect:
+    def _prospect(self, choice: Choice, after: Hashable, least: float, known: Sequence[tuple[str, Term]]) -> Prospect:
         lookahead = self._table.lookahead
-        after = self._table.after(entry.configuration, choice)
         detours = lookahead.detours(after)
-        known = self._table.vocabulary.terminals or detours
+        of, allows = self._allowed
+        if detours is not of:  # where nothing is limited, all options have the same
+            known = known or [(name, self._term(name)) for name in detours]
+            allows = tuple([(term, detours[name]) for name, term in known if name in detours])
+            self._allowed = detours, allows
         return Prospect(
             uses=tuple(map(self._term, choice.reads)),
-            allows=tuple((self._term(n), detours[n]) for n in known if n in detours),
-            length=int(lookahead.least_length(after)),
+            allows=allows,
+            length=int(least if least < INFINITE else lookahead.least_length(after, tries=0)),  # not known to be dead
         )
 
     def _term(self, name: str) -> Term:
@@ -188,10 +196,7 @@ class Together:
 
 @dataclass(frozen=True, slots=True)
 class SomeTogether:
-    """Whether options can be chosen together with some of those after them.
-
-    The rule excludes no set by itself, since that says nothing of the sets around it.
-    """
+    """Whether options can be chosen together with some of those after them."""
 
     rule: Together
 
@@ -200,7 +205,7 @@ class SomeTogether:
         rule = self.rule
         must = frozenset(rule.members[number - 1] for number in numbers)
         may = must | frozenset(rule.members[max(numbers) :])
-        return rule.table.some_subset(rule.configuration, must, may, rule.left)
+        return rule.table.some_subset(rule.configuration, must, may, rule.left, rule.excluded)
 
 
 def _rebuild(

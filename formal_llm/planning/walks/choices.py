@@ -32,10 +32,8 @@ from formal_llm.automata.models.product import constrained
 from formal_llm.automata.models.rules import Source
 from formal_llm.errors import AutomatonError, unknown
 from formal_llm.planning.plans.vocabulary import Vocabulary
-from formal_llm.planning.walks.forks import Choice, Fork, Template, candidates, indices
-from formal_llm.planning.walks.subsets import Subset, ways
-
-_CACHE = 200_000
+from formal_llm.planning.walks.forks import Choice, Fork, Forks, Template, candidates, indices
+from formal_llm.planning.walks.subsets import Names, Subset, ways
 
 
 @cache
@@ -68,7 +66,7 @@ class ChoiceTable:
         self._rules: str | None = None
         self._templates: dict[tuple[State, str | None], Template] = {}
         #: (the choices, moves that finish a plan after any of them but for what lies deeper), by signature.
-        self._forks: dict[Hashable, tuple[Fork, float]] = {}
+        self._forks = Forks()
 
     @classmethod
     def of(
@@ -137,9 +135,7 @@ class ChoiceTable:
             return found[0]
         with self.lookahead.work.within(self.search_time):
             if found is None or found[0].open:
-                if len(self._forks) > _CACHE:
-                    self._forks.clear()
-                found = self._forks[signature] = self._make(configuration, deeper)
+                found = self._forks.keep(signature, *self._make(configuration, deeper))
                 if found[0].unknown and self.lookahead.lacks_solver:
                     _tell_of_solver()
             fork, reach = found
@@ -265,7 +261,8 @@ class ChoiceTable:
         fork = Fork(tuple(choice for choice, _ in found), len(members), several=True, only=only)
         reach = 0.0
         if self.look and steps == INFINITE:
-            judged = [(choice, self._verdict(after)) for choice, after in found]
+            lost, decide = Verdict("unknown", TIME), self.lookahead.completable  # lost: no way was found in time
+            judged = [(choice, lost if after is None else decide(after)) for choice, after in found]
             told, reach = self._judged(judged, len(members), deeper)
             fork = replace(fork, unknown=told.unknown, open=told.open, tally=told.tally)
             # Two sets that can be finished in so many moves: where there are as many, more than one can be chosen.
@@ -282,11 +279,7 @@ class ChoiceTable:
             elif self.lookahead.work.left <= 0:
                 yield Choice(index, (), (name,)), None
 
-    def _verdict(self, after: Any) -> Verdict:
-        """That of what a member leads to; where no way was found in time, that nothing is known of it."""
-        return Verdict("unknown", TIME) if after is None else self.lookahead.completable(after)
-
-    def subset(self, configuration: Hashable, names: frozenset[str], steps: float) -> Choice | None:
+    def subset(self, configuration: Hashable, names: Names, steps: float) -> Choice | None:
         """The choice of just these members of the selection on top of the stack, with ``steps`` more moves; or None."""
         members = self.lookahead.selection(configuration) or ()
         with self.in_time():
@@ -323,13 +316,15 @@ class ChoiceTable:
                         return found, False
         return found, True
 
-    def some_subset(self, configuration: Hashable, must: frozenset[str], may: frozenset[str], steps: float) -> bool:
-        """Whether a choice is allowed of all of ``must`` and some of ``may``; arguments as of :meth:`subset`."""
+    def some_subset(
+        self, configuration: Hashable, must: Names, may: Names, steps: float, excluded: Container[object] = ()
+    ) -> bool:
+        """Whether a choice that is not ``excluded`` is allowed of all of ``must`` and some of ``may``."""
         with self.in_time():
-            return self._select(configuration, must, may, steps) is not None or self.lookahead.work.left <= 0
+            return bool(self._select(configuration, must, may, steps, excluded)) or self.lookahead.work.left <= 0
 
     def _select(
-        self, configuration: Any, must: frozenset[str], may: frozenset[str], steps: float
+        self, configuration: Any, must: Names, may: Names, steps: float, excluded: Container[object] = ()
     ) -> tuple[tuple[Any, ...], Any] | None:
         """Moves through a selection that take all of ``must`` and nothing but ``may``, and what they lead to.
 
@@ -337,12 +332,11 @@ class ChoiceTable:
         """
         for way in self._ways(configuration, must, may, steps):
             if way is not None:
-                return way.moves, way.after
-            if self.lookahead.work.left <= 0 and must != may:
+                if way.names not in excluded:
+                    return way.moves, way.after
+            elif self.lookahead.work.left <= 0 and must != may:
                 break
         return None
 
-    def _ways(
-        self, configuration: Any, must: frozenset[str], may: frozenset[str], steps: float
-    ) -> Iterator[Subset | None]:
+    def _ways(self, configuration: Any, must: Names, may: Names, steps: float) -> Iterator[Subset | None]:
         return ways(self.lookahead, self._finishes, configuration, must, may, steps)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from formal_llm.automata.lookahead.branches import Branches, Judged, Leap
 from formal_llm.automata.lookahead.limited import depth
 from formal_llm.automata.models.automaton import Automaton, C, M
+
+#: How many options are kept, of all places that were asked about: some 100 megabytes. And what a place counts itself.
+_CACHE, _OWN = 500_000, 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,6 +78,8 @@ class Template:
         able, _, unknown, standing, tally = judged
         fork = self.forks.get((able, unknown, standing, tally))
         if fork is None:
+            if len(self.forks) * len(self.choices) > _CACHE:
+                self.forks.clear()
             fork = self.forks[able, unknown, standing, tally] = Fork(
                 self._of(able),
                 len(self.choices),
@@ -87,6 +92,29 @@ class Template:
     def _of(self, bits: int) -> tuple[Choice, ...]:
         """The choices of a set of branches."""
         return tuple([choice for number, choice in enumerate(self.choices) if bits >> number & 1]) if bits else ()
+
+
+class Forks:
+    """Forks by what decides them, each with the moves that finish a plan; as many as a bound on memory allows."""
+
+    __slots__ = ("_forks", "_options")
+
+    def __init__(self) -> None:
+        self._forks: dict[Hashable, tuple[Fork, float]] = {}
+        self._options = 0
+
+    def get(self, signature: Hashable) -> tuple[Fork, float] | None:
+        """What is kept under a signature."""
+        return self._forks.get(signature)
+
+    def keep(self, signature: Hashable, fork: Fork, reach: float) -> tuple[Fork, float]:
+        """Keep a fork; the others are dropped where they have become too many."""
+        self._options += _OWN + len(fork.choices)
+        if self._options > _CACHE:
+            self._forks.clear()
+            self._options = _OWN + len(fork.choices)
+        found = self._forks[signature] = fork, reach
+        return found
 
 
 def indices(choices: Iterable[Choice]) -> frozenset[int]:

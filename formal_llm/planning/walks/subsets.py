@@ -7,9 +7,12 @@ at once, and what has led to no set is not looked at again. So the first sets co
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from formal_llm.automata.lookahead.lookahead import Lookahead
+
+#: Terminals together.
+Names: TypeAlias = frozenset[str]
 
 #: After so many ways without one more set, whoever asks may stop.
 _TRIES = 1_000
@@ -22,15 +25,15 @@ class Subset(NamedTuple):
 
     moves: tuple[Any, ...]
     after: Any
-    names: frozenset[str]
+    names: Names
 
 
 def ways(
     lookahead: Lookahead,
     finishes: Callable[[Hashable, float], bool],
     configuration: Hashable,
-    must: frozenset[str],
-    may: frozenset[str],
+    must: Names,
+    may: Names,
     steps: float,
 ) -> Iterator[Subset | None]:
     """The sets of members that may be chosen of the selection on top of a stack, each once, few members first.

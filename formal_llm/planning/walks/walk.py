@@ -46,15 +46,14 @@ class Walk(AlongDrafts):
     """One plan being made.
 
     Args:
-        source: a grammar, a flowchart, a behaviour or an automaton; or the :class:`ChoiceTable` of one, which many
-            walks can share.
+        source: a grammar, a flowchart, a behaviour, an automaton; or the :class:`ChoiceTable` that many walks share.
         task: what the plan is for.
         limits: more limits, where ``source`` is no table.
         lookahead: ``"on"``, or ``"off"`` to offer whatever the automaton allows next and backtrack from dead ends.
         wording: how questions are put.
         budget: what the walk may use. It may be replaced on the way.
         prices: what tokens cost, where that is known.
-        name: a name for the walk, where several are under way: its questions and events tell it.
+        name: a name for the walk: its questions and events tell it.
         on_event: called with what happens.
 
     Raises:
@@ -297,12 +296,11 @@ class Walk(AlongDrafts):
     def fork(self, *, on_event: EventCallback | None = None) -> Walk:
         """A second walk that stands where this one does; what is done to either does not touch the other.
 
-        It costs short lists: all else is shared, but for the callback: ``on_event`` hears what happens on the new walk.
+        It costs short lists, all else is shared. ``on_event`` hears what happens on the new walk.
         """
         twin = object.__new__(type(self))
         twin.name, twin.task, twin.wording, twin.budget = self.name, self.task, self.wording, self.budget
-        twin.draft = self.draft
-        twin._asker = self._asker
+        twin.draft, twin._asker = self.draft, self._asker
         twin._trail = self._trail.copy(on_event)
         return twin
 
@@ -320,7 +318,7 @@ class Walk(AlongDrafts):
         self._trail, self.draft = fork._trail.copy(on_event), fork.draft
         if usage is not None:
             self._trail.meter.set(usage)
-        if self._trail.state is Stage.DONE and on_event is not None:
+        if self._trail.state is Stage.DONE and on_event:
             on_event(Finished(self.plan, self.name, id=self.id))
 
     def snapshot(self) -> dict[str, JSON]:

@@ -67,6 +67,24 @@ class TestPrefixes:
         word = ("b",) + ("a",) * 60 + ("b",) + ("a",) * 20
         assert prefixes.longest(word) == (61, True)
 
+    @given(limited_grammars() | tool_grammars(), words, st.sampled_from([0.0, 0.0003]))
+    @examples(40)
+    def test_what_is_certain_in_little_time_is_right(self, cfg, word, seconds):
+        hasty, exact = Prefixes(Lookahead(cfg), search_time=seconds), Prefixes(Lookahead(cfg))
+        assert hasty.viable(word) in (None, exact.viable(word))
+        length, decided = hasty.longest(word)
+        assert length == exact.longest(word)[0] if decided else length <= exact.longest(word)[0]
+        allowed, may_stop, decided = hasty.following(word[:1])
+        sure = exact.following(word[:1])
+        assert (set(allowed), may_stop) == (set(sure[0]), sure[1]) if decided else set(allowed) <= set(sure[0])
+
+    def test_many_options_are_followed_one_by_one(self):
+        names = [f"t{number}" for number in range(400)]
+        prefixes = Prefixes(Lookahead(CFG.from_string(f"%limit 1\nS -> T S | T\nT -> {' | '.join(names)}")))
+        allowed, may_stop, decided = prefixes.following(("t3",))
+        assert (len(allowed), may_stop, decided) == (399, True, True)
+        assert prefixes.fronts.of(("t3",)).word is None
+
     def test_only_for_pushdown_automata(self):
         with pytest.raises(AutomatonError, match="pushdown"):
             Prefixes(Lookahead(Plain()))

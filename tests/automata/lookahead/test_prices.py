@@ -25,6 +25,11 @@ class TestPrices:
         ways = [(0, 0, {}, []), (0, 1, {1: 1}, [0]), (0, 1, {2: 1}, [0]), (0, 1, {3: 1}, [0])]
         assert Estimate(ways, [1, 2, 3]).least([(0, 1)], [(1, 2), (2, 3), (3, 4)]) == 9
 
+    def test_sums_beyond_what_a_float_holds_are_endless(self):
+        tree = [(300, 1, {7: 1}, []), *((n, 1, {}, [n + 1] * 20) for n in range(299, -1, -1))]
+        circle = [(301, 1, {}, []), (301, 1, {7: 1}, [301]), (302, 1, {}, [0, 301])]
+        assert Estimate([*tree, *circle], [7]).least([(302, 1)], [(7, 1)]) < INFINITE
+
     def test_no_price_without_work_to_find_one(self, monkeypatch):
         monkeypatch.setattr("formal_llm.automata.lookahead.prices._WORK", 3)
         assert find_prices(in_order(DAY), [7]) == []

@@ -2,8 +2,11 @@
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from formal_llm import CFG, Lookahead
+from formal_llm.automata.lookahead.shortest import ShortestSearch
+from formal_llm.automata.lookahead.stacks import SearchState
 from formal_llm.errors import Undecided
 from tests.automata.lookahead.judging import parts, reference, sources
 from tests.oracles import INF, keeps, language
@@ -65,3 +68,31 @@ class TestShortest:
             Lookahead(cfg, max_states=1).shortest()
         with pytest.raises(Undecided, match="raise max_states"):
             Lookahead(cfg, max_states=1).shortest_word()
+
+    @given(sources, choices, st.sampled_from([0, 1, 5, 50, 4_000]))
+    @examples(40)
+    def test_bounds_are_no_more_than_the_length_however_few_the_tries(self, source, picks, tries):
+        lookahead = Lookahead(*source)
+        now, word = walk(lookahead.automaton, picks)
+        start = lookahead.automaton.start()
+        bounds = lookahead.least_lengths([now, start, now], tries)
+        slow = reference(lookahead)
+        lengths = [slow.length(*parts(now), word), slow.length(*parts(start), ())]
+        assert all(found <= length for found, length in zip(bounds, [*lengths, lengths[0]], strict=True))
+
+    def test_bounds_of_many_together_cost_no_more_than_they_may(self, monkeypatch):
+        names = [f"t{number}" for number in range(60)]
+        rules = ["S -> T S | T", f"T -> {' | '.join(names)}", "%limit kg >= 300", "%limit 1"]
+        lookahead = Lookahead(CFG.from_string("\n".join([*rules, *(f"{n} kg={k}" for k, n in enumerate(names))])))
+        start, weighed = lookahead.automaton.start(), []
+        slow = ShortestSearch._weigh
+        monkeypatch.setattr(ShortestSearch, "_weigh", lambda self, *rest: weighed.append(1) or slow(self, *rest))
+        assert lookahead.least_lengths([start] * 50, 1_000) == lookahead.least_lengths([start] * 50, 1_000)
+        assert len(weighed) <= 2 * (1_000 + 50)
+
+    def test_a_search_of_its_own_shares_what_the_rules_alone_say(self):
+        lookahead = Lookahead(CFG.from_string("%limit kg >= 5\nS -> a S | b\na kg=2"))
+        shortest = ShortestSearch(lookahead._search)
+        assert lookahead.shortest() == 4
+        shortest.some(SearchState(0, None, 0, lookahead.automaton.start().needed))
+        assert shortest.anew().guide.__self__._estimates is shortest._estimates

@@ -136,6 +136,7 @@ def test_a_set_that_is_ruled_out_is_objected_to() -> None:
     assert question is not None
     assert question.problem((1, 3)) == "this selection is ruled out"
     assert question.leads_on((1,)) and not question.leads_on((1, 3))
+    assert question.leads_on((3,)) and question.begins is not None
     assert pickle.loads(pickle.dumps(question)).problem((1, 3)) == "this selection is ruled out"
 
 
@@ -156,3 +157,12 @@ def test_a_copy_refuses_what_the_question_refuses(how: str, again: bool) -> None
 def test_the_same_selection_under_other_rules_is_another_question() -> None:
     assert selection() == selection()
     assert selection() != selection(SELECTING.replace("minutes <= 5", "minutes <= 6"))
+
+
+def test_an_outlook_of_many_options_makes_each_term_once() -> None:
+    names = [f"t{number}" for number in range(50)]
+    walk = Walk(CFG.from_string(f"S -> T S | T\nT -> {' | '.join(names)}"))
+    outlook = asked(walk).outlook
+    assert outlook is not None
+    allowed = {id(term) for prospect in outlook.prospects for term, _ in prospect.allows}
+    assert len(allowed) == 50

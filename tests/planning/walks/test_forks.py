@@ -4,7 +4,7 @@ from formal_llm import CFG
 from formal_llm.automata.lookahead.branches import Branch, Branches, Judged
 from formal_llm.automata.lookahead.verdicts import FILTER, SEARCH, TALLY
 from formal_llm.planning.walks.choices import ChoiceTable
-from formal_llm.planning.walks.forks import Choice, Fork, Template, candidates, indices
+from formal_llm.planning.walks.forks import Choice, Fork, Forks, Template, candidates, indices
 
 
 def template():
@@ -32,3 +32,20 @@ def test_sure_is_what_filters_tell():
 
 def test_indices():
     assert indices([Choice(3, ()), Choice(1, ())]) == {1, 3}
+
+
+def test_forks_are_dropped_where_they_have_too_many_options(monkeypatch):
+    monkeypatch.setattr("formal_llm.planning.walks.forks._CACHE", 100)
+    kept, choices = Forks(), tuple(Choice(number, ()) for number in range(20))
+    for number in range(10):
+        fork = Fork(choices, 20)
+        assert kept.keep(number, fork, 1.0) == kept.get(number) == (fork, 1.0)
+    assert sum(kept.get(number) is not None for number in range(10)) == 1
+
+
+def test_forks_of_one_place_are_dropped_too(monkeypatch):
+    monkeypatch.setattr("formal_llm.planning.walks.forks._CACHE", 6)
+    made = template()
+    for tally in range(1, 9):
+        made.fork(Judged(0b111, 2.0, tally=tally))
+    assert len(made.forks) <= 3

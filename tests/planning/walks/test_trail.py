@@ -6,10 +6,13 @@ import random
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyformlang.cfg import Terminal
 
-from formal_llm import CFG, Limits, Usage, Walk
+from formal_llm import CFG, Limits, RandomLLM, Usage, Walk
 from formal_llm.automata.languages.why_empty import WhyEmpty, why_empty
-from formal_llm.errors import NoValidPlan, WalkError
+from formal_llm.errors import BudgetExceeded, NoValidPlan, WalkError
 from formal_llm.planning.walks.asking import Asker
 from formal_llm.planning.walks.budget import Budget, Meter
 from formal_llm.planning.walks.choices import ChoiceTable
@@ -19,6 +22,7 @@ from formal_llm.planning.walks.trail import Stage, Trail
 from formal_llm.planning.walks.wording import Wording
 from tests import oracles
 from tests.planning.wandering import TOOLS, drive, keeps, subset_sum, texts
+from tests.strategies import examples, limited_grammars, tool_grammars
 
 
 def test_back_asks_the_last_question_again() -> None:
@@ -156,6 +160,42 @@ def test_pondering_changes_nothing_that_is_asked() -> None:
 
     assert asked(True) == asked(False)
     assert asked(True)[1].verdicts.unknown > 0
+
+
+@examples(25)
+@given(
+    st.one_of(limited_grammars(), tool_grammars()),
+    st.sampled_from([0.0, 0.0002, 0.001]),
+    st.sampled_from([1, 10, 20_000]),
+    st.integers(0, 99),
+)
+def test_where_nothing_is_decided_in_time_going_back_still_ends_at_words(
+    cfg: CFG, seconds: float, max_states: int, seed: int
+) -> None:
+    table = ChoiceTable.of(cfg, search_time=seconds, max_states=max_states, solver=False)
+    llm, letters, steps = RandomLLM(seed), oracles.alphabet(cfg), 14
+    try:
+        walk = Walk(table, budget=Budget(steps=steps, questions=200))
+        while (question := walk.question) is not None:
+            walk.answer(llm.choose(question))
+    except BudgetExceeded as error:
+        if error.kind == "steps":  # all ways were gone, and there is none
+            assert ChoiceTable.of(cfg).lookahead.completable(steps=steps).value == "no"
+        return  # else it would have gone on
+    except NoValidPlan:
+        assert not any(oracles.keeps(word, cfg.limits, letters, cfg.symbols) for word in oracles.language(cfg, 4))
+        return
+    assert oracles.to_pyformlang(cfg).contains([Terminal(name) for name in walk.word])
+    assert oracles.keeps(walk.word, cfg.limits, letters, cfg.symbols)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_with_no_time_at_all_a_hard_sum_is_found_by_going_back(seed: int) -> None:
+    cfg = subset_sum(7, seed)
+    table = ChoiceTable.of(cfg, search_time=0.0, solver=False)
+    walk = drive(Walk(table), random.Random(seed))
+    assert keeps(cfg, walk.word)
+    assert walk.usage.verdicts.unknown > 0 < walk.usage.wasted
 
 
 def test_there_is_nothing_to_ponder_where_all_is_decided() -> None:
