@@ -27,9 +27,8 @@ from formal_llm.planning.walks.wording import Wording
 _NUMBERS = count(1)
 #: For each of so many options and terminals together it is told which of these the limits still leave after it.
 _FINE = 50_000
-#: What may come after each option is looked for, where options, terminals and what making the lookahead took come to no
-#: more than this when they are multiplied.
-_MADE = 30_000_000
+#: With more options times transitions, what may still come is told of all of them together.
+_LARGE = 200_000
 
 
 class Asker:
@@ -117,7 +116,8 @@ class Asker:
         lookahead = self._table.lookahead
         after = [self._table.after(entry.configuration, choice) for choice in entry.offered]
         known = [(name, self._term(name)) for name in self._table.vocabulary.terminals]
-        if lookahead.made * len(known) * len(after) <= _MADE:
+        size = 1 if lookahead.pda is None else len(lookahead.pda.transitions)
+        if size * len(after) <= _LARGE:
             limits = len(known) * len(after) <= _FINE
             detours = [lookahead.detours(one, limits=limits) for one in after]
         else:  # what may still come here, whatever is chosen
