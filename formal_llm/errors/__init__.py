@@ -26,7 +26,8 @@
     │   └── Cancelled                    an execution was cancelled
     ├── AgentError                       base of what can go wrong with agents
     │   ├── NotAllowed                   an event after which the rules cannot be kept: why, and what is allowed
-    │   └── TranscriptError (ValueError) a transcript that cannot be read, or that its agent could not have written
+    │   ├── TranscriptError (ValueError) a transcript that cannot be read, or that its agent could not have written
+    │   └── WritingError                 a model did not get to an end within the bounds of its writer
     ├── RewardError (ValueError)         a reward is no finite number, or its cache cannot be used: task, word, file
     ├── TrainingError                    training cannot begin or go on: settings, checkpoint, a figure that is none
     └── LLMError
@@ -46,7 +47,7 @@
 An exception carries its facts as attributes; its text is for a person.
 """
 
-from formal_llm.errors.agents import AgentError, NotAllowed, TranscriptError
+from formal_llm.errors.agents import AgentError, NotAllowed, TranscriptError, WritingError
 from formal_llm.errors.base import FormalLLMError, ResourceNotFound, did_you_mean, unknown
 from formal_llm.errors.execution import Cancelled, CheckpointError, ExecutionError, InputError, ToolError, ToolkitError
 from formal_llm.errors.llms import (
@@ -90,5 +91,6 @@ __all__ = [
     "NoValidPlan", "NotAllowed", "NotRecorded", "NotationError", "PlanningError", "ProviderError", "ResourceNotFound",
     "ResultsError", "RewardError", "SnapshotError", "TooManyPlans", "ToolError", "ToolkitError", "TrainingError",
     "TranscriptError", "Undecided", "UnknownProvider", "UnreadableResponse", "WalkError", "WritesNoText",
+    "WritingError",
     "did_you_mean", "unknown",
 ]  # fmt: skip

@@ -45,3 +45,20 @@ class NotAllowed(AgentError):
 
 class TranscriptError(AgentError, ValueError):
     """A transcript that cannot be read, or that its agent could not have written."""
+
+
+class WritingError(AgentError):
+    """A model did not get to an end within the bounds of its writer, or nothing can come next.
+
+    Attributes:
+        state: the state that was being written; empty where the next one was looked for.
+        wrote: what the model wrote last.
+        legal: what it could have written.
+    """
+
+    def __init__(self, problem: str, state: str = "", wrote: str = "", legal: Sequence[str] = ()) -> None:
+        self.problem = problem
+        self.state = state
+        self.wrote = wrote
+        self.legal = tuple(legal)
+        super().__init__(problem)
