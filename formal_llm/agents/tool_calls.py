@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from formal_llm.errors import InputError, ToolError, ToolkitError, did_you_mean
-from formal_llm.tools.call_runner import Caller
+from formal_llm.tools.calling import Caller
 from formal_llm.tools.kinds import TEXT, Value
 from formal_llm.tools.tool import Tool
 from formal_llm.tools.toolkit import Toolkit

@@ -25,6 +25,7 @@
     │   ├── CheckpointError              the model of a tool cannot be had or does not fit: tool, checkpoint, way out
     │   └── Cancelled                    an execution was cancelled
     ├── AgentError                       base of what can go wrong with agents
+    │   ├── AgentStopped                 a run used up its budget; carries its transcript so far
     │   ├── NotAllowed                   an event after which the rules cannot be kept: why, and what is allowed
     │   ├── TranscriptError (ValueError) a transcript that cannot be read, or that its agent could not have written
     │   └── WritingError                 a model did not get to an end within the bounds of its writer
@@ -47,7 +48,7 @@
 An exception carries its facts as attributes; its text is for a person.
 """
 
-from formal_llm.errors.agents import AgentError, NotAllowed, TranscriptError, WritingError
+from formal_llm.errors.agents import AgentError, AgentStopped, NotAllowed, TranscriptError, WritingError
 from formal_llm.errors.base import FormalLLMError, ResourceNotFound, did_you_mean, unknown
 from formal_llm.errors.execution import Cancelled, CheckpointError, ExecutionError, InputError, ToolError, ToolkitError
 from formal_llm.errors.llms import (
@@ -85,7 +86,7 @@ from formal_llm.errors.planning import (
 from formal_llm.errors.training import RewardError, TrainingError
 
 __all__ = [
-    "AgentError", "AnswerFileError", "AutomatonError", "BudgetExceeded", "CalculationError", "Cancelled",
+    "AgentError", "AgentStopped", "AnswerFileError", "AutomatonError", "BudgetExceeded", "CalculationError", "Cancelled",
     "CheckpointError", "ExecutionError", "FormalLLMError", "GrammarError", "GrammarWarning", "InfiniteLanguage",
     "InputError", "InvalidAnswer", "LLMError", "MissingDependency", "MissingKey", "ModelError", "NoPlanWorked",
     "NoValidPlan", "NotAllowed", "NotRecorded", "NotationError", "PlanningError", "ProviderError", "ResourceNotFound",

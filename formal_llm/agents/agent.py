@@ -1,0 +1,187 @@
+"""Agents: a behaviour that says what may come when, a model that writes, and tools.
+
+::
+
+    from formal_llm.agents import Agent
+    from formal_llm.agents.tools import agent_toolkit
+
+    agent = Agent("react", "openai:MODEL", agent_toolkit)
+    print(agent.run("Into which sea does the Danube flow?").answer)
+
+Whatever the model writes, the transcript is a word of the behaviour, and keeps the further rules and limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+from formal_llm.agents.acting import ActingRules, Rule
+from formal_llm.agents.decoding.choosing import ChoosingWriter
+from formal_llm.agents.decoding.writer import ContentOf, Writer
+from formal_llm.agents.examples import load_examples
+from formal_llm.agents.happenings import HappeningCallback
+from formal_llm.agents.monitor import Monitor
+from formal_llm.agents.published.rewoo import LLM_WORKER
+from formal_llm.agents.roles import Roles, World
+from formal_llm.agents.running import Run, RunSettings
+from formal_llm.agents.tool_calls import check_texts, signature
+from formal_llm.agents.transcript import Transcript
+from formal_llm.agents.worlds import WORLDS
+from formal_llm.automata import Behaviour, Limits
+from formal_llm.errors import ToolkitError
+from formal_llm.llms.doubles import RandomLLM
+from formal_llm.llms.llm import LLM, LLMLike, resolve
+from formal_llm.llms.text_doubles import RandomTextLLM
+from formal_llm.llms.usage import Prices
+from formal_llm.planning.walks.budget import Budget
+from formal_llm.tools.calling import CallLimits
+from formal_llm.tools.tool import Tool
+from formal_llm.tools.toolkit import Toolkit
+
+#: The tools of an agent: a toolkit for all runs, or a function that makes one for each.
+Tools: TypeAlias = Toolkit | Iterable[Tool] | Callable[[], Toolkit]
+#: What makes a writer: of the model, how the agent is told of its tools, and examples.
+WriterOf: TypeAlias = Callable[[LLM, Behaviour, str, Sequence[Transcript]], Writer]
+#: How often a state or a tool may come in a run, where nobody says it.
+TIMES = 12
+
+
+class Agent:
+    """An agent.
+
+    Args:
+        spec: its behaviour, or the name of a shipped one (``"react"``), or the path of an ``.agent`` file.
+        llm: who writes.
+        tools: its tools. Tools that remember (a search, and lookups on the page it found) are those of one run: give a
+            function that makes the toolkit, as ``agent_toolkit`` is one.
+        examples: runs that the model is shown; those beside the ``.agent`` file where left out.
+        rules: more rules on states and tools, see :class:`~formal_llm.agents.acting.ActingRules`: formulas such as
+            ``"(eventually search)"``, behaviours, grammars, automata.
+        limits: bounds on states and tools.
+        times: how often each state and each tool may come, where ``limits`` do not name it; None for no bound.
+        worlds: what writes the states of the environment, by state or marker, where it is not the usual.
+        roles: what its states are for, where their markers do not tell it.
+        contents: what texts of states may be.
+        budget: what a run may use: questions, requests, tokens, cost.
+        prices: what tokens cost.
+        calls: what calls of tools may take.
+        writer: what makes the writer; by what the model can do where left out.
+        on_event: called with what happens (:mod:`formal_llm.agents.happenings`).
+
+    Attributes:
+        rules: the rules, with the tools.
+
+    Raises:
+        ResourceNotFound: no such behaviour; a state of the environment that nothing writes.
+        NotationError: the behaviour, an example or a rule cannot be read.
+        ToolkitError: it calls tools and has none, or one that takes or gives what is no text.
+        AutomatonError: a tool has the name of a state, a limit names neither.
+        NotAllowed: nothing keeps the rules.
+    """
+
+    def __init__(
+        self,
+        spec: Behaviour | str | Path,
+        llm: LLMLike = "builtin",
+        tools: Tools | None = None,
+        *,
+        examples: Sequence[Transcript] | None = None,
+        rules: Iterable[Rule] = (),
+        limits: Limits | None = None,
+        times: int | None = TIMES,
+        worlds: Mapping[str, World] | None = None,
+        roles: Roles | None = None,
+        contents: Mapping[str, ContentOf] | None = None,
+        budget: Budget | None = None,
+        prices: Prices | None = None,
+        calls: CallLimits | None = None,
+        writer: WriterOf | None = None,
+        on_event: HappeningCallback | None = None,
+    ) -> None:
+        self.behaviour = spec if isinstance(spec, Behaviour) else Behaviour.load(str(spec))
+        self.llm = writing(resolve(llm), self.behaviour)
+        self.on_event = on_event
+        roles = roles or Roles.of(self.behaviour, {**WORLDS, **(worlds or {})})
+        self._make_tools = _maker(tools)
+        helpers = (LLM_WORKER,) if roles.label is not None else ()
+        toolkit = self._make_tools()
+        check_texts(toolkit)
+        names = (*toolkit.tools, *helpers)
+        if roles.action is not None and not toolkit.tools:
+            raise ToolkitError(
+                [f"{self.behaviour.name} calls tools in {roles.action} and has none; give it some: tools=agent_toolkit"]
+            )
+        limits = limits or Limits()
+        if limits.default is None:
+            limits = replace(limits, default=times)
+        self.rules = ActingRules(self.behaviour, roles.action, names, rules, limits)
+        if examples is None:
+            examples = () if isinstance(spec, Behaviour) else load_examples(str(spec))
+        self.examples = tuple(examples)
+        self._told = "\n".join([*map(signature, toolkit), *(_HELPERS[name] for name in helpers)])
+        self.prices = prices
+        self.budget = budget or Budget()
+        self.budget.check(prices)
+        self._settings = RunSettings(
+            self.rules, roles, self._writer, dict(contents or {}), self.budget, prices,
+            calls or CallLimits(timeout=60.0), helpers,
+        )  # fmt: skip
+        self._writer_of = writer or default_writer
+
+    @property
+    def monitor(self) -> Monitor:
+        """The rules with the tools, before any event."""
+        return self.rules.monitor()
+
+    def run(self, question: str) -> Transcript:
+        """One run, to its end.
+
+        Raises:
+            AgentStopped: the budget is used up; carries the transcript.
+            WritingError: a bound of the writer was reached.
+            LLMError: the model could not be asked.
+        """
+        return self.start(question).go()
+
+    def start(self, question: str, *, llm: LLM | None = None, name: str = "") -> Run:
+        """A run before its beginning, for those who want more of it than its transcript: the calls of its tools.
+
+        Args:
+            question: what is asked.
+            llm: who writes in place of the agent's own.
+            name: its name, which its events tell.
+        """
+        return Run(self._settings, llm or self.llm, self._make_tools(), question, self.on_event, name)
+
+    def _writer(self, llm: LLM) -> Writer:
+        return self._writer_of(llm, self.behaviour, self._told, self.examples)
+
+
+_HELPERS = {LLM_WORKER: f"{LLM_WORKER}(request): Answers a request by itself, without tools."}
+
+
+def default_writer(llm: LLM, behaviour: Behaviour, tools: str, examples: Sequence[Transcript]) -> Writer:
+    """The writer that fits a model."""
+    return ChoosingWriter(llm, behaviour, tools=tools, examples=examples)
+
+
+def writing(llm: LLM, behaviour: Behaviour) -> LLM:
+    """An LLM that writes: chance, which only chooses, gets words at random, the markers of the agent among them."""
+    if not isinstance(llm, RandomLLM):
+        return llm
+    markers = [state.text + " " for state in behaviour.states.values()]
+    return RandomTextLLM(7, ("the Danube ", "42 ", "so ", "[Bogus] ", *markers))
+
+
+def _maker(tools: Tools | None) -> Callable[[], Toolkit]:
+    if tools is None:
+        return lambda: Toolkit([])
+    if isinstance(tools, Toolkit):
+        return lambda: tools
+    if callable(tools):
+        return tools
+    made = Toolkit(tools)
+    return lambda: made
