@@ -1,8 +1,8 @@
 """The rules of an agent and its tools together: one automaton over states and calls of tools.
 
-Behind each state that names a tool comes an event more: the tool that is called. So a rule may speak of tools and states
-alike, and what is allowed is what can still be finished under all of them: an agent that has to ``pay`` is not offered
-the answer before, and one that has no call left is not offered an action.
+Where a rule or a limit speaks of tools, an event more comes behind each state that names one: the tool that is called.
+What is allowed is what can still be finished under all rules: an agent that has to ``pay`` is not offered the answer
+before, and one that has no call left is not offered an action.
 
 What a model names and is no tool, or no tool that may be called now, is the event :data:`NO_TOOL`. It is looked ahead to
 never: it happens, and how often it may is bounded.
@@ -10,13 +10,16 @@ never: it happens, and how often it may is bounded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
-from formal_llm.agents.events import Event
+from formal_llm.agents.events import Event, EventLike
 from formal_llm.agents.monitor import Monitor
+from formal_llm.agents.refusal import Refusal
 from formal_llm.agents.transcript import Segment
 from formal_llm.automata import PDA, Behaviour, Limits, Source
+from formal_llm.automata.languages.front import Allowed
 from formal_llm.automata.models.dfa import DFA, finite_pda
 from formal_llm.automata.models.formula import Formula
 from formal_llm.automata.models.rules import automaton_of
@@ -45,6 +48,9 @@ class ActingRules:
         NotationError: a formula cannot be read, or names neither a state nor a tool.
         AutomatonError: a tool has the name of a state; a limit names neither.
         NotAllowed: nothing keeps the rules.
+
+    Attributes:
+        action: the state behind which the call of a tool is an event of the rules; None where no rule speaks of tools.
     """
 
     def __init__(
@@ -56,9 +62,12 @@ class ActingRules:
         limits: Limits | None = None,
     ) -> None:
         self.behaviour = behaviour
-        self.action = action if tools else None
         self.tools = tuple(tools)
-        self._limits = limits or Limits()
+        limits = limits or Limits()
+        rules = tuple(rules)
+        counted = {*limits.at_most, *limits.at_least, *(["sums"] if limits.sums or limits.times else [])}
+        self.action = action if tools and (rules or counted - set(behaviour.states)) else None
+        self._limits = limits
         for name in (*self.tools, NO_TOOL):
             if name in behaviour.states:
                 raise AutomatonError(f"the tool {name} has the name of a state of {behaviour.name}; rename one of them")
@@ -74,7 +83,8 @@ class ActingRules:
         if slips not in self._monitors:
             limits = self._limits
             if self.action is not None:
-                limits &= Limits(at_most={NO_TOOL: slips})
+                unbound = {tool: None for tool in self.tools if tool not in limits.at_most}
+                limits = replace(limits, at_most={**unbound, **limits.at_most, NO_TOOL: slips})
             rules: list[Source] = [self.automaton, *self._more]
             self._monitors[slips] = Monitor(rules if self._more else rules[0], limits=limits)
         return self._monitors[slips]
@@ -98,11 +108,11 @@ class ActingRules:
         return finite_pda(made, name=behaviour.name, symbols=behaviour.symbols).with_limits(behaviour.limits)
 
     def events(self, segments: Iterable[Segment]) -> list[Event]:
-        """The events of a run: its states, and behind each action the tool that it names."""
+        """The events of a run: its states, and behind each action the tool that it names, where a rule speaks of it."""
         found: list[Event] = []
         for segment in segments:
             found.append(Event(segment.state, {"text": segment.text, "source": segment.source}))
-            if segment.state == self.action:
+            if self.action is not None and segment.state == self.action:
                 tool = segment.text.strip()
                 found.append(Event(tool if tool in self.tools else NO_TOOL))
         return found
@@ -129,3 +139,61 @@ def _besides(rule: PDA, names: Iterable[str]) -> PDA:
         (*rule.transitions, *loops), start=rule.start_state, accepting=rule.accepting_states, stack=rule.start_stack,
         symbols=rule.symbols, classes=rule.classes, name=rule.name, limits=rule.limits, check=False,
     )  # fmt: skip
+
+
+class StatesMonitor(Monitor):
+    """A monitor as a writer sees it, who knows of states and not of tools.
+
+    Behind a state that names a tool, what is allowed is what is allowed after one of the tools that may be called.
+
+    Args:
+        rules: the rules.
+        now: where the rules stand.
+    """
+
+    __slots__ = ("_acting", "_now")
+
+    def __init__(self, rules: ActingRules, now: Iterable[Monitor]) -> None:
+        self._acting = rules
+        # Where two calls leave the rules at the same place, one stands for both.
+        self._now = tuple({one.place: one for one in now}.values())
+
+    def allowed(self) -> Mapping[str, Allowed]:
+        """What may come next, as of :class:`Monitor`; tools on the way to the end are counted as events."""
+        found: dict[str, Allowed] = {}
+        for one in self._now:
+            for name, way in one.allowed().items():
+                old = found.get(name)
+                if old is None or (way.shortest or 0) < (old.shortest or 0):
+                    found[name] = way
+        return {name: found[name] for name in self._acting.behaviour.states if name in found}
+
+    def may_stop(self) -> bool:
+        """Whether the run may end here."""
+        return any(one.may_stop() for one in self._now)
+
+    def allows(self, event: EventLike) -> bool:
+        """Whether an event may come next."""
+        return any(one.allows(event) for one in self._now)
+
+    def after(self, event: EventLike) -> StatesMonitor:
+        """The monitor after a state.
+
+        Raises:
+            NotAllowed: after it the rules cannot be kept any more.
+        """
+        following = [one.after(event) for one in self._now if one.allows(event)] or [self._now[0].after(event)]
+        if (event if isinstance(event, str) else event.name) == self._acting.action:
+            following = [one.after(tool) for one in following for tool in one.allowed()]
+        return StatesMonitor(self._acting, following)
+
+    def why(self, event: EventLike | None = None) -> Refusal | None:
+        """Why an event may not come next, or why the run may not end here; None where it may."""
+        may = self.may_stop() if event is None else self.allows(event)
+        return None if may else self._now[0].why(event)
+
+    def __len__(self) -> int:
+        return len(self._now[0])
+
+    def __repr__(self) -> str:
+        return f"<StatesMonitor over {self._now[0]!r}>"

@@ -13,7 +13,8 @@ Whatever the model writes, the transcript is a word of the behaviour, and keeps 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -23,6 +24,7 @@ from formal_llm.agents.decoding.choosing import ChoosingWriter
 from formal_llm.agents.decoding.writer import ContentOf, Writer
 from formal_llm.agents.examples import load_examples
 from formal_llm.agents.happenings import HappeningCallback
+from formal_llm.agents.many import AgentOutcome, AgentRun, AgentRuns, outcome_of, record, run_of
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.published.rewoo import LLM_WORKER
 from formal_llm.agents.roles import Roles, World
@@ -31,11 +33,17 @@ from formal_llm.agents.tool_calls import check_texts, signature
 from formal_llm.agents.transcript import Transcript
 from formal_llm.agents.worlds import WORLDS
 from formal_llm.automata import Behaviour, Limits
-from formal_llm.errors import ToolkitError
+from formal_llm.errors import Cancelled, ToolkitError, WritesNoText
 from formal_llm.llms.doubles import RandomLLM
+from formal_llm.llms.generation import ContinuingLLM, TextLLM
 from formal_llm.llms.llm import LLM, LLMLike, resolve
+from formal_llm.llms.question import Question
 from formal_llm.llms.text_doubles import RandomTextLLM
 from formal_llm.llms.usage import Prices
+from formal_llm.planning.drivers.driving import achosen
+from formal_llm.planning.drivers.results import Results
+from formal_llm.planning.drivers.streams import run as run_many
+from formal_llm.planning.task import Task
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.tools.calling import CallLimits
 from formal_llm.tools.tool import Tool
@@ -73,6 +81,8 @@ class Agent:
 
     Attributes:
         rules: the rules, with the tools.
+        told: what the model is told of the tools.
+        variant: what else its runs depend on, for results files: set it where ``worlds`` or ``contents`` differ.
 
     Raises:
         ResourceNotFound: no such behaviour; a state of the environment that nothing writes.
@@ -85,7 +95,7 @@ class Agent:
     def __init__(
         self,
         spec: Behaviour | str | Path,
-        llm: LLMLike = "builtin",
+        llm: LLMLike,
         tools: Tools | None = None,
         *,
         examples: Sequence[Transcript] | None = None,
@@ -102,7 +112,7 @@ class Agent:
         on_event: HappeningCallback | None = None,
     ) -> None:
         self.behaviour = spec if isinstance(spec, Behaviour) else Behaviour.load(str(spec))
-        self.llm = writing(resolve(llm), self.behaviour)
+        self.llm = writing(resolve(llm))
         self.on_event = on_event
         roles = roles or Roles.of(self.behaviour, {**WORLDS, **(worlds or {})})
         self._make_tools = _maker(tools)
@@ -121,7 +131,8 @@ class Agent:
         if examples is None:
             examples = () if isinstance(spec, Behaviour) else load_examples(str(spec))
         self.examples = tuple(examples)
-        self._told = "\n".join([*map(signature, toolkit), *(_HELPERS[name] for name in helpers)])
+        self.told = "\n".join([*map(signature, toolkit), *(_HELPERS[name] for name in helpers)])
+        self.variant = ""
         self.prices = prices
         self.budget = budget or Budget()
         self.budget.check(prices)
@@ -146,6 +157,70 @@ class Agent:
         """
         return self.start(question).go()
 
+    async def arun(self, question: str) -> Transcript:
+        """As :meth:`run`, letting others go on in the meantime. Tools are called on the event loop."""
+        one = AgentRun(self, 0, question)
+        try:
+            while one.question is not None:
+                one.give(await achosen(self.llm, one.question))
+        finally:
+            while one.question is not None:
+                one.give(Cancelled())
+        assert one.outcome is not None
+        return one.outcome.unwrap()
+
+    def run_all(
+        self,
+        questions: Iterable[str],
+        *,
+        concurrency: int | None = None,
+        budget: Budget | None = None,
+        results: str | Path | None = None,
+        on_outcome: Callable[[AgentOutcome], None] | None = None,
+    ) -> list[AgentOutcome]:
+        """A run for each question; many advance together, and what goes wrong in one is its own.
+
+        Args:
+            questions: the questions.
+            concurrency: how many runs are under way at most, as of :meth:`Planner.plan_all`.
+            budget: what all runs together may use; what is not finished by then ends with ``AgentStopped``, its
+                ``shared`` True.
+            results: a file to which each outcome is written when it comes. A run that was stopped, by whatever means,
+                goes on with the questions that are not done in it.
+            on_outcome: called with each outcome as it comes.
+
+        Returns:
+            One outcome for each question, in their order, those from the file among them.
+
+        Raises:
+            ResultsError: the file is in use, belongs to another agent or other questions, or is damaged.
+        """
+        asked = list(questions)
+        if results is None:
+            return self._run_all(asked, concurrency, budget, (), on_outcome)
+        with Results(results, run_of(self), record) as file:
+            file.check_tasks([Task(question) for question in asked])
+
+            def note(outcome: AgentOutcome) -> None:
+                file.add(outcome)
+                if on_outcome is not None:
+                    on_outcome(outcome)
+
+            done = {index: outcome_of(line) for index, line in file.done.items()}
+            new = self._run_all(asked, concurrency, budget, done, note)
+        return sorted([*done.values(), *new], key=lambda outcome: outcome.index)
+
+    def _run_all(
+        self,
+        questions: Sequence[str],
+        concurrency: int | None,
+        budget: Budget | None,
+        skip: Container[int],
+        on_outcome: Callable[[AgentOutcome], None] | None,
+    ) -> list[AgentOutcome]:
+        with closing(AgentRuns(self, questions, budget, skip, on_outcome)) as runs:
+            return run_many(runs, concurrency)
+
     def start(self, question: str, *, llm: LLM | None = None, name: str = "") -> Run:
         """A run before its beginning, for those who want more of it than its transcript: the calls of its tools.
 
@@ -157,7 +232,7 @@ class Agent:
         return Run(self._settings, llm or self.llm, self._make_tools(), question, self.on_event, name)
 
     def _writer(self, llm: LLM) -> Writer:
-        return self._writer_of(llm, self.behaviour, self._told, self.examples)
+        return self._writer_of(llm, self.behaviour, self.told, self.examples)
 
 
 _HELPERS = {LLM_WORKER: f"{LLM_WORKER}(request): Answers a request by itself, without tools."}
@@ -168,12 +243,23 @@ def default_writer(llm: LLM, behaviour: Behaviour, tools: str, examples: Sequenc
     return ChoosingWriter(llm, behaviour, tools=tools, examples=examples)
 
 
-def writing(llm: LLM, behaviour: Behaviour) -> LLM:
-    """An LLM that writes: chance, which only chooses, gets words at random, the markers of the agent among them."""
-    if not isinstance(llm, RandomLLM):
-        return llm
-    markers = [state.text + " " for state in behaviour.states.values()]
-    return RandomTextLLM(7, ("the Danube ", "42 ", "so ", "[Bogus] ", *markers))
+#: What chance writes: words, and markers where they may not stand.
+_WORDS = (
+    "Danube ", "rivers ", "the ", "so ", "42 ", "3 * 7 ", "#E1 ", "[Thought] ", "[Action] ", "[Answer] ", "[Bogus] ",
+)  # fmt: skip
+
+
+def writing(llm: LLM) -> LLM:
+    """An LLM that writes: chance, which only chooses (``test:random``), writes words at random.
+
+    Raises:
+        WritesNoText: another one that only chooses.
+    """
+    if isinstance(llm, RandomLLM):
+        return RandomTextLLM(llm.choose(Question("", "ab" * 500)).number, _WORDS)
+    if not isinstance(llm, TextLLM | ContinuingLLM):
+        raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
+    return llm
 
 
 def _maker(tools: Tools | None) -> Callable[[], Toolkit]:

@@ -48,13 +48,15 @@ class Roles:
         Raises:
             ResourceNotFound: a state of the environment that nothing writes.
         """
-        by_marker = {state.text: name for name, state in reversed(behaviour.states.items())}
+        by_marker = {state.text: name for name, state in reversed([*behaviour.states.items()])}
         found: dict[str, World] = {}
         for name, state in behaviour.states.items():
             if state.from_environment:
                 world = worlds.get(name) or worlds.get(state.text)
                 if world is None:
-                    raise ResourceNotFound(f"world for the state {name} ({state.text}) of {behaviour.name}", name, worlds)
+                    raise ResourceNotFound(
+                        f"world for the state {name} ({state.text}) of {behaviour.name}", name, worlds
+                    )
                 found[name] = world
         action, given = by_marker.get("[Action]"), by_marker.get("[Action Input]")
         return cls(action, given, by_marker.get("[Action Label]"), FrozenDict(found))

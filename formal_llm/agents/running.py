@@ -6,13 +6,12 @@ A :class:`Run` is what the functions that write for the environment are given (:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from formal_llm.agents import happenings
-from formal_llm.agents.acting import NO_TOOL, ActingRules
-from formal_llm.agents.decoding.contents import Content, FreeText, OneOf
+from formal_llm.agents.acting import NO_TOOL, ActingRules, StatesMonitor
+from formal_llm.agents.decoding.contents import Content, OneOf
 from formal_llm.agents.decoding.writer import Began, ContentOf, Due, Spent, Text, Writer
 from formal_llm.agents.events import Event
 from formal_llm.agents.happenings import Happening, ToolCall
@@ -163,31 +162,31 @@ class Run:
 
     def _step(self) -> bool:
         """Have the model write until the world is due; False at the end."""
-        rules = self.settings.rules
-        outside = {name for name, state in rules.behaviour.states.items() if state.from_environment}
-        until = {*outside, *rules.tools, NO_TOOL} if rules.action else outside
-        allowed = self._monitor.allowed()
-        due = tuple(allowed) if allowed and set(allowed) <= outside else ()
-        if not due and allowed:
-            writer = self.settings.writer(self.llm)
-            due = self._written(writer, until)
-        if not due:
-            if not self._monitor.may_stop():
-                refused = self._monitor.why()
-                assert refused is not None
-                raise NotAllowed(refused)
-            return False
-        if rules.action is not None and not outside.intersection(due):
-            self._call_named()
-        else:
-            self._ask_world(next(name for name in due if name in outside))
-        return True
+        states = self.settings.rules.behaviour.states
+        outside = {name for name, state in states.items() if state.from_environment}
+        allowed = tuple(self._monitor.allowed())
+        due = allowed if set(allowed) <= outside else self._written(outside)
+        if due is None:
+            return True
+        if due:
+            self._ask_world(due[0])
+            return True
+        refused = self._monitor.why()
+        if refused is not None:
+            raise NotAllowed(refused)
+        return False
 
-    def _written(self, writer: Writer, until: set[str]) -> tuple[str, ...]:
-        """Take down what a writer tells; what is due at its end."""
+    def _written(self, outside: set[str]) -> tuple[str, ...] | None:
+        """Take down what a writer tells.
+
+        Returns:
+            What is due at its end; None where it was stopped, since the tool that was named decides what may come.
+        """
+        rules = self.settings.rules
         state, pieces = "", False
-        told_by = writer.write(self.transcript, self._monitor, until=until, contents=self._contents())
-        for told in told_by:
+        monitor = self._monitor if rules.action is None else StatesMonitor(rules, [self._monitor])
+        writer = self.settings.writer(self.llm)
+        for told in writer.write(self.transcript, monitor, until=outside, contents=self._contents()):
             match told:
                 case Began():
                     state, pieces = told.state, False
@@ -199,6 +198,10 @@ class Run:
                     if not pieces and told.text:
                         self.tell(happenings.Wrote(told.state, told.text, self.name))
                     self._add(told)
+                    if told.state == self.settings.roles.action:
+                        self._name_tool(told.text.strip())
+                        if rules.action is not None:
+                            return None
                 case Correction():
                     self._correct(told)
                 case Spent():
@@ -208,10 +211,10 @@ class Run:
         return ()
 
     def _contents(self) -> dict[str, ContentOf]:
-        roles, rules = self.settings.roles, self.settings.rules
+        roles = self.settings.roles
         contents = dict(self.settings.contents)
-        if rules.action is not None:
-            contents.setdefault(rules.action, self._tools_now)
+        if roles.action is not None:
+            contents.setdefault(roles.action, self._tools_now)
         if roles.label is not None:
             contents.setdefault(roles.label, lambda transcript: OneOf(f"#E{_count(transcript, roles.label) + 1}"))
         return contents
@@ -219,28 +222,31 @@ class Run:
     def _tools_now(self, transcript: Transcript) -> Content:
         """The tools that may be called behind a transcript that ends before an action."""
         rules = self.settings.rules
-        new = transcript.segments[len(self.segments) :]
-        with suppress(NotAllowed):  # what was written since keeps the rules; asked too late, everything is open
-            monitor = self._monitor.after_all([segment.state for segment in new])
-            if rules.action in monitor.allowed():
-                monitor = monitor.after(str(rules.action))
-            return OneOf(*(name for name in monitor.allowed() if name in rules.tools))
-        return FreeText()
+        tools = rules.tools
+        if rules.action is not None:
+            monitor = self._monitor.after_all(rules.events(transcript.segments[len(self.segments) :]))
+            tools = tuple(name for name in monitor.after(rules.action).allowed() if name in tools)
+        return OneOf(*tools)
 
     # -- tools --------------------------------------------------------------------------------------------------
 
-    def _call_named(self) -> None:
-        """The event of the tool that the last action names."""
-        named = self.segments[-1].text.strip()
+    def _name_tool(self, named: str) -> None:
+        """Take down the tool that the last action names; one that cannot be called is refused when it is due."""
+        rules, place = self.settings.rules, len(self.segments) - 1
         allowed = self._monitor.allowed()
-        if named in self.settings.rules.tools and named in allowed:
-            self._monitor = self._monitor.after(named)
+        legal = tuple(name for name in rules.tools if rules.action is None or name in allowed)
+        if named in legal:
+            event = named
+        else:
+            self._refused[place] = why = self._why_not(named, legal)
+            self._correct(Correction(place, named, legal, named, why))
+            event = NO_TOOL
+        if rules.action is None:
             return
-        legal = tuple(name for name in self.settings.rules.tools if name in allowed)
-        place = len(self.segments) - 1
-        self._refused[place] = why = self._why_not(named, legal)
-        self._correct(Correction(place, named, legal, named, why))
-        self._slip()
+        if event == NO_TOOL:  # not looked ahead to: the rules go on with one slip more
+            self._slips += 1
+            self._monitor = rules.monitor(self._slips).after_all(self._monitor.history)
+        self._monitor = self._monitor.after(event)
 
     def _why_not(self, named: str, legal: Sequence[str]) -> str:
         """Why a name is no tool that may be called, as the agent reads it."""
@@ -250,12 +256,6 @@ class Run:
         near = did_you_mean(named, self.settings.rules.tools)
         guess = f" (did you mean {near}?)" if near else ""
         return f"there is no tool {named[:100]!r}{guess}; the tools are {', '.join(legal)}"
-
-    def _slip(self) -> None:
-        """The last action calls no tool: the rules go on with one slip more."""
-        self._slips += 1
-        events = [*self._monitor.history, NO_TOOL]
-        self._monitor = self.settings.rules.monitor(self._slips).after_all(events)
 
     def outcome(self, action: Action) -> ToolCall:
         """What comes of an action: its tool is called, where it may be; what goes wrong is the output."""
@@ -291,7 +291,9 @@ class Run:
                 open_ = open_._replace(tool=segment.text.strip(), refused=self._refused.get(at, ""))
             elif segment.state == roles.input:
                 without = f"no action stands before this input; name one of {', '.join(self.settings.rules.tools)}"
-                found.append(open_._replace(input=segment.text.strip(), refused=open_.refused if open_.tool else without))
+                found.append(
+                    open_._replace(input=segment.text.strip(), refused=open_.refused if open_.tool else without)
+                )
                 open_ = Action()
         return found
 

@@ -35,9 +35,7 @@ Wrong or Unsure."""
 def evaluate(run: Run) -> str:
     """An evaluation by the model itself, of what it wrote and observed. It is shown no right answer."""
     behaviour = run.settings.rules.behaviour
-    trace = "\n".join(
-        f"{behaviour.states[one.state].text} {one.text}" for one in run.segments if one.source != "user"
-    )
+    trace = "\n".join(f"{behaviour.states[one.state].text} {one.text}" for one in run.segments if one.source != "user")
     return run.write(EVALUATION.format(question=run.question, trace=trace)) or "Unsure."
 
 

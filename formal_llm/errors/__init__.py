@@ -86,7 +86,8 @@ from formal_llm.errors.planning import (
 from formal_llm.errors.training import RewardError, TrainingError
 
 __all__ = [
-    "AgentError", "AgentStopped", "AnswerFileError", "AutomatonError", "BudgetExceeded", "CalculationError", "Cancelled",
+    "AgentError", "AgentStopped", "AnswerFileError", "AutomatonError", "BudgetExceeded", "CalculationError",
+    "Cancelled",
     "CheckpointError", "ExecutionError", "FormalLLMError", "GrammarError", "GrammarWarning", "InfiniteLanguage",
     "InputError", "InvalidAnswer", "LLMError", "MissingDependency", "MissingKey", "ModelError", "NoPlanWorked",
     "NoValidPlan", "NotAllowed", "NotRecorded", "NotationError", "PlanningError", "ProviderError", "ResourceNotFound",

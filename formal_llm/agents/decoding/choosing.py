@@ -25,7 +25,9 @@ class ChoosingWriter:
         shown = "\n".join(one.to_text(self.markers) for one in examples)
         states = ", ".join(state.text for state in behaviour.states.values())
         about = f"You write the states of an agent, each behind its marker: {states}."
-        self._system = "\n\n".join(part for part in (about, tools and f"Tools:\n{tools}", shown and f"Examples:\n{shown}") if part)
+        self._system = "\n\n".join(
+            part for part in (about, tools and f"Tools:\n{tools}", shown and f"Examples:\n{shown}") if part
+        )
 
     def write(
         self,
@@ -45,7 +47,11 @@ class ChoosingWriter:
             state, forced = options[0], len(options) == 1
             if not forced:
                 texts = [self.behaviour.states[name].text if name else "(the end)" for name in options]
-                question = Question(f"{transcript.to_text(self.markers)}\nWhat comes next?", texts, messages=[Message("system", self._system)])
+                question = Question(
+                    f"{transcript.to_text(self.markers)}\nWhat comes next?",
+                    texts,
+                    messages=[Message("system", self._system)],
+                )
                 answer = ask(self.llm, question)
                 yield Spent("", _usage(answer, 1))
                 state = options[answer.number - 1]
@@ -61,14 +67,20 @@ class ChoosingWriter:
             if isinstance(content, OneOf) and content.texts:
                 text = content.texts[0]
                 if len(content.texts) > 1:
-                    question = Question(f"{transcript.to_text(self.markers)}\nWhich one for {self.behaviour.states[state].text}?", content.texts, messages=[Message("system", self._system)])
+                    question = Question(
+                        f"{transcript.to_text(self.markers)}\nWhich one for {self.behaviour.states[state].text}?",
+                        content.texts,
+                        messages=[Message("system", self._system)],
+                    )
                     answer = ask(self.llm, question)
                     yield Spent(state, _usage(answer, 1))
                     text = content.texts[answer.number - 1]
             else:
                 marker = self.behaviour.states[state].text
                 asked = f"{transcript.to_text(self.markers)}\nWrite the text behind {marker}, and nothing else."
-                answer = answered(self.llm, Writing([Message("system", self._system), Message("user", asked)], max_tokens=256))
+                answer = answered(
+                    self.llm, Writing([Message("system", self._system), Message("user", asked)], max_tokens=256)
+                )
                 yield Spent(state, _usage(answer, 0))
                 text = answer.text.strip().removeprefix(marker)
                 found = self.markers.search(text, 0)
@@ -77,12 +89,18 @@ class ChoosingWriter:
                     wrote = text[found[0] : found[1]]
                     states = self.markers.states[wrote]
                     if not any(after.allows(name) for name in states):
-                        legal = tuple(self.behaviour.states[name].text for name in after.allowed() if name in self.behaviour.states)
+                        legal = tuple(
+                            self.behaviour.states[name].text
+                            for name in after.allowed()
+                            if name in self.behaviour.states
+                        )
                         yield Correction(place + 1, wrote, legal, "", f"{wrote} cannot come there")
                     text = text[: found[0]]
                 text = text.strip()
             yield Text(text)
-            segment = Segment(state, text, "forced" if isinstance(content, OneOf) and len(content.texts) == 1 else "model")
+            segment = Segment(
+                state, text, "forced" if isinstance(content, OneOf) and len(content.texts) == 1 else "model"
+            )
             monitor = monitor.after(state)
             transcript = transcript.plus(segment)
             yield segment
@@ -90,4 +108,6 @@ class ChoosingWriter:
 
 def _usage(answer: Answer, questions: int) -> Usage:
     tokens = answer.usage
-    return Usage(questions, requests=tokens.requests, input_tokens=tokens.input_tokens, output_tokens=tokens.output_tokens)
+    return Usage(
+        questions, requests=tokens.requests, input_tokens=tokens.input_tokens, output_tokens=tokens.output_tokens
+    )

@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 from formal_llm.agents.happenings import ToolCall
 from formal_llm.agents.running import Action, Run
-from formal_llm.agents.tool_calls import ERROR
 
 #: The worker that is the model itself: its input is a request, without tools.
 LLM_WORKER = "LLM"
@@ -48,7 +47,9 @@ def levels(actions: Sequence[Action]) -> list[list[int]]:
     level: list[int] = []
     of_label: dict[str, int] = {}
     for place, action in enumerate(actions):
-        level.append(1 + max((level[of_label[label]] for label in references(action.input) if label in of_label), default=-1))
+        level.append(
+            1 + max((level[of_label[label]] for label in references(action.input) if label in of_label), default=-1)
+        )
         of_label.setdefault(action.label, place)
     return [[place for place, one in enumerate(level) if one == number] for number in range(max(level, default=-1) + 1)]
 
@@ -72,8 +73,6 @@ def solve(run: Run) -> str:
                 done[place] = results[place] if place in results else run.outcome(action)
             run.note(done[place])
             evidence.setdefault(action.label, done[place].output)
-    plans = [one.text for one in run.segments if one.state not in (run.settings.roles.action, run.settings.roles.input)]
-    del plans[0]
     shown = [
         f"{place}. {action.label} = {action.tool}[{action.input}]\nEvidence: {done[place - 1].output}"
         for place, action in enumerate(actions, 1)

@@ -42,7 +42,7 @@ class ScoringLLM(Protocol):
 
 def normalised(log_probability: float, tokens: int, alpha: float) -> float:
     """The score of a text: its log-probability over its length to the power of alpha."""
-    return log_probability / max(1, tokens) ** alpha
+    return log_probability / float(max(1, tokens) ** alpha)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,9 @@ class Summarise:
         thought = next((one.text for one in reversed(run.segments) if one.state not in _of_tools(run)), "")
         results = "\n\n".join(f"{call.tool}[{call.input}]\n{call.output}" for call in calls)
         asked = REQUEST.format(question=run.question, thought=thought, results=results)
-        written = [run.write(asked, temperature=self.temperature if number else 0.0) for number in range(self.candidates)]
+        written = [
+            run.write(asked, temperature=self.temperature if number else 0.0) for number in range(self.candidates)
+        ]
         return self._best(run, asked, list(dict.fromkeys(text for text in written if text)))
 
     def _best(self, run: Run, asked: str, texts: list[str]) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from io import BufferedReader
 from itertools import zip_longest
@@ -147,6 +147,7 @@ class Results:
         path: the file; made if it is not there. A last line that was only half written is taken away, its task is
             planned again.
         run: what the plans depend on (:func:`run_of`).
+        record: what makes the line of an outcome, where these are not plans.
 
     Attributes:
         done: the tasks in the file that have a plan or have failed: for each index its line.
@@ -159,7 +160,13 @@ class Results:
             left as it is.
     """
 
-    def __init__(self, path: str | Path, run: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        run: Mapping[str, str],
+        record: Callable[[Any], Mapping[str, JSON] | None] = record,
+    ) -> None:
+        self._record = record
         self.path = Path(path)
         self.done: Mapping[int, dict[str, Any]] = _Lines(self, PLANNED, FAILED)
         self.stopped: Mapping[int, dict[str, Any]] = _Lines(self, STOPPED)
@@ -220,9 +227,9 @@ class Results:
                     "tasks may be added at the end; for others give another file"
                 )
 
-    def add(self, outcome: Outcome) -> bool:
+    def add(self, outcome: Any) -> bool:
         """Write the line of an outcome; False where the task is not done, as another time may bring a plan."""
-        data = record(outcome)
+        data = self._record(outcome)
         if data is None:
             return False
         line: dict[str, Any] = {"format": _FORMAT, **self._run, **data}
