@@ -4,8 +4,8 @@ Where a rule or a limit speaks of tools, an event more comes behind each state t
 What is allowed is what can still be finished under all rules: an agent that has to ``pay`` is not offered the answer
 before, and one that has no call left is not offered an action.
 
-What a model names and is no tool, or no tool that may be called now, is the event :data:`NO_TOOL`. It is looked ahead to
-never: it happens, and how often it may is bounded.
+What a model names and is no tool, or no tool that may be called now, is the event :data:`NO_TOOL`. It is never looked
+ahead to: where it happened, the rules go on from there.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from formal_llm.agents.agent import Agent
 from formal_llm.agents.many import AgentOutcome
@@ -38,6 +39,7 @@ class Vote:
         tied: other answers that came as often, as they were written first: then the one that came first was taken.
         transcripts: the runs that came to an end.
         after: the run of the agent that was asked since no answer came twice; None where it was not.
+        error: where there is no answer, why.
     """
 
     answer: str
@@ -45,6 +47,7 @@ class Vote:
     tied: tuple[str, ...]
     transcripts: tuple[Transcript, ...]
     after: Transcript | None = None
+    error: Exception | None = None
 
     @property
     def usage(self) -> Usage:
@@ -98,25 +101,38 @@ class SelfConsistency:
         Raises:
             AgentError, LLMError: as of :meth:`Agent.run`, where no run came to an end.
         """
-        return self.run_all([question])[0]
+        found = self.run_all([question])[0]
+        if found.error is not None:
+            raise found.error
+        return found
 
-    def run_all(self, questions: Sequence[str], *, concurrency: int | None = None) -> list[Vote]:
-        """The votes on many questions.
+    def run_all(
+        self, questions: Sequence[str], *, concurrency: int | None = None, results: Path | None = None
+    ) -> list[Vote]:
+        """The votes on many questions; one without any answer has an ``error``.
 
-        Raises:
-            AgentError, LLMError: no run of some question came to an end.
+        Args:
+            questions: the questions.
+            concurrency: as of :meth:`Agent.run_all`.
+            results: where the results files of the runs are, less their ends ``.votes.jsonl`` and ``.then.jsonl``.
         """
         asked = [question for question in questions for _ in range(self.k)]
-        outcomes = self.agent.run_all(asked, concurrency=concurrency)
+        outcomes = self.agent.run_all(asked, concurrency=concurrency, results=_file(results, "votes"))
         votes = [self._vote(outcomes[at : at + self.k]) for at in range(0, len(asked), self.k)]
         open_ = [place for place, found in enumerate(votes) if not found.agreed]
         if self.then is not None and open_:
-            after = self.then.run_all([questions[place] for place in open_], concurrency=concurrency)
+            left = [questions[place] for place in open_]
+            after = self.then.run_all(left, concurrency=concurrency, results=_file(results, "then"))
             for place, outcome in zip(open_, after, strict=True):
-                run, old = outcome.unwrap(), votes[place]
-                votes[place] = Vote(run.answer, old.count, (), old.transcripts, run)
+                run, old = outcome.transcript, votes[place]
+                answer = run.answer if outcome.error is None else ""
+                votes[place] = Vote(answer, old.count, (), old.transcripts, run, outcome.error)
         return votes
 
     def _vote(self, outcomes: Sequence[AgentOutcome]) -> Vote:
         whole = [outcome.transcript for outcome in outcomes if outcome.error is None]
-        return vote(whole, self.normal) if whole else vote([outcomes[0].unwrap()])
+        return vote(whole, self.normal) if whole else Vote("", 0, (), (), error=outcomes[0].error)
+
+
+def _file(results: Path | None, what: str) -> Path | None:
+    return None if results is None else results.with_name(f"{results.name}.{what}.jsonl")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 
 import typer
 
@@ -148,7 +148,7 @@ def tools_of(name: str | None, corpus: Path | None) -> Tools:
 class Shown:
     """Shows what happens, each state in the colour of who writes it."""
 
-    _COLOURS = {"user": "blue", "model": "green", "forced": "green", "environment": "yellow"}
+    _COLOURS: ClassVar = {"user": "blue", "model": "green", "forced": "green", "environment": "yellow"}
 
     def __init__(self, console: Console) -> None:
         self.console = console

@@ -1,4 +1,4 @@
-"""ReWOO (Xu et al. 2023, arXiv 2305.18323): all actions are planned first, with labels; workers carry them out; a solver.
+"""ReWOO (Xu et al. 2023, arXiv 2305.18323): all actions are planned first, workers carry them out, a solver answers.
 
 An input refers to an earlier result by its label: ``#E1``. ``#E10`` is another label. What refers to nothing that is
 still to come can be carried out at once, so the workers go level by level; tools whose results depend on the order of
@@ -63,7 +63,7 @@ def solve(run: Run) -> str:
         ready = {place: _ready(actions, place, evidence) for place in level}
         together = [place for place in level if _alone(run, ready[place])]
         with ThreadPoolExecutor(_WORKERS, thread_name_prefix="formal-llm-worker") as pool:
-            results = dict(zip(together, pool.map(lambda place: run.outcome(ready[place]), together), strict=True))
+            results = dict(zip(together, pool.map(run.outcome, map(ready.__getitem__, together)), strict=True))
         for place in level:
             action = ready[place]
             if action.tool == LLM_WORKER and not action.refused:
