@@ -16,9 +16,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from formal_llm.agents.decoding.contents import Content
+from formal_llm.agents.decoding.contents import Content, FreeText
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Correction, Segment, Transcript
+from formal_llm.errors import WritingError
 from formal_llm.planning.plans.usage import Usage
 
 
@@ -70,6 +71,10 @@ class Due:
 Told: TypeAlias = Began | Text | Segment | Correction | Spent | Due
 #: What the text of a state may be; a function finds it when the state begins, from what was written before.
 ContentOf: TypeAlias = Content | Callable[[Transcript], Content]
+
+
+#: What stands in a correction for a text that would have gone on.
+GOES_ON = "…"
 
 
 @runtime_checkable
@@ -134,3 +139,18 @@ def added(transcript: Transcript, told: Told) -> Transcript:
     if isinstance(told, Correction):
         return transcript.plus(corrections=(told,))
     return transcript.plus(usage=told.usage) if isinstance(told, Spent) else transcript
+
+
+def content_of(contents: Mapping[str, ContentOf], state: str, transcript: Transcript) -> Content:
+    """What the text of a state may be, behind a transcript."""
+    wanted = contents.get(state, FreeText())
+    return wanted(transcript) if callable(wanted) else wanted
+
+
+def too_many(bounds: Bounds, state: str) -> WritingError:
+    """The error of a run that does not come to its end."""
+    return WritingError(
+        f"the run took {bounds.requests} requests and has not ended; give Bounds more requests, or limit the run by "
+        "its rules",
+        state,
+    )
