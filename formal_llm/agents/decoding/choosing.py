@@ -20,8 +20,7 @@ from formal_llm.agents.decoding.next_states import (
     next_states,
     rest_of,
     talk,
-    used,
-)  # fmt: skip
+)
 from formal_llm.agents.decoding.writer import (
     GOES_ON,
     Began,
@@ -33,8 +32,7 @@ from formal_llm.agents.decoding.writer import (
     Told,
     added,
     content_of,
-    too_many,
-)  # fmt: skip
+)
 from formal_llm.agents.markers import Markers, Splitter
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Correction, Segment, Transcript
@@ -151,13 +149,13 @@ class _Run:
         place, usage = choose(
             self.llm, so_far, asked, options, instructions=self.how.instructions, phrases=self.how.phrases
         )
-        yield Spent(state, usage)
+        yield Spent.of(state, usage, questions=1)
         return place
 
     def _afford(self, state: str) -> None:
         self.requests = max(self.requests, self.transcript.usage.requests) + 1  # not all models count theirs
         if self.requests > self.bounds.requests:
-            raise too_many(self.bounds, state)
+            raise self.bounds.too_many(state)
 
     # -- texts --------------------------------------------------------------------------------------------------
 
@@ -216,7 +214,7 @@ class _Run:
                 break
         if made is None:  # enough came before the end
             made = rest_of(coming, raw, streaming=self.how.streaming)
-        yield Spent(state, used(made.usage))
+        yield Spent.of(state, made.usage)
         after: list[Correction] = []
         position = len(self.transcript) + 1
         if cut is not None:

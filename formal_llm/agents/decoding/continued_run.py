@@ -10,27 +10,8 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from math import ceil
 
 from formal_llm.agents.decoding.contents import Content, FreeText, OneOf, fitting, problem
-from formal_llm.agents.decoding.next_states import (
-    FORCED,
-    Manner,
-    Next,
-    choose,
-    common_prefix,
-    next_states,
-    rest_of,
-    used,
-)  # fmt: skip
-from formal_llm.agents.decoding.writer import (
-    GOES_ON,
-    Began,
-    ContentOf,
-    Due,
-    Spent,
-    Text,
-    Told,
-    content_of,
-    too_many,
-)  # fmt: skip
+from formal_llm.agents.decoding.next_states import FORCED, Manner, Next, choose, common_prefix, next_states, rest_of
+from formal_llm.agents.decoding.writer import GOES_ON, Began, ContentOf, Due, Spent, Text, Told, content_of
 from formal_llm.agents.markers import Piece, Splitter
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Correction, Segment, Transcript
@@ -177,7 +158,7 @@ class ContinuedRun:
         self.requests = max(self.requests, self.transcript.usage.requests) + 1  # not all models count theirs
         state = self.state
         if self.requests > self.bounds.requests:
-            raise too_many(self.bounds, state or "")
+            raise self.bounds.too_many(state or "")
         coming = self._asked().told_by(self.llm, streaming=self.how.streaming)
         self.cut, text, made = False, "", None
         for came in coming:
@@ -189,7 +170,7 @@ class ContinuedRun:
             if self.cut:
                 break
         made = made or rest_of(coming, text, streaming=self.how.streaming)
-        yield Spent(state or "", used(made.usage))
+        yield Spent.of(state or "", made.usage)
         if self.cut:
             return
         tokens = made.usage.output_tokens or ceil(len(text) / _TOKEN)
@@ -358,7 +339,7 @@ class ContinuedRun:
                 instructions=self.how.instructions, phrases=self.how.phrases,
             )  # fmt: skip
         except InvalidAnswer as error:
-            yield Spent(self.state or "", used(error.usage or TokenUsage(1), questions=1))
+            yield Spent.of(self.state or "", error.usage or TokenUsage(1), questions=1)
             return None
-        yield Spent(self.state or "", usage)
+        yield Spent.of(self.state or "", usage, questions=1)
         return place

@@ -142,7 +142,7 @@ def talk(instructions: str, *said: str) -> tuple[Message, ...]:
 
 def choose(
     llm: LLM, so_far: str, asked: str, options: Iterable[str], *, instructions: str = "", phrases: Phrases | None = None
-) -> tuple[int, Usage]:
+) -> tuple[int, TokenUsage]:
     """The place of the option that a model chooses, from 0, and what that took.
 
     Args:
@@ -161,16 +161,7 @@ def choose(
     how = (phrases or Phrases()).instruction.replace("{count}", str(len(texts)))
     prompt = f"{so_far}\n{asked}\n{lines}\n\n{how}" if so_far else f"{asked}\n{lines}\n\n{how}"
     answer = ask(llm, Question(prompt, texts, messages=talk(instructions)))
-    return answer.number - 1, used(answer.usage, questions=1)
-
-
-def used(tokens: TokenUsage, *, questions: int = 0) -> Usage:
-    """What answers took, as a transcript counts it."""
-    return Usage(
-        questions=questions, requests=tokens.requests, input_tokens=tokens.input_tokens,
-        output_tokens=tokens.output_tokens, cached_tokens=tokens.cached_tokens,
-        cache_write_tokens=tokens.cache_write_tokens,
-    )  # fmt: skip
+    return answer.number - 1, answer.usage
 
 
 def rest_of(coming: Stream, text: str, *, streaming: bool) -> Generated:

@@ -13,13 +13,14 @@ what they write can always be completed, it ends where the rules allow it, and w
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from formal_llm.agents.decoding.contents import Content, FreeText
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.errors import WritingError
+from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.plans.usage import Usage
 
 
@@ -54,6 +55,11 @@ class Spent:
 
     state: str
     usage: Usage
+
+    @classmethod
+    def of(cls, state: str, tokens: TokenUsage, *, questions: int = 0) -> Spent:
+        """What answers took, as a transcript counts it."""
+        return cls(state, Usage(questions=questions, **asdict(tokens)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +137,11 @@ class Bounds:
         if min(self.state_tokens, self.chunk_tokens, self.corrections, self.requests) < 1:
             raise ValueError(f"bounds count from 1, not {self}")
 
+    def too_many(self, state: str) -> WritingError:
+        """The error of a run that does not come to its end."""
+        what = f"the run took {self.requests} requests and has not ended; give it more, or the rules a limit"
+        return WritingError(what, state)
+
 
 def added(transcript: Transcript, told: Told) -> Transcript:
     """A transcript with what a writer tells: its segments, its corrections, what they took."""
@@ -145,12 +156,3 @@ def content_of(contents: Mapping[str, ContentOf], state: str, transcript: Transc
     """What the text of a state may be, behind a transcript."""
     wanted = contents.get(state, FreeText())
     return wanted(transcript) if callable(wanted) else wanted
-
-
-def too_many(bounds: Bounds, state: str) -> WritingError:
-    """The error of a run that does not come to its end."""
-    return WritingError(
-        f"the run took {bounds.requests} requests and has not ended; give Bounds more requests, or limit the run by "
-        "its rules",
-        state,
-    )
