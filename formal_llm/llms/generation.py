@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from formal_llm.errors import InvalidAnswer
+from formal_llm.errors import InvalidAnswer, WritesNoText
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.usage import TokenUsage
 
@@ -185,6 +185,28 @@ class Writing(Question):
         else:
             return None
         return Answer((), text=made.text, usage=made.usage, ended=made.ended)
+
+    def told_by(self, llm: object, *, streaming: bool = False) -> Stream:
+        """What a model writes: piece by piece where that is wanted and it can, else in one piece; then the whole.
+
+        Raises:
+            WritesNoText: it writes nothing of this kind.
+        """
+        how: dict[str, Any] = {
+            "max_tokens": self.max_tokens, "stop": self.stop, "temperature": self.temperature
+        }  # fmt: skip
+        if streaming and self.continues and isinstance(llm, StreamingContinuingLLM):
+            yield from llm.stream_continuation(self.messages[-1].content, **how)
+            return
+        if streaming and not self.continues and isinstance(llm, StreamingLLM):
+            yield from llm.stream(self.messages, **how)
+            return
+        answer = self.written_by(llm)
+        if answer is None:
+            raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
+        if answer.text:
+            yield answer.text
+        yield Generated(answer.text, answer.usage, answer.ended)
 
     def __repr__(self) -> str:
         return f"<Writing: {self.prompt[:60]!r}>"

@@ -13,12 +13,14 @@ what they write can always be completed, it ends where the rules allow it, and w
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from formal_llm.agents.decoding.contents import Content
+from formal_llm.agents.decoding.contents import Content, FreeText
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Correction, Segment, Transcript
+from formal_llm.errors import WritingError
+from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.plans.usage import Usage
 
 
@@ -54,6 +56,11 @@ class Spent:
     state: str
     usage: Usage
 
+    @classmethod
+    def of(cls, state: str, tokens: TokenUsage, *, questions: int = 0) -> Spent:
+        """What answers took, as a transcript counts it."""
+        return cls(state, Usage(questions=questions, **asdict(tokens)))
+
 
 @dataclass(frozen=True, slots=True)
 class Due:
@@ -70,6 +77,10 @@ class Due:
 Told: TypeAlias = Began | Text | Segment | Correction | Spent | Due
 #: What the text of a state may be; a function finds it when the state begins, from what was written before.
 ContentOf: TypeAlias = Content | Callable[[Transcript], Content]
+
+
+#: What stands in a correction for a text that would have gone on.
+GOES_ON = "…"
 
 
 @runtime_checkable
@@ -126,6 +137,11 @@ class Bounds:
         if min(self.state_tokens, self.chunk_tokens, self.corrections, self.requests) < 1:
             raise ValueError(f"bounds count from 1, not {self}")
 
+    def too_many(self, state: str) -> WritingError:
+        """The error of a run that does not come to its end."""
+        what = f"the run took {self.requests} requests and has not ended; give it more, or the rules a limit"
+        return WritingError(what, state)
+
 
 def added(transcript: Transcript, told: Told) -> Transcript:
     """A transcript with what a writer tells: its segments, its corrections, what they took."""
@@ -134,3 +150,9 @@ def added(transcript: Transcript, told: Told) -> Transcript:
     if isinstance(told, Correction):
         return transcript.plus(corrections=(told,))
     return transcript.plus(usage=told.usage) if isinstance(told, Spent) else transcript
+
+
+def content_of(contents: Mapping[str, ContentOf], state: str, transcript: Transcript) -> Content:
+    """What the text of a state may be, behind a transcript."""
+    wanted = contents.get(state, FreeText())
+    return wanted(transcript) if callable(wanted) else wanted
