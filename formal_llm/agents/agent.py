@@ -16,15 +16,18 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
 from formal_llm.agents.acting import ActingRules, Rule
 from formal_llm.agents.decoding.choosing import ChoosingWriter
-from formal_llm.agents.decoding.writer import ContentOf, Writer
+from formal_llm.agents.decoding.continuing import ContinuingWriter
+from formal_llm.agents.decoding.writer import Bounds, ContentOf, Writer
 from formal_llm.agents.examples import load_examples
 from formal_llm.agents.happenings import HappeningCallback
 from formal_llm.agents.many import AgentOutcome, AgentRun, AgentRuns, outcome_of, record, run_of
+from formal_llm.agents.markers import Markers
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.published.rewoo import LLM_WORKER
 from formal_llm.agents.roles import Roles, World
@@ -51,8 +54,8 @@ from formal_llm.tools.toolkit import Toolkit
 
 #: The tools of an agent: a toolkit for all runs, or a function that makes one for each.
 Tools: TypeAlias = Toolkit | Iterable[Tool] | Callable[[], Toolkit]
-#: What makes a writer: of the model, how the agent is told of its tools, and examples.
-WriterOf: TypeAlias = Callable[[LLM, Behaviour, str, Sequence[Transcript]], Writer]
+#: What makes a writer: of the model, the behaviour, and what the model is told before the run.
+WriterOf: TypeAlias = Callable[[LLM, Behaviour, str], Writer]
 #: How often a state or a tool may come in a run, where nobody says it.
 TIMES = 12
 
@@ -76,12 +79,15 @@ class Agent:
         budget: what a run may use: questions, requests, tokens, cost.
         prices: what tokens cost.
         calls: what calls of tools may take.
-        writer: what makes the writer; by what the model can do where left out.
+        temperature: 0 for the most probable texts.
+        bounds: how much the writer may take: tokens a state, corrections, requests.
+        streaming: whether texts are told while they are written, where the model can do that.
+        writer: what makes the writer, where it is not told by what the model can do: go on with a text, or chat.
         on_event: called with what happens (:mod:`formal_llm.agents.happenings`).
 
     Attributes:
         rules: the rules, with the tools.
-        told: what the model is told of the tools.
+        told: what the model is told before a run.
         variant: what else its runs depend on, for results files: set it where ``worlds`` or ``contents`` differ.
 
     Raises:
@@ -108,6 +114,9 @@ class Agent:
         budget: Budget | None = None,
         prices: Prices | None = None,
         calls: CallLimits | None = None,
+        temperature: float = 0.0,
+        bounds: Bounds | None = None,
+        streaming: bool = False,
         writer: WriterOf | None = None,
         on_event: HappeningCallback | None = None,
     ) -> None:
@@ -131,16 +140,19 @@ class Agent:
         if examples is None:
             examples = () if isinstance(spec, Behaviour) else load_examples(str(spec))
         self.examples = tuple(examples)
-        self.told = "\n".join([*map(signature, toolkit), *(_HELPERS[name] for name in helpers)])
+        told = [*map(signature, toolkit), *(_HELPERS[name] for name in helpers)] if roles.action is not None else []
+        self.told = instructions(self.behaviour, told, self.examples)
         self.variant = ""
         self.prices = prices
         self.budget = budget or Budget()
         self.budget.check(prices)
         self._settings = RunSettings(
-            self.rules, roles, self._writer, dict(contents or {}), self.budget, prices,
+            self.rules, roles, dict(contents or {}), self.budget, prices,
             calls or CallLimits(timeout=60.0), helpers,
         )  # fmt: skip
-        self._writer_of = writer or default_writer
+        self._writer_of = writer or partial(
+            writer_for, temperature=temperature, bounds=bounds, streaming=streaming
+        )
 
     @property
     def monitor(self) -> Monitor:
@@ -221,26 +233,65 @@ class Agent:
         with closing(AgentRuns(self, questions, budget, skip, on_outcome)) as runs:
             return run_many(runs, concurrency)
 
-    def start(self, question: str, *, llm: LLM | None = None, name: str = "") -> Run:
+    def start(
+        self, question: str, *, llm: LLM | None = None, name: str = "", before: Sequence[Transcript] = ()
+    ) -> Run:
         """A run before its beginning, for those who want more of it than its transcript: the calls of its tools.
 
         Args:
             question: what is asked.
             llm: who writes in place of the agent's own.
             name: its name, which its events tell.
+            before: earlier runs of the same conversation, which the model is shown.
         """
-        return Run(self._settings, llm or self.llm, self._make_tools(), question, self.on_event, name)
+        told = self.told
+        if before:
+            told += "\n".join(["Earlier in this conversation:", *(one.to_text(self.behaviour) for one in before), ""])
 
-    def _writer(self, llm: LLM) -> Writer:
-        return self._writer_of(llm, self.behaviour, self.told, self.examples)
+        def writer(llm: LLM) -> Writer:
+            return self._writer_of(llm, self.behaviour, told)
+
+        return Run(self._settings, writer, llm or self.llm, self._make_tools(), question, self.on_event, name)
 
 
 _HELPERS = {LLM_WORKER: f"{LLM_WORKER}(request): Answers a request by itself, without tools."}
 
 
-def default_writer(llm: LLM, behaviour: Behaviour, tools: str, examples: Sequence[Transcript]) -> Writer:
-    """The writer that fits a model."""
-    return ChoosingWriter(llm, behaviour, tools=tools, examples=examples)
+def writer_for(
+    llm: LLM,
+    behaviour: Behaviour,
+    told: str = "",
+    *,
+    temperature: float = 0.0,
+    bounds: Bounds | None = None,
+    streaming: bool = False,
+) -> Writer:
+    """The writer that fits a model: one that goes on with a text does so, one that chats chooses and writes."""
+    if isinstance(llm, ContinuingLLM):
+        return ContinuingWriter(
+            llm, behaviour, instructions=told, temperature=temperature, bounds=bounds, streaming=streaming
+        )
+    if not isinstance(llm, TextLLM):
+        raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
+    return ChoosingWriter(
+        llm, behaviour, instructions=told, temperature=temperature, bounds=bounds, streaming=streaming
+    )
+
+
+def instructions(behaviour: Behaviour, tools: Sequence[str], examples: Sequence[Transcript]) -> str:
+    """What a model is told before a run: the states, the tools, and examples."""
+    states = [state for state in behaviour.states.values() if state.text]
+    world = ", ".join(state.text for state in states if state.from_environment)
+    markers = Markers.of(behaviour)
+    parts = [
+        f"You answer by writing texts behind markers, one after the other: {', '.join(one.text for one in states)}."
+        + (f" What stands behind {world} comes from outside; you read it." if world else "")
+    ]
+    if tools:
+        parts.append("\n".join(["An [Action] is the name of one of these tools:", *tools]))
+    if examples:
+        parts.append("\n".join(["Examples:", *(f"\n{one.to_text(markers)}" for one in examples)]).rstrip())
+    return "\n\n".join(parts) + "\n\n"
 
 
 #: What chance writes: words, and markers where they may not stand.

@@ -37,7 +37,6 @@ class RunSettings:
     Attributes:
         rules: the rules with the tools.
         roles: what its states are for.
-        writer: makes what writes, of an LLM.
         contents: what texts of states may be.
         budget: what a run may use.
         prices: what tokens cost.
@@ -48,7 +47,6 @@ class RunSettings:
 
     rules: ActingRules
     roles: Roles
-    writer: Callable[[LLM], Writer]
     contents: Mapping[str, ContentOf] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     prices: Prices | None = None
@@ -78,10 +76,10 @@ class Run:
 
     Args:
         settings: how the agent runs.
+        writer: makes what writes, of an LLM.
         llm: who writes.
         toolkit: its tools.
         question: what it is asked.
-        before: what was said before, of a conversation.
         tell: called with what happens.
         name: its name, among many.
 
@@ -93,6 +91,7 @@ class Run:
     def __init__(
         self,
         settings: RunSettings,
+        writer: Callable[[LLM], Writer],
         llm: LLM,
         toolkit: Toolkit,
         question: str,
@@ -101,6 +100,7 @@ class Run:
     ) -> None:
         self.settings = settings
         self.llm = llm
+        self._writer = writer(llm)
         self.toolkit = toolkit
         self.question = question
         self.name = name
@@ -185,8 +185,7 @@ class Run:
         rules = self.settings.rules
         state, pieces = "", False
         monitor = self._monitor if rules.action is None else StatesMonitor(rules, [self._monitor])
-        writer = self.settings.writer(self.llm)
-        for told in writer.write(self.transcript, monitor, until=outside, contents=self._contents()):
+        for told in self._writer.write(self.transcript, monitor, until=outside, contents=self._contents()):
             match told:
                 case Began():
                     state, pieces = told.state, False
