@@ -150,9 +150,7 @@ class Agent:
             self.rules, roles, dict(contents or {}), self.budget, prices,
             calls or CallLimits(timeout=60.0), helpers,
         )  # fmt: skip
-        self._writer_of = writer or partial(
-            writer_for, temperature=temperature, bounds=bounds, streaming=streaming
-        )
+        self._writer_of = writer or partial(writer_for, temperature=temperature, bounds=bounds, streaming=streaming)
 
     @property
     def monitor(self) -> Monitor:
@@ -233,9 +231,7 @@ class Agent:
         with closing(AgentRuns(self, questions, budget, skip, on_outcome)) as runs:
             return run_many(runs, concurrency)
 
-    def start(
-        self, question: str, *, llm: LLM | None = None, name: str = "", before: Sequence[Transcript] = ()
-    ) -> Run:
+    def start(self, question: str, *, llm: LLM | None = None, name: str = "", before: Sequence[Transcript] = ()) -> Run:
         """A run before its beginning, for those who want more of it than its transcript: the calls of its tools.
 
         Args:

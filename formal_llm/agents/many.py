@@ -16,6 +16,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from formal_llm.agents.happenings import ToolCall
+from formal_llm.agents.published.summaries import ScoringLLM
 from formal_llm.agents.running import Run
 from formal_llm.agents.transcript import Transcript
 from formal_llm.automata.models.automaton import fingerprint
@@ -76,6 +77,8 @@ class _Handed:
             self.generate = texts.generate
         if isinstance(llm, ContinuingLLM):
             self.continue_text = texts.continue_text
+        if isinstance(llm, ScoringLLM):
+            self.log_probabilities = llm.log_probabilities
 
 
 class AgentRun:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, ParamSpec, TypeVar
 
 from formal_llm.agents import happenings
 from formal_llm.agents.acting import NO_TOOL, ActingRules, StatesMonitor
@@ -22,12 +23,15 @@ from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.errors import AgentStopped, NotAllowed, WritingError, did_you_mean
 from formal_llm.llms.generation import Messages, Writing
 from formal_llm.llms.llm import LLM, answered, ask
-from formal_llm.llms.question import Question
+from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.usage import Prices, TokenUsage
 from formal_llm.planning.plans.usage import Usage
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.tools.calling import Caller, CallLimits
 from formal_llm.tools.toolkit import Toolkit
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,35 @@ class Action(NamedTuple):
     refused: str = ""
 
 
+#: What a model may be able to do.
+_ASKED = ("choose", "generate", "continue_text", "stream", "stream_continuation", "log_probabilities")
+
+
+class Afforded:
+    """An LLM that is asked only after something was looked at: whether the budget allows it. It has what the other has.
+
+    Args:
+        llm: the other one.
+        before: called before each request; may raise.
+    """
+
+    def __init__(self, llm: LLM, before: Callable[[], None]) -> None:
+        self.takes_text = getattr(llm, "takes_text", False)
+        self._before = before
+        self._choose = llm.choose
+        for name in _ASKED[1:]:
+            if hasattr(llm, name):
+                setattr(self, name, partial(self._asked, getattr(llm, name)))
+
+    def choose(self, question: Question) -> Answer:
+        """What the other one answers."""
+        return self._asked(self._choose, question)
+
+    def _asked(self, ask: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        self._before()
+        return ask(*args, **kwargs)
+
+
 class Run:
     """A run under way.
 
@@ -99,8 +132,8 @@ class Run:
         name: str = "",
     ) -> None:
         self.settings = settings
-        self.llm = llm
-        self._writer = writer(llm)
+        self.llm: LLM = Afforded(llm, self._afford) if settings.budget.metered else llm
+        self._writer = writer(self.llm)
         self.toolkit = toolkit
         self.question = question
         self.name = name
@@ -323,8 +356,11 @@ class Run:
         if prices is not None and usage.cost is None:
             usage += Usage(cost=prices.cost(usage.token_usage))
         self.transcript = self.transcript.plus(usage=usage)
+
+    def _afford(self) -> None:
+        """Raise if nothing is left for another request."""
         spent = self.settings.budget.spent(self.transcript.usage)
-        if spent is not None and self._monitor.allowed():
+        if spent is not None:
             raise AgentStopped(*spent, self.transcript)
 
     def _correct(self, correction: Correction) -> None:

@@ -8,7 +8,21 @@ import typer
 from typer.core import TyperGroup
 
 from formal_llm import __version__
-from formal_llm.cli import agent, bench, bench_agents, check, corpus, count, data, diff, inspect, plan, run, try_, verify
+from formal_llm.cli import (
+    agent,
+    bench,
+    bench_agents,
+    check,
+    corpus,
+    count,
+    data,
+    diff,
+    inspect,
+    plan,
+    run,
+    try_,
+    verify,
+)
 from formal_llm.cli.console import EXIT_CODES_HELP, guard_errors, print_text, settings
 
 if TYPE_CHECKING:

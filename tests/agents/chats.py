@@ -46,5 +46,3 @@ def words(markers: Iterable[str], tools: Iterable[str]) -> list[str]:
     halves = [marker[: random.Random(marker).randrange(1, len(marker))] for marker in own]
     lines = [f"{marker} " for marker in own]
     return [*lines, *halves, *(f"{tool}\n" for tool in tools), "serch\n", "[Bogus] ", "#E1 ", "#E10 ", "42 ", "Danube"]
-
-

@@ -41,22 +41,26 @@ def agent_of(name: str, chats: bool, ruled: bool, seed: int) -> Agent:
     key = name, chats, ruled
     if key not in _made:
         acts = any(state.text == "[Action]" for state in behaviour.states.values())
-        more = {"rules": ["(eventually search)"], "limits": Limits({"search": 2, "lookup": 0})} if ruled and acts else {}
+        more = (
+            {"rules": ["(eventually search)"], "limits": Limits({"search": 2, "lookup": 0})} if ruled and acts else {}
+        )
         _made[key] = Agent(name, llm, agent_toolkit, **more)
     _made[key].llm = llm
     return _made[key]
 
 
 @given(st.sampled_from(ALL), st.booleans(), st.booleans(), st.integers(0, 10**9))
-@examples(120)
+@examples(60)
 def test_whatever_is_written_the_run_is_a_word_of_the_behaviour(name: str, chats: bool, ruled: bool, seed: int) -> None:
     agent = agent_of(name, chats, ruled, seed)
     run = agent.start("How long is the [Answer] Danube?")
     made = run.go()
     assert made.verify(agent.behaviour).valid
-    assert agent.rules.monitor(sum(not call.ok for call in run.calls)).verify(
-        agent.rules.events(made.segments), repair=False
-    ).valid
+    assert (
+        agent.rules.monitor(sum(not call.ok for call in run.calls))
+        .verify(agent.rules.events(made.segments), repair=False)
+        .valid
+    )
     assert made.segments[0].source == "user"
     for segment in made.segments[1:]:
         outside = agent.behaviour.states[segment.state].from_environment
@@ -163,7 +167,13 @@ def test_a_tool_that_the_rules_forbid_is_not_called() -> None:
 
 
 def test_rules_on_tools_are_looked_ahead_to() -> None:
-    agent = Agent("react", RandomLLM(3), agent_toolkit, rules=["(next search (until lookup calculate))"], limits=Limits({"Act": 3}))
+    agent = Agent(
+        "react",
+        RandomLLM(3),
+        agent_toolkit,
+        rules=["(next search (until lookup calculate))"],
+        limits=Limits({"Act": 3}),
+    )
     for number in range(10):
         agent.llm = RandomTextLLM(number)
         run = agent.start("q")

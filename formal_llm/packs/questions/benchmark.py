@@ -110,9 +110,7 @@ def run_agent(
         ]
     else:
         file = place.with_name(f"{place.name}.jsonl")
-        outcomes = make(name, llm, tools).run_all(
-            asked, concurrency=concurrency, results=file, on_outcome=on_outcome
-        )
+        outcomes = make(name, llm, tools).run_all(asked, concurrency=concurrency, results=file, on_outcome=on_outcome)
         found = [
             _Answered("" if one.error is not None else one.transcript.answer, one.error is not None, (one.transcript,))
             for one in outcomes
