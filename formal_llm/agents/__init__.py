@@ -12,6 +12,6 @@ from formal_llm.agents.voting import SelfConsistency, Vote
 from formal_llm.automata.languages.front import Allowed
 
 __all__ = [
-    "Agent", "AgentOutcome", "Allowed", "Conversation", "Correction", "Event", "Markers", "Monitor", "Refusal", "Segment",
-    "SelfConsistency", "Splitter", "Transcript", "Vote",
+    "Agent", "AgentOutcome", "Allowed", "Conversation", "Correction", "Event", "Markers", "Monitor", "Refusal",
+    "Segment", "SelfConsistency", "Splitter", "Transcript", "Vote",
 ]  # fmt: skip

@@ -18,9 +18,9 @@ from formal_llm.cli.run import make_folder
 
 HELP = f"""Ask agents questions, and tell how often they are right and what it took.
 
-Without --data, the 40 questions that are shipped are asked, over the shipped corpus. Files: HotpotQA, GSM8K, TriviaQA and
-FEVER as they are published. Besides the agents there are cot-sc (chain of thought five times, the answer that comes most
-often) and cot-sc-react (the same, and react where no answer comes twice).
+Without --data, the 40 questions that are shipped are asked, over the shipped corpus. Files: HotpotQA, GSM8K, TriviaQA
+and FEVER as they are published. Besides the agents there are cot-sc (chain of thought five times, the answer that comes
+most often) and cot-sc-react (the same, and react where no answer comes twice).
 
 Each run is on record in the folder of --out. A benchmark that was stopped goes on with the same command.
 

@@ -25,6 +25,8 @@ VOTES: dict[str, tuple[str, str | None]] = {
     "cot-sc": ("chain-of-thought", None),
     "cot-sc-react": ("chain-of-thought", "react"),
 }
+#: At which temperature votes are made, as published.
+TEMPERATURE = 0.7
 #: The rows of published tables that are the same ways of asking.
 PUBLISHED = {
     "direct": "Standard", "chain-of-thought": "CoT", "cot-sc": "CoT-SC", "react": "ReAct",
@@ -76,7 +78,6 @@ def run_agent(
     called: str = "",
     k: int = 5,
     concurrency: int | None = None,
-    make: Callable[[str, LLM, Tools], Agent] = Agent,
     on_outcome: Callable[[AgentOutcome], None] | None = None,
 ) -> AgentRow:
     """Ask an agent all questions, and score its answers.
@@ -90,7 +91,6 @@ def run_agent(
         called: what the LLM is called.
         k: how often :data:`VOTES` ask.
         concurrency: how many runs are under way at most.
-        make: makes an agent.
         on_outcome: called with each outcome as it comes; of votes not.
 
     Raises:
@@ -102,15 +102,15 @@ def run_agent(
     asked = [question.text for question in questions]
     if name in VOTES:
         first, then = VOTES[name]
-        after = make(then, llm, tools) if then is not None else None
-        votes = SelfConsistency(make(first, llm, tools), k, then=after)
+        after = Agent(then, llm, tools) if then is not None else None
+        votes = SelfConsistency(Agent(first, llm, tools, temperature=TEMPERATURE), k, then=after)
         found = [
             _Answered(one.answer, one.error is not None, (*one.transcripts, *([one.after] if one.after else [])))
             for one in votes.run_all(asked, concurrency=concurrency, results=place)
         ]
     else:
         file = place.with_name(f"{place.name}.jsonl")
-        outcomes = make(name, llm, tools).run_all(asked, concurrency=concurrency, results=file, on_outcome=on_outcome)
+        outcomes = Agent(name, llm, tools).run_all(asked, concurrency=concurrency, results=file, on_outcome=on_outcome)
         found = [
             _Answered("" if one.error is not None else one.transcript.answer, one.error is not None, (one.transcript,))
             for one in outcomes
