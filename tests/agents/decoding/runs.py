@@ -102,7 +102,7 @@ def check(one: Correction, transcript: Transcript, monitor: Monitor, markers: Ma
 
 
 def check_record(transcript: Transcript, markers: Markers) -> None:
-    """What stands in the transcript is what the record says; of several corrections at one place, what the last says."""
+    """What stands in the transcript is what the record says, the last at each place."""
     for one in {one.position: one for one in transcript.corrections}.values():
         if one.position == len(transcript):
             assert not one.done
