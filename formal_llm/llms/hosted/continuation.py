@@ -68,4 +68,5 @@ class CompletionsLLM(ChatCompletionsLLM):
         told, ended = choice.get("stop_reason"), None
         if choice.get("finish_reason") == "stop":
             ended = told if told in request.stop else ""
-        return Part(choice["text"], ended, counted_usage(response) if response.get("usage") else None)
+        usage = counted_usage(response) if response.get("usage") else None
+        return Part(choice["text"], ended, usage, last=choice.get("finish_reason") is not None)

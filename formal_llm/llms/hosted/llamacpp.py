@@ -95,8 +95,9 @@ class LlamaCppLLM(CompletionsLLM):
         )
         word = response.get("stopping_word")
         ended = {"eos": "", "word": word if word in request.stop else ""}.get(str(kind))
-        counted = response.get("tokens_evaluated"), response.get("tokens_predicted")
-        return Part(response["content"], ended, token_usage(*counted) if kind and kind != "none" else None)
+        last = bool(kind and kind != "none")
+        usage = token_usage(response.get("tokens_evaluated"), response.get("tokens_predicted")) if last else None
+        return Part(response["content"], ended, usage, last)
 
 
 def grammar(count: int, *, several: bool = False) -> str:

@@ -263,7 +263,8 @@ class ChatCompletionsLLM(OpenAIClientLLM, StreamedText):
         delta = choice.get("delta") or {}
         ended = "" if choice.get("finish_reason") == "stop" and not request.stop else None
         counted = counted_usage(event) if event.get("usage") else None
-        return Part(delta.get("content") or delta.get("refusal") or "", ended, counted)
+        said = delta.get("content") or delta.get("refusal") or ""
+        return Part(said, ended, counted, last=choice.get("finish_reason") is not None)
 
     def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
         message = response["choices"][0]["message"]

@@ -7,12 +7,16 @@ from abc import abstractmethod
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, NamedTuple
 
 from formal_llm.llms.generation import Generated, Messages, Stream, chat, cut, streamed
 from formal_llm.llms.hosted.adapter import HostedLLM, provider_error
 from formal_llm.llms.question import Message
 from formal_llm.llms.usage import TokenUsage
+
+#: How many more parts of a stream are read for what it cost, where a stop ended it.
+_MORE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +47,13 @@ class Part(NamedTuple):
         text: what was written.
         ended: what ended it, as of a :class:`~formal_llm.llms.generation.Generated`.
         usage: what it cost, where this part tells.
+        last: whether nothing comes after it but what it cost.
     """
 
     text: str = ""
     ended: str | None = None
     usage: TokenUsage | None = None
+    last: bool = False
 
 
 class HostedText(HostedLLM):
@@ -83,13 +89,19 @@ class HostedText(HostedLLM):
         """
         parts: list[Part] = []
         events = self._events(request)
+        texts = self._texts(events, parts, request)
         try:
-            whole, ended = yield from streamed(self._texts(events, parts, request), request.stop)
+            whole, ended = yield from streamed(texts, request.stop)
+            # Where the server ended it too, what it cost comes right behind.
+            for _ in islice(texts, _MORE if ended is not None else 0):
+                pass
         finally:
             events.close()
-        usage = next((part.usage for part in reversed(parts) if part.usage is not None), TokenUsage(1))
+        if ended is None and not any(part.last for part in parts):
+            raise provider_error(self, ValueError("the stream broke off"))
+        usage = sum((part.usage for part in parts if part.usage is not None), TokenUsage())
         known = next((part.ended for part in reversed(parts) if part.ended is not None), None)
-        yield Generated(whole, usage, known if ended is None else ended)
+        yield Generated(whole, usage if usage.requests else TokenUsage(1), known if ended is None else ended)
 
     def _texts(self, events: Iterator[Any], parts: list[Part], request: TextRequest) -> Iterator[str]:
         for event in events:
@@ -100,8 +112,7 @@ class HostedText(HostedLLM):
             except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
                 raise provider_error(self, error) from error
             parts.append(part)
-            if part.text:
-                yield part.text
+            yield part.text
 
     def _events(self, request: TextRequest) -> Generator[Any, None, None]:
         """What the server sends, each wait within the bounds: whoever takes it may do anything in between."""
@@ -112,6 +123,8 @@ class HostedText(HostedLLM):
 
         with running():
             response = self._written(request)
+        import httpx2  # comes with the SDKs, which are imported when a model is made
+
         try:
             events = iter(response)
             while True:
@@ -120,6 +133,8 @@ class HostedText(HostedLLM):
                         event = next(events)
                     except StopIteration:
                         return
+                    except httpx2.RequestError as error:  # not all SDKs say it in their own words
+                        raise provider_error(self, error) from error
                     except Exception as error:
                         self._failed(error, False)
                         raise

@@ -147,9 +147,13 @@ class _Counted(httpx2.SyncByteStream):
 
     def __iter__(self) -> Iterator[bytes]:
         size = 0
-        for part in self._stream:
-            size = self._client._longer(size, part)
-            yield part
+        try:
+            for part in self._stream:
+                size = self._client._longer(size, part)
+                yield part
+        except httpx2.RequestError:
+            self._client._in_time()
+            raise
 
     def close(self) -> None:
         self._stream.close()

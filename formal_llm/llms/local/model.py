@@ -13,7 +13,7 @@ from formal_llm.llms.local.loading import DeviceMap, Placement, check_vocabulary
 from formal_llm.llms.local.rendering import Renderer, Style
 from formal_llm.llms.local.scorer import PromptScorer
 from formal_llm.llms.local.seq2seq import Seq2SeqScorer
-from formal_llm.llms.local.token_stream import TokenStream, after, written_pieces
+from formal_llm.llms.local.token_stream import TokenStream, after, open_tokens, written_pieces
 from formal_llm.llms.question import Question
 from formal_llm.llms.usage import TokenUsage
 
@@ -194,7 +194,7 @@ class TransformersLLM(LocalLLM):
     def _prompt_ids(self, prompt: str) -> list[int]:
         if self.renderer.style == "seq2seq":
             raise LLMError(f"{self.name or 'the model'} is an encoder-decoder, which does not go on with a text")
-        return [int(one) for one in self.scorer.tokenizer(prompt)["input_ids"]]
+        return open_tokens(self.scorer.tokenizer, prompt)
 
     def _ended(self, new: Sequence[int], text: str, stop: Sequence[str]) -> str | None:
         """What ended a text, as of :class:`~formal_llm.llms.generation.Generated`."""

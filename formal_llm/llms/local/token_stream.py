@@ -88,6 +88,15 @@ def after(tokenizer: PreTrainedTokenizerBase, before: Sequence[int], new: Sequen
     """The text of new tokens behind others: some tokenizers drop a blank where a text begins."""
     first = str(tokenizer.decode(list(before), skip_special_tokens=True)) if before else ""
     whole = str(tokenizer.decode([*before, *new], skip_special_tokens=True))
-    return (
-        whole[len(first) :] if whole.startswith(first) else str(tokenizer.decode(list(new), skip_special_tokens=True))
-    )
+    if whole.startswith(first):
+        return whole[len(first) :]
+    return str(tokenizer.decode(list(new), skip_special_tokens=True))
+
+
+def open_tokens(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
+    """The tokens of a text that is not closed: with what begins texts, and without what ends them."""
+    ids = [int(one) for one in tokenizer(text)["input_ids"]]
+    if ids and ids[-1] in (tokenizer.eos_token_id, tokenizer.sep_token_id) and ids[-1] != tokenizer.bos_token_id:
+        ids.pop()
+    begins = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
+    return ids or [int(begins or 0)]
