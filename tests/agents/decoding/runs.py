@@ -25,6 +25,11 @@ class Continues:
         self.stream_continuation = llm.stream_continuation
 
 
+def markers_for(monitor: Monitor) -> Markers:
+    """Markers for all that rules know."""
+    return Markers({name: MARKERS.marker(name) or f"[A]{name}" for name in monitor.names})
+
+
 def in_turn(texts: Sequence[str]) -> Callable[[object], str]:
     """Texts again and again; nothing where there are none."""
     asked: list[object] = []
@@ -64,7 +69,7 @@ def run(
                     pieces += text
                 case Segment(name, text):
                     assert name == state
-                    assert MARKERS is not markers or text == markers.restore(pieces.strip())
+                    assert text == markers.restore(pieces.strip())
                     before, state = before.after(name), None
                 case Correction():
                     check(told, transcript, before, markers, in_text=state is not None)
@@ -97,8 +102,8 @@ def check(one: Correction, transcript: Transcript, monitor: Monitor, markers: Ma
 
 
 def check_record(transcript: Transcript, markers: Markers) -> None:
-    """What stands in the transcript is what the record says."""
-    for one in transcript.corrections:
+    """What stands in the transcript is what the record says, the last at each place."""
+    for one in {one.position: one for one in transcript.corrections}.values():
         if one.position == len(transcript):
             assert not one.done
         elif one.done and any(one.done in marker for marker in markers.states):

@@ -13,7 +13,7 @@ from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.decoding.writer import Bounds
 from formal_llm.errors import WritingError
 from formal_llm.llms.text_doubles import FunctionTextLLM, RandomTextLLM, ScriptedTextLLM
-from tests.agents.decoding.runs import MARKERS, Continues, bits, in_turn, run
+from tests.agents.decoding.runs import MARKERS, Continues, bits, in_turn, markers_for, run
 from tests.strategies import examples, limited_automata, limited_grammars
 
 SHIPPED = [
@@ -23,7 +23,7 @@ SHIPPED = [
 small = Bounds(state_tokens=12, chunk_tokens=5, corrections=2, requests=60)
 
 
-def writes(monitor, texts, *, streaming, chooses, bounds=small, markers=MARKERS, piece=2):
+def writes(texts, *, streaming, chooses, bounds=small, markers=MARKERS, piece=2):
     llm = FunctionTextLLM(in_turn(texts), piece=piece)
     return ContinuingWriter(llm if chooses else Continues(llm), markers, bounds=bounds, streaming=streaming)
 
@@ -36,14 +36,16 @@ class TestRandomRules:
 
     @given(limited_automata(), bits, st.booleans(), st.booleans(), st.sampled_from([{}, {"b": "[A] x [Abc]"}]))
     @examples(60)
-    def test_automata(self, pda, texts, streaming, chooses, world):
-        self.check(pda, texts, streaming, chooses, world)
+    def test_automata(self, source, texts, streaming, chooses, world):
+        pda, limits = source
+        self.check(pda.with_limits(pda.limits & limits), texts, streaming, chooses, world)
 
     def check(self, rules, texts, streaming, chooses, world):
         monitor = Monitor(rules)
-        writer = writes(monitor, texts, streaming=streaming, chooses=chooses)
+        markers = markers_for(monitor)
+        writer = writes(texts, streaming=streaming, chooses=chooses, markers=markers)
         try:
-            transcript = run(writer, monitor, world=world, most=40)
+            transcript = run(writer, monitor, world=world, most=40, markers=markers)
         except WritingError as error:
             assert not monitor.allowed() or "requests" in str(error)
         except AssertionError as error:
@@ -83,14 +85,14 @@ class TestWhatIsLegalIsTaken:
         monitor = Monitor(Behaviour.from_string(ANY))
         run_ = Transcript("test", tuple(Segment(n, MARKERS.restore(t)) for n, t in zip(word, texts, strict=False)))
         whole = run_.to_text(MARKERS)
-        llm = FunctionTextLLM(lambda asked: whole.removeprefix(asked.prompt.rstrip("\n")), piece=size)
+        llm = FunctionTextLLM(lambda asked: whole.removeprefix(asked.prompt), piece=size)
         bounds = Bounds(state_tokens=100, chunk_tokens=chunk)
         made = run(ContinuingWriter(llm, MARKERS, bounds=bounds, streaming=streaming), monitor)
         assert (made.segments, made.corrections) == (run_.segments, ())
 
 
 ANY = """(define any (:states (a (:text "[A]")) (b (:text "[Ab]")) (c (:text "[Abc]")))
-  (:behavior (until (or a b c) empty)))"""
+  (:behavior (until (or a b c) (or a b c))))"""
 REACT = Behaviour.load("react")
 ASKED = Transcript("react", (Segment("Ques", "How?", "user"),))
 
@@ -151,7 +153,7 @@ class TestByHand:
         assert made.usage.questions == 1
 
     def test_what_fits_lengthens_the_prefix_where_nobody_can_be_asked(self):
-        made, _ = react("Thinking] x", " So [Action] a [Action Input]", "Fin", "ally", " b [Answer] c")
+        made, _ = react("Thinking] x", " So [Action] a [Action Input]", "Fin", " b [Answer] c")
         assert said(made) == [(1, "[Thinking] x", "[Thought]"), (5, "[Fin", "[Final Thought]")]
 
     def test_the_shortest_way_where_nothing_fits(self):
@@ -160,9 +162,9 @@ class TestByHand:
 
     def test_a_budget_ends_a_state(self):
         made, requests = react(
-            "Final Thought]", "so " * 9, "so " * 9, "9", bounds=Bounds(state_tokens=12, chunk_tokens=6)
+            "Final Thought] and" * 2, "so " * 9, "so " * 9, "9", bounds=Bounds(state_tokens=12, chunk_tokens=6)
         )
-        assert requests[0].max_tokens == requests[1].max_tokens == 6
+        assert [one.max_tokens for one in requests] == [6, 6, 3, 6]
         assert said(made)[0] == (2, "…", "[Answer]")
         assert "12 tokens" in made.corrections[0].reason
 
@@ -178,20 +180,19 @@ class TestByHand:
         assert caught.value.state == ""
 
 
-class TestContents:
-    TOOLS = {"Act": OneOf("Search", "Lookup")}
+TOOLS = {"Act": OneOf("Search", "Lookup")}
 
+
+class TestContents:
     def test_one_of_some_texts(self):
-        made, requests = react(
-            "Thought] a [Action] Look", "[Action Input] it", "Final Thought] b [Answer] c", contents=self.TOOLS
-        )
+        made, _ = react("Thought] a [Action] Look", "[Action Input] it", "Final Thought] b [Answer] c", contents=TOOLS)
         assert made.text_of("Act") == "Lookup"
-        assert said(made) == [(2, "Look", "Lookup")] or made.corrections == ()
+        assert said(made) == [(2, "Look", "Lookup"), (4, "[Action Input]", "[Observation]")]
 
     def test_an_unknown_tool_is_asked_for(self):
         made, _ = react(
             "Thought] a [Action] Google [Action Input] q", " it", "Final Thought] b [Answer] c",
-            contents=self.TOOLS, chooses=True, answers=[2],
+            contents=TOOLS, chooses=True, answers=[2],
         )  # fmt: skip
         assert made.corrections[0] == Correction(
             2, "Google", ("Search", "Lookup"), "Lookup", "it is none of 'Search', 'Lookup'"
@@ -201,7 +202,7 @@ class TestContents:
 
     def test_an_unknown_tool_is_an_error_where_nobody_can_be_asked(self):
         with pytest.raises(WritingError, match="it is none of") as caught:
-            react("Thought] a [Action] Google [Action Input] q", contents=self.TOOLS)
+            react("Thought] a [Action] Google [Action Input] q", contents=TOOLS)
         assert (caught.value.state, caught.value.wrote, caught.value.legal) == ("Act", "Google", ("Search", "Lookup"))
 
     def test_the_only_text_is_forced(self):
@@ -234,8 +235,9 @@ class TestContents:
             react("Final Thought] so [Answer] x", contents={"Ans": JsonSchema("{}")})
 
     def test_tokens_of_its_own(self):
-        made, _ = react("Final Thought]", "so " * 9, "9", contents={"Final-Tht": FreeText(2)})
-        assert made.text_of("Final-Tht") == "so so so"[:8].strip()
+        made, _ = react("Final Thought] " + "so " * 999, "so " * 9, "9", contents={"Final-Tht": FreeText(2)})
+        assert made.text_of("Final-Tht") is not None
+        assert said(made)[0] == (2, "…", "[Answer]")
 
 
 def test_a_thousand_forged_markers_and_none_taken():
