@@ -13,7 +13,7 @@ from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.decoding.writer import Bounds
 from formal_llm.errors import WritingError
 from formal_llm.llms.text_doubles import FunctionTextLLM, RandomTextLLM, ScriptedTextLLM
-from tests.agents.decoding.runs import MARKERS, Continues, bits, in_turn, markers_for, run
+from tests.agents.decoding.runs import MARKERS, Continues, Endless, bits, in_turn, markers_for, run
 from tests.strategies import examples, limited_automata, limited_grammars
 
 SHIPPED = [
@@ -48,10 +48,10 @@ class TestRandomRules:
             transcript = run(writer, monitor, world=world, most=40, markers=markers)
         except WritingError as error:
             assert not monitor.allowed() or "requests" in str(error)
-        except AssertionError as error:
-            assert "asked too often" in str(error), error
+        except Endless:
+            pass
         else:
-            assert transcript.verify(monitor)
+            assert monitor.after_all(transcript.word).may_stop()
 
 
 @pytest.mark.parametrize("name", SHIPPED)
