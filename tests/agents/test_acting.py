@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 
@@ -42,9 +42,13 @@ def test_a_rule_that_names_tools_only_is_about_calls_alone() -> None:
     forms = ["(not (eventually (next search search)))", "(next search (until any lookup))"]
     others = [read_formula(forms[1], TOOLS), Behaviour("b", TOOLS, read_formula(forms[1], TOOLS))]
     whole = PDA([("s", "search", None, "e"), ("e", "lookup", None, "e")], start="s", accepting=["e"])
+
+    def between(calls):  # type: ignore[no-untyped-def]
+        return len(calls) > 1 and calls[0] == "search" and calls[-1] == "lookup"
+
     cases = [
-        (forms[0], lambda calls: ("search", "search") not in zip(calls, calls[1:], strict=False)),
-        *((rule, lambda calls: len(calls) > 1 and calls[0] == "search" and calls[-1] == "lookup") for rule in [forms[1], *others]),
+        (forms[0], lambda calls: ("search", "search") not in pairwise(calls)),
+        *((rule, between) for rule in [forms[1], *others]),
         (whole, lambda calls: calls[:1] == ("search",) and set(calls[1:]) <= {"lookup"}),
     ]  # fmt: skip
     for rule, right in cases:

@@ -148,7 +148,8 @@ def test_a_results_file_belongs_to_one_agent_and_its_questions(tmp_path) -> None
 
     agent = Agent("direct", FunctionTextLLM(text))
     first = agent.run_all(QUESTIONS[:3], results=file)
-    assert [one.transcript for one in agent.run_all(QUESTIONS, results=file)][:3] == [one.transcript for one in first]
+    again = agent.run_all(QUESTIONS, results=file)
+    assert [one.transcript for one in again][:3] == [one.transcript for one in first]
     assert len(asked) == len(QUESTIONS)
     with pytest.raises(ResultsError, match="another task 0"):
         agent.run_all(["other"], results=file)

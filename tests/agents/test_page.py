@@ -45,8 +45,8 @@ class Tags(HTMLParser):
 
 
 ALLOWED = {
-    "html", "head", "meta", "title", "style", "body", "h1", "h2", "small", "section", "pre", "p", "strong", "div", "code",
-    "span", "table", "tr", "th", "td",
+    "html", "head", "meta", "title", "style", "body", "h1", "h2", "small", "section", "pre", "p", "strong", "div",
+    "code", "span", "table", "tr", "th", "td",
 }  # fmt: skip
 
 
@@ -66,7 +66,8 @@ def test_whatever_was_written_the_page_has_our_tags_alone(one: str, two: str, to
 
 def test_everything_stands_on_it() -> None:
     made = Transcript(
-        "react", (Segment("Ques", "How long?", "user"), Segment("Tht", "I <b>look</b>"), Segment("Obs", "2,850 km", "environment")),
+        "react", (Segment("Ques", "How long?", "user"), Segment("Tht", "I <b>look</b>"),
+         Segment("Obs", "2,850 km", "environment")),
         (Correction(1, "[Answer]", ("[Action]",), "[Action]", "it comes later"),),
         Usage(questions=2, requests=3, input_tokens=1200, output_tokens=5, cost=0.5),
     )  # fmt: skip

@@ -17,8 +17,8 @@ def test_an_input_without_an_action_is_told() -> None:
 
 def test_reflections_go_on_into_the_next_try_and_no_right_answer_is_shown() -> None:
     llm = Scripted([
-        *TRY, "Wrong: that is the director.", "Look for the author.", "[Final Thought]", "g", "Philip K. Dick", "Right.",
-        "Fine.", "[Answer]", "Philip K. Dick",
+        *TRY, "Wrong: that is the director.", "Look for the author.", "[Final Thought]", "g", "Philip K. Dick",
+        "Right.", "Fine.", "[Answer]", "Philip K. Dick",
     ])  # fmt: skip
     made = Agent("reflexion", llm, agent_toolkit).run("Who wrote the novel?")
     assert made.word == (

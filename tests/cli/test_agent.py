@@ -26,7 +26,9 @@ def test_a_run_is_shown_saved_and_made_a_page() -> None:
     assert code == 0 and printed.startswith("Ques: Into which sea <b>does</b> the Danube flow?\n")
     made = Transcript.from_jsonl(Path("run.jsonl").read_text())
     assert made.verify(Behaviour.load("react")).valid
-    shown = [line.split(":")[0] for line in printed.splitlines() if line.split(":")[0] in Behaviour.load("react").states]
+    shown = [
+        line.split(":")[0] for line in printed.splitlines() if line.split(":")[0] in Behaviour.load("react").states
+    ]
     assert tuple(shown) == made.word
     assert printed.count("corrected: ") == len(made.corrections) > 0
     assert f"{len(made.corrections)} correction" in printed.splitlines()[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import ClassVar
 
 import pytest
 
@@ -28,7 +29,7 @@ END = ["[Final Thought]", "f", "answer"]
 class Scoring(Scripted):
     """A script that tells log-probabilities."""
 
-    scores = {"short": (-3.0, 1), "quite a long one": (-6.0, 4), "odd": (-9.0, 1)}
+    scores: ClassVar = {"short": (-3.0, 1), "quite a long one": (-6.0, 4), "odd": (-9.0, 1)}
 
     def log_probabilities(self, messages, texts):  # type: ignore[no-untyped-def]
         assert "a\n" in messages[-1].content or "meet[a]" in messages[-1].content
