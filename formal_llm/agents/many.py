@@ -13,25 +13,39 @@ import threading
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from formal_llm.agents.acting import ActingRules
 from formal_llm.agents.happenings import ToolCall
 from formal_llm.agents.published.summaries import ScoringLLM
 from formal_llm.agents.running import Run
 from formal_llm.agents.transcript import Transcript
+from formal_llm.automata import Behaviour
 from formal_llm.automata.models.automaton import fingerprint
 from formal_llm.errors import AgentStopped, Cancelled, InvalidAnswer, NotAllowed, WritingError
 from formal_llm.llms.generation import ContinuingLLM, TextLLM, Texts
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
-from formal_llm.llms.usage import TokenUsage
+from formal_llm.llms.usage import Prices, TokenUsage
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.usage import Usage
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.budget import Budget, Meter
 
-if TYPE_CHECKING:
-    from formal_llm.agents.agent import Agent
+
+class Runnable(Protocol):
+    """An agent, as many runs see it."""
+
+    llm: LLM
+    prices: Prices | None
+    behaviour: Behaviour
+    rules: ActingRules
+    examples: tuple[Transcript, ...]
+    told: str
+    variant: str
+
+    def start(self, question: str, *, llm: LLM | None = None, name: str = "") -> Run:
+        """A run before its beginning."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +106,7 @@ class AgentRun:
 
     walk = None
 
-    def __init__(self, agent: Agent, index: int, question: str, shared: SharedRuns | None = None) -> None:
+    def __init__(self, agent: Runnable, index: int, question: str, shared: SharedRuns | None = None) -> None:
         self.question: Question | None = None
         self.outcome: AgentOutcome | None = None
         self._index, self._asked, self._shared = index, question, shared
@@ -172,7 +186,7 @@ class AgentRuns:
 
     def __init__(
         self,
-        agent: Agent,
+        agent: Runnable,
         questions: Iterable[str],
         budget: Budget | None = None,
         skip: Container[int] = (),
@@ -217,7 +231,7 @@ class AgentRuns:
 # -- lines of a results file -------------------------------------------------------------------------------------------
 
 
-def run_of(agent: Agent) -> dict[str, str]:
+def run_of(agent: Runnable) -> dict[str, str]:
     """What the runs of an agent depend on besides the question: which LLM writes, and a hash of all of it."""
     llm = agent.llm
     identity = getattr(llm, "identity", None) or {"llm": getattr(llm, "name", "") or type(llm).__name__}

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from formal_llm.automata import Behaviour
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.errors import ResourceNotFound
 
-if TYPE_CHECKING:
-    from formal_llm.agents.running import Run
-
-#: What the environment writes in a state, of all that stands in the run so far.
-World = Callable[["Run"], str]
+#: What the environment writes in a state; called with the :class:`~formal_llm.agents.running.Run` so far.
+World = Callable[..., str]
 
 
 @dataclass(frozen=True, slots=True)

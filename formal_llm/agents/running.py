@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import NamedTuple, ParamSpec, TypeVar
+from typing import NamedTuple
 
 from formal_llm.agents import happenings
 from formal_llm.agents.acting import NO_TOOL, ActingRules, StatesMonitor
+from formal_llm.agents.afforded import Afforded
 from formal_llm.agents.decoding.contents import Content, OneOf
 from formal_llm.agents.decoding.writer import Began, ContentOf, Due, Spent, Text, Writer
 from formal_llm.agents.events import Event
@@ -23,15 +23,12 @@ from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.errors import AgentStopped, NotAllowed, WritingError, did_you_mean
 from formal_llm.llms.generation import Messages, Writing
 from formal_llm.llms.llm import LLM, answered, ask
-from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.question import Question
 from formal_llm.llms.usage import Prices, TokenUsage
 from formal_llm.planning.plans.usage import Usage
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.tools.calling import Caller, CallLimits
 from formal_llm.tools.toolkit import Toolkit
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,35 +70,6 @@ class Action(NamedTuple):
     input: str = ""
     label: str = ""
     refused: str = ""
-
-
-#: What a model may be able to do.
-_ASKED = ("choose", "generate", "continue_text", "stream", "stream_continuation", "log_probabilities")
-
-
-class Afforded:
-    """An LLM that is asked only after something was looked at: whether the budget allows it. It has what the other has.
-
-    Args:
-        llm: the other one.
-        before: called before each request; may raise.
-    """
-
-    def __init__(self, llm: LLM, before: Callable[[], None]) -> None:
-        self.takes_text = getattr(llm, "takes_text", False)
-        self._before = before
-        self._choose = llm.choose
-        for name in _ASKED[1:]:
-            if hasattr(llm, name):
-                setattr(self, name, partial(self._asked, getattr(llm, name)))
-
-    def choose(self, question: Question) -> Answer:
-        """What the other one answers."""
-        return self._asked(self._choose, question)
-
-    def _asked(self, ask: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        self._before()
-        return ask(*args, **kwargs)
 
 
 class Run:

@@ -177,9 +177,8 @@ for one in Agent("direct", FunctionTextLLM(text)).run_all([f"question {n}" for n
 
 def test_a_run_that_was_killed_goes_on(tmp_path) -> None:  # type: ignore[no-untyped-def]
     file, count = tmp_path / "r.jsonl", tmp_path / "count"
-    codes = [
-        subprocess.run([sys.executable, "-c", KILLED, file, count], check=False, timeout=60).returncode for _ in range(2)
-    ]  # fmt: skip
+    command = [sys.executable, "-c", KILLED, file, count]
+    codes = [subprocess.run(command, check=False, timeout=60).returncode for _ in range(2)]
     assert codes == [-signal.SIGKILL, 0]
     assert count.stat().st_size == 9  # eight questions, and the one that was under way once more
     assert len(file.read_text().splitlines()) == 8

@@ -5,15 +5,11 @@ from __future__ import annotations
 import pytest
 
 from formal_llm.agents import Agent, Segment
-from formal_llm.agents.running import Afforded
 from formal_llm.agents.tools import agent_toolkit
 from formal_llm.errors import WritingError
 from formal_llm.llms.doubles import RandomLLM
-from formal_llm.llms.generation import ContinuingLLM, StreamingLLM, TextLLM
-from formal_llm.llms.question import Question
-from formal_llm.llms.text_doubles import FunctionTextLLM, RandomTextLLM
+from formal_llm.llms.text_doubles import RandomTextLLM
 from formal_llm.llms.usage import Prices
-from tests.agents.chats import Chats
 
 
 class Wrong:
@@ -39,15 +35,6 @@ def test_a_writer_that_stops_too_early_is_an_error() -> None:
 class iter_nothing:  # noqa: N801
     def write(self, *_, **__):  # type: ignore[no-untyped-def]
         yield from ()
-
-
-def test_what_is_afforded_has_what_the_model_has() -> None:
-    looked: list[int] = []
-    whole = Afforded(FunctionTextLLM(lambda _: " so"), lambda: looked.append(1))
-    assert isinstance(whole, TextLLM) and isinstance(whole, ContinuingLLM) and isinstance(whole, StreamingLLM)
-    assert whole.takes_text and whole.generate("q").text == " so" and whole.choose(Question("?", ["a"])).number == 1
-    chats = Afforded(Chats(1, ["x"]), lambda: looked.append(1))
-    assert isinstance(chats, TextLLM) and not isinstance(chats, ContinuingLLM) and len(looked) == 2
 
 
 def test_prices_make_costs() -> None:

@@ -45,11 +45,10 @@ def run_of(planner: Planner) -> dict[str, str]:
     """
     llm = planner.llm
     identity = getattr(llm, "identity", None) or {"llm": getattr(llm, "name", "") or type(llm).__name__}
-    wording = asdict(planner.wording)
     search = [planner.search, planner.seed, planner.length_penalty, planner.lookahead]
     table = planner.table()
     rules = [fingerprint_of(table.automaton), planner.limits.lines(), _texts(table)]
-    said = json.dumps([identity, wording, search, rules], sort_keys=True, default=str)
+    said = json.dumps([identity, asdict(planner.wording), search, rules], sort_keys=True, default=str)
     return {"llm": identity["llm"], "run": hashlib.sha256(said.encode()).hexdigest()[:16]}
 
 
@@ -109,6 +108,8 @@ def _told(plan: Plan) -> dict[str, JSON]:
     return told
 
 
+#: What makes the line of an outcome.
+Record = Callable[[Any], Mapping[str, JSON] | None]
 #: What is read of a file at once to find the end of a line.
 _PART = 4_096
 
@@ -160,18 +161,12 @@ class Results:
             left as it is.
     """
 
-    def __init__(
-        self,
-        path: str | Path,
-        run: Mapping[str, str],
-        record: Callable[[Any], Mapping[str, JSON] | None] = record,
-    ) -> None:
+    def __init__(self, path: str | Path, run: Mapping[str, str], record: Record = record) -> None:
         self._record = record
         self.path = Path(path)
         self.done: Mapping[int, dict[str, Any]] = _Lines(self, PLANNED, FAILED)
         self.stopped: Mapping[int, dict[str, Any]] = _Lines(self, STOPPED)
-        self._run = dict(run)
-        self._outdated = False
+        self._run, self._outdated = dict(run), False
         self._file = open_alone(self.path, busy=_BUSY)
         try:
             self._load()
@@ -348,9 +343,8 @@ class Results:
             data: Any = parse_json(line)
         except ValueError:
             return None
-        if not isinstance(data, dict) or data.get("format") != _FORMAT:
+        if not isinstance(data, dict) or data.get("format") != _FORMAT or "usage" not in data:
             return None
         index = data.get("index")
-        if not isinstance(index, int) or not 0 <= index < MOST or data.get("status") not in STATUS:
-            return None
-        return data if "usage" in data else None
+        known = isinstance(index, int) and 0 <= index < MOST and data.get("status") in STATUS
+        return data if known else None
