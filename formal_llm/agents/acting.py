@@ -10,6 +10,7 @@ ahead to: where it happened, the rules go on from there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -164,7 +165,7 @@ class StatesMonitor(Monitor):
         for one in self._now:
             for name, way in one.allowed().items():
                 old = found.get(name)
-                if old is None or (way.shortest or 0) < (old.shortest or 0):
+                if old is None or (way.shortest or math.inf) < (old.shortest or math.inf):
                     found[name] = way
         return {name: found[name] for name in self._acting.behaviour.states if name in found}
 

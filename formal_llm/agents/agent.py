@@ -36,7 +36,7 @@ from formal_llm.agents.tool_calls import check_texts, signature
 from formal_llm.agents.transcript import Transcript
 from formal_llm.agents.worlds import WORLDS
 from formal_llm.automata import Behaviour, Limits
-from formal_llm.errors import Cancelled, ToolkitError, WritesNoText
+from formal_llm.errors import AutomatonError, Cancelled, ToolkitError, WritesNoText
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.generation import ContinuingLLM, TextLLM
 from formal_llm.llms.llm import LLM, LLMLike, resolve
@@ -88,13 +88,13 @@ class Agent:
     Attributes:
         rules: the rules, with the tools.
         told: what the model is told before a run.
-        variant: what else its runs depend on, for results files: set it where ``worlds`` or ``contents`` differ.
+        variant: what else its runs depend on, for results files; what a corpus holds and functions do is not seen.
 
     Raises:
         ResourceNotFound: no such behaviour; a state of the environment that nothing writes.
         NotationError: the behaviour, an example or a rule cannot be read.
         ToolkitError: it calls tools and has none, or one that takes or gives what is no text.
-        AutomatonError: a tool has the name of a state, a limit names neither.
+        AutomatonError: a tool has the name of a state, a limit names neither; nothing is asked at the beginning.
         NotAllowed: nothing keeps the rules.
     """
 
@@ -137,12 +137,16 @@ class Agent:
         if limits.default is None:
             limits = replace(limits, default=times)
         self.rules = ActingRules(self.behaviour, roles.action, names, rules, limits)
+        states = self.behaviour.states
+        if all(states[name].from_environment for name in self.monitor.allowed()):
+            raise AutomatonError(f"{self.behaviour.name} begins with the environment; a run begins with what is asked")
         if examples is None:
             examples = () if isinstance(spec, Behaviour) else load_examples(str(spec))
         self.examples = tuple(examples)
         told = [*map(signature, toolkit), *(_HELPERS[name] for name in helpers)] if roles.action is not None else []
         self.told = instructions(self.behaviour, told, self.examples)
-        self.variant = ""
+        by = {state: getattr(world, "__qualname__", repr(world)) for state, world in roles.worlds.items()}
+        self.variant = f"temperature {temperature}, {bounds}, {by}"
         self.prices = prices
         self.budget = budget or Budget()
         self.budget.check(prices)

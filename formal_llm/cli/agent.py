@@ -93,7 +93,8 @@ def agent(
         shown = None if quiet else Shown(err() if save == Path("-") else out())
         made = Agent(
             spec, who, tools_of(tools, corpus), rules=constraint or (), limits=read_limits(limit, require),
-            times=times or TIMES, budget=Budget(questions=max_questions, tokens=max_tokens), on_event=shown,
+            times=times or TIMES, budget=Budget(questions=max_questions, tokens=max_tokens), streaming=True,
+            on_event=shown,
         )  # fmt: skip
         run = made.start(question)
         error: BaseException | None = None
@@ -152,7 +153,9 @@ class Shown:
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        self._open = ""
+        self._begun = False  # whether a line is begun
+        self._wrote = False  # whether it has text
+        self._held = ""  # blanks that are shown where more text comes
 
     def __call__(self, happening: Happening) -> None:
         """Show it."""
@@ -162,10 +165,9 @@ class Shown:
             case Began(state, source):
                 self._line()
                 self.console.print(f"{state}: ", style=f"bold {self._COLOURS[source]}", markup=False, end="")
-                self._open = "\n"
+                self._begun, self._wrote, self._held = True, False, ""
             case Wrote(_, text):
-                self.console.print(text, markup=False, end="", soft_wrap=True)
-                self._open = "\n"
+                self._show(text)
             case Corrected(correction):
                 self._line()
                 self.console.print(f"corrected: {correction}", style="red", markup=False)
@@ -177,10 +179,19 @@ class Shown:
                 label = f"{call.label} = " if call.label else ""
                 self.console.print(f"  {label}{call.tool}({call.input}){mark}", style="dim", markup=False)
 
+    def _show(self, text: str) -> None:
+        """Show a piece of a text; the blanks at the ends of the whole do not count."""
+        text = self._held + text if self._wrote else text.lstrip()
+        shown = text.rstrip()
+        self._held = text[len(shown) :]
+        self._wrote = self._wrote or bool(shown)
+        self._begun = self._begun or bool(shown)
+        self.console.print(shown, markup=False, end="", soft_wrap=True)
+
     def _line(self) -> None:
-        if self._open:
+        if self._begun:
             self.console.print()
-            self._open = ""
+            self._begun, self._held = False, ""
 
     def end(self, questions: int, requests: int, corrections: int) -> None:
         """Show what it took."""

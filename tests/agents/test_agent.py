@@ -15,7 +15,7 @@ from formal_llm.agents.decoding.choosing import ChoosingWriter
 from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.happenings import Began, Called, Corrected, Ended, Wrote
 from formal_llm.agents.tools import agent_toolkit
-from formal_llm.errors import AgentStopped, NotAllowed, ResourceNotFound, ToolkitError, WritesNoText
+from formal_llm.errors import AgentStopped, AutomatonError, NotAllowed, ResourceNotFound, ToolkitError, WritesNoText
 from formal_llm.llms import ReplayLLM
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.recorded.cache import CachedLLM
@@ -233,6 +233,9 @@ def test_what_cannot_be_an_agent_is_told_before_any_run() -> None:
         Agent("direct", "test:first")
     with pytest.raises(NotAllowed, match="nothing keeps the rules"):
         Agent("react", RandomLLM(), agent_toolkit, rules=["(eventually search)"], limits=Limits({"search": 0}))
+    backwards = '(define b (:states (o (:text "[O]") (:flags :env-input)) (a (:text "[A]"))) (:behavior (next o a)))'
+    with pytest.raises(AutomatonError, match="b begins with the environment"):
+        Agent(Behaviour.from_string(backwards), RandomLLM(), worlds={"o": str})
     with pytest.raises(ValueError, match="prices"):
         Agent("direct", RandomLLM(), budget=Budget(cost=1))
 

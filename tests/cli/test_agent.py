@@ -31,6 +31,7 @@ def test_a_run_is_shown_saved_and_made_a_page() -> None:
     ]
     assert tuple(shown) == made.word
     assert printed.count("corrected: ") == len(made.corrections) > 0
+    assert all(line.startswith(("corrected: ", "  ")) or "corrected: " not in line for line in printed.splitlines())
     assert f"{len(made.corrections)} correction" in printed.splitlines()[-1]
     page = Path("run.html").read_text()
     assert "Into which sea &lt;b&gt;does" in page and "test:random=3" in page and "Corrected: " in page
