@@ -36,7 +36,7 @@ from formal_llm.agents.tool_calls import check_texts, signature
 from formal_llm.agents.transcript import Transcript
 from formal_llm.agents.worlds import WORLDS
 from formal_llm.automata import Behaviour, Limits
-from formal_llm.errors import AutomatonError, Cancelled, ToolkitError, WritesNoText
+from formal_llm.errors import AutomatonError, Cancelled, ToolkitError, TranscriptError, WritesNoText
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.generation import ContinuingLLM, TextLLM
 from formal_llm.llms.llm import LLM, LLMLike, resolve
@@ -83,7 +83,8 @@ class Agent:
         bounds: how much the writer may take: tokens a state, corrections, requests.
         streaming: whether texts are told while they are written, where the model can do that.
         writer: what makes the writer, where it is not told by what the model can do: go on with a text, or chat.
-        on_event: called with what happens (:mod:`formal_llm.agents.happenings`).
+        on_event: called with what happens (:mod:`formal_llm.agents.happenings`); of many runs in their threads, one at a
+            time.
 
     Attributes:
         rules: the rules, with the tools.
@@ -96,6 +97,7 @@ class Agent:
         ToolkitError: it calls tools and has none, or one that takes or gives what is no text.
         AutomatonError: a tool has the name of a state, a limit names neither; nothing is asked at the beginning.
         NotAllowed: nothing keeps the rules.
+        TranscriptError: an example is no run of the behaviour.
     """
 
     def __init__(
@@ -143,6 +145,9 @@ class Agent:
         if examples is None:
             examples = () if isinstance(spec, Behaviour) else load_examples(str(spec))
         self.examples = tuple(examples)
+        for number, one in enumerate(self.examples, 1):
+            if not (found := one.verify(self.behaviour)).valid:
+                raise TranscriptError(f"example {number} is no run of {self.behaviour.name}: {found.reason}")
         told = [*map(signature, toolkit), *(_HELPERS[name] for name in helpers)] if roles.action is not None else []
         self.told = instructions(self.behaviour, told, self.examples)
         by = {state: getattr(world, "__qualname__", repr(world)) for state, world in roles.worlds.items()}

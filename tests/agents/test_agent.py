@@ -15,7 +15,15 @@ from formal_llm.agents.decoding.choosing import ChoosingWriter
 from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.happenings import Began, Called, Corrected, Ended, Wrote
 from formal_llm.agents.tools import agent_toolkit
-from formal_llm.errors import AgentStopped, AutomatonError, NotAllowed, ResourceNotFound, ToolkitError, WritesNoText
+from formal_llm.errors import (
+    AgentStopped,
+    AutomatonError,
+    NotAllowed,
+    ResourceNotFound,
+    ToolkitError,
+    TranscriptError,
+    WritesNoText,
+)
 from formal_llm.llms import ReplayLLM
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.recorded.cache import CachedLLM
@@ -236,6 +244,8 @@ def test_what_cannot_be_an_agent_is_told_before_any_run() -> None:
     backwards = '(define b (:states (o (:text "[O]") (:flags :env-input)) (a (:text "[A]"))) (:behavior (next o a)))'
     with pytest.raises(AutomatonError, match="b begins with the environment"):
         Agent(Behaviour.from_string(backwards), RandomLLM(), worlds={"o": str})
+    with pytest.raises(TranscriptError, match="example 1 is no run of direct: .*Ans"):
+        Agent("direct", RandomLLM(), examples=[Transcript("direct")])
     with pytest.raises(ValueError, match="prices"):
         Agent("direct", RandomLLM(), budget=Budget(cost=1))
 
@@ -267,3 +277,16 @@ def test_the_instructions_name_states_tools_and_examples() -> None:
     agent = Agent("react", RandomLLM(), agent_toolkit)
     assert "[Observation] comes from outside" in agent.told and "calculate(expression): " in agent.told
     assert "tools" not in instructions(Behaviour.load("direct"), [], ())
+
+
+def test_tools_of_an_mcp_server_are_called() -> None:
+    pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
+    from formal_llm.tools.mcp import mcp_tools
+    from tests.tools.test_mcp import server
+
+    lines = ["[Thought]", "t", "join", '{"first": "a", "second": "b"}', "[Thought]", "t", "fail", "x"]
+    with mcp_tools(server(), names={"join": "join", "fail": "fail"}) as tools:
+        agent = Agent("react", Scripted([*lines, "[Final Thought]", "f", "done"]), tools)
+        made = agent.run("q")
+    observed = [one.text for one in made.segments if one.state == "Obs"]
+    assert observed[0] == "a|b" and observed[1].startswith("Error: fail failed: ") and made.answer == "done"
