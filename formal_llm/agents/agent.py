@@ -83,8 +83,8 @@ class Agent:
         bounds: how much the writer may take: tokens a state, corrections, requests.
         streaming: whether texts are told while they are written, where the model can do that.
         writer: what makes the writer, where it is not told by what the model can do: go on with a text, or chat.
-        on_event: called with what happens (:mod:`formal_llm.agents.happenings`); of many runs in their threads, one at a
-            time.
+        on_event: called with what happens (:mod:`formal_llm.agents.happenings`); of many runs in their threads,
+            one after the other.
 
     Attributes:
         rules: the rules, with the tools.
