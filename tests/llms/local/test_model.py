@@ -204,6 +204,6 @@ def test_a_text_piece_by_piece_is_the_same(writer: TransformersLLM) -> None:
             assert "".join(pieces) == last.text == expected.text
             assert last.ended == expected.ended
     stream = writer.stream("restore the image", max_tokens=200)
-    next(stream)
+    assert next(stream)
     stream.close()
-    assert writer.generate("restore the image", max_tokens=12).text
+    assert writer.generate("restore the image", max_tokens=12) == writer.generate("restore the image", max_tokens=12)

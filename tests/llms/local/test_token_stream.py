@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -32,18 +33,24 @@ def test_pieces_are_whole_signs(spoken: Callable[..., Any]) -> None:
 
 
 def test_one_that_is_closed_writes_no_further(spoken: Callable[..., Any]) -> None:
-    written = []
+    written: list[int] = []
+    asked = threading.Event()
+    image = spoken()("image")["input_ids"][-1]
 
     def write(stream: TokenStream) -> None:
         stream.put(torch.tensor([[1]]))
+        for _ in range(10):
+            stream.put(torch.tensor([image]))
+        asked.wait(10)
         while True:
-            stream.put(torch.tensor([5]))
-            written.append(5)
+            stream.put(torch.tensor([image]))
+            written.append(image)
 
     pieces = written_pieces(write, spoken(), [], [])
-    next(pieces)
+    assert next(pieces)
+    threading.Timer(0.05, asked.set).start()
     pieces.close()  # waits for the writer, which would go on for ever
-    assert written
+    assert not written
 
 
 def test_what_fails_while_it_writes_is_raised(spoken: Callable[..., Any]) -> None:
