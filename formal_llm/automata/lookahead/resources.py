@@ -20,9 +20,8 @@ class PackedWay(NamedTuple):
     steps: int
 
 
-def _place(field: tuple[int, int]) -> int:
-    """Where a field begins."""
-    return field[0]
+#: So many amounts are remembered in their packed form.
+_CACHE = 20_000
 
 
 class Resources:
@@ -59,7 +58,8 @@ class Resources:
         self._most = self._packing.most
         self._places = {field: number for number, group in enumerate(self._fields.parts) for field in group}
         self._upper = sorted(self._places)
-        self._full: int | None = None
+        self._shifts = [shift for shift, _ in self._upper]
+        self._full = self._everything() | self._packing.guard
         self.guard = self._packing.guard
         self.ways: dict[int, tuple[PackedWay, ...]] = {
             index: tuple(dict.fromkeys(self._pack_way(*parts) for parts in group)) for index, group in ways.items()
@@ -104,16 +104,24 @@ class Resources:
         packed = self._known.get(remaining)
         if packed is None:
             # What has been used is looked at, and not what is left: plans are short where tools are many.
-            if self._full is None:
-                self._full = self.need(self._counters.remaining ^ self._counters.guard) | self.guard
+            if len(self._known) >= _CACHE:
+                self._known.clear()
             packed = self._known[remaining] = self._full - self.need(self._counters.remaining - remaining)
         return packed
+
+    def _everything(self) -> int:
+        """All that the limits allow, packed (without guard bits)."""
+        amounts: dict[int, int] = {}
+        for (shift, mask), number in self._places.items():
+            amounts[number] = amounts.get(number, 0) + (self._counters.remaining >> shift & mask)
+        ends = sum([amount for number, amount in amounts.items() if number in self._ends])
+        return self._packing.pack({**amounts, self._count: ends, self._count + 1: sum(amounts.values())})
 
     def need(self, amounts: int) -> int:
         """Amounts packed as the counters do, packed as here (without guard bits)."""
         total = packed = ends = 0
         while amounts:
-            field = self._upper[bisect_right(self._upper, (amounts & -amounts).bit_length() - 1, key=_place) - 1]
+            field = self._upper[bisect_right(self._shifts, (amounts & -amounts).bit_length() - 1) - 1]
             shift, mask = field
             amount = amounts >> shift & mask
             amounts &= ~(2 * mask + 1 << shift)
@@ -158,6 +166,8 @@ class Resources:
         """Whether what is left pays for the terminals that lower bounds still require."""
         least = self._dues.get(needed)
         if least is None:
+            if len(self._dues) >= _CACHE:
+                self._dues.clear()
             total: dict[int, int] = {}
             for bound, _, due in self._counters.due(needed):
                 if bound.terminal is not None:
