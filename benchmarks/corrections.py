@@ -46,9 +46,7 @@ def main() -> None:
     llm = TransformersLLM.of(tiny_models.causal("llama", tiny_models.VOCABULARY), tiny_models.tokenizer())
     bounds = Bounds(state_tokens=24, chunk_tokens=24)
     ways: dict[str, Callable[..., Writer]] = {"goes on": ContinuingWriter, "chooses": ChoosingWriter}
-    print(
-        f"{'writer':10} {'runs':>5} {'states':>7} {'corrections':>12} {'requests':>9} {'tokens':>7} {'CPU ms':>7}  legal"
-    )
+    print("writer      runs  states  corrections  requests  tokens  CPU ms  legal")
     for name, kind in ways.items():
         writer = kind(llm, REACT, bounds=bounds, temperature=1.0)
         begin = time.process_time()
