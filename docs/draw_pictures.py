@@ -19,6 +19,10 @@ ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "pictures"
 #: The packages that are shown by the rooms inside them.
 OPENED = ("formal_llm.automata", "formal_llm.planning", "formal_llm.llms")
+#: The agents of which the book has a picture.
+AGENTS = (
+    "direct", "chain-of-thought", "react", "react-ablated", "rewoo", "reflexion", "pass", "chat-bot",
+)  # fmt: skip
 #: The modules in opened packages that stand above the rooms beside them.
 ABOVE = ("formal_llm.planning.packs", "formal_llm.planning.pack_file", "formal_llm.llms.providers")
 
@@ -40,6 +44,7 @@ def main() -> None:
         "plan-over-automaton": planned.over(day.source),
         "behaviour": Behaviour.load("react-5"),
         "house": house(),
+        **{f"agent-{name}": Behaviour.load(name) for name in AGENTS},
     }
     for name, picture in pictures.items():
         file = FOLDER / f"{name}.svg"

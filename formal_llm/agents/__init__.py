@@ -1,10 +1,17 @@
-"""Agents that act in free text and tool calls, under rules: what watches them, what they wrote."""
+"""Agents that act in free text and tool calls, under rules: what watches them, what they wrote, and they themselves."""
 
+from formal_llm.agents.agent import Agent
+from formal_llm.agents.conversation import Conversation
 from formal_llm.agents.events import Event
+from formal_llm.agents.many import AgentOutcome
 from formal_llm.agents.markers import Markers, Splitter
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.refusal import Refusal
 from formal_llm.agents.transcript import Correction, Segment, Transcript
+from formal_llm.agents.voting import SelfConsistency, Vote
 from formal_llm.automata.languages.front import Allowed
 
-__all__ = ["Allowed", "Correction", "Event", "Markers", "Monitor", "Refusal", "Segment", "Splitter", "Transcript"]
+__all__ = [
+    "Agent", "AgentOutcome", "Allowed", "Conversation", "Correction", "Event", "Markers", "Monitor", "Refusal",
+    "Segment", "SelfConsistency", "Splitter", "Transcript", "Vote",
+]  # fmt: skip

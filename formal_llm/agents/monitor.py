@@ -99,6 +99,11 @@ class Monitor:
         return True
 
     @property
+    def place(self) -> tuple[Front, ...]:
+        """Where the rules stand, whatever led there: what may come is the same for equal places."""
+        return self._fronts
+
+    @property
     def beginning(self) -> Monitor:
         """The monitor over the same rules before any event."""
         return self._at(self._rules.start, None)

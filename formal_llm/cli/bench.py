@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import TaskID
+from typer.core import TyperGroup
 
 from formal_llm.cli.bench_tables import Form, Grouping, Shown, tell
 from formal_llm.cli.console import (
     EXIT_CODES_HELP,
     command,
     err,
+    errors_told,
     progress_bars,
     without_loading_bars,
 )
@@ -30,6 +32,8 @@ from formal_llm.planning import TaskPack
 from formal_llm.tools import Executor
 
 if TYPE_CHECKING:
+    from typer._click.core import Command, Context  # typer's own copy of click, which is what its groups take
+
     from formal_llm.packs.openagi.benchmark.run import RunProgress
     from formal_llm.packs.openagi.data.samples import TaskData
     from formal_llm.packs.openagi.scores.choice import Scores
@@ -53,7 +57,21 @@ Examples:
 
 {EXIT_CODES_HELP}
 """
-_PACKS = ("openagi",)
+
+
+class Benchmarks(TyperGroup):
+    """The benchmarks."""
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
+        """The benchmark of that name, else an error that says which there are."""
+        found = super().get_command(ctx, cmd_name)
+        if found is None:
+            with errors_told():
+                raise ResourceNotFound("task pack with a benchmark", cmd_name, self.list_commands(ctx))
+        return found
+
+
+app = typer.Typer(cls=Benchmarks, help="Compare LLMs on tasks or questions.", no_args_is_help=True)
 
 
 class MethodName(StrEnum):
@@ -85,9 +103,9 @@ class ScoreOptions:
     device: str
 
 
+@app.command("openagi", help=HELP)
 @command
 def bench(
-    source: Annotated[str, typer.Argument(help="The task pack: openagi.")],
     to: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the benchmark's records.")],
     llm: Annotated[list[str] | None, typer.Option(help="Who answers; see: formal-llm llms. Repeatable.")] = None,
     method: Annotated[list[MethodName] | None, typer.Option(help="A way of planning. Repeatable.")] = None,
@@ -116,9 +134,7 @@ def bench(
     ] = Grouping.kind,
 ) -> None:
     """Run a benchmark and print its table."""
-    if source not in _PACKS:
-        raise ResourceNotFound("task pack with a benchmark", source, _PACKS)
-    pack = TaskPack.load(source)
+    pack = TaskPack.load("openagi")
     numbers = read_numbers(tasks, pack)
     try:
         from formal_llm.packs.openagi.benchmark.methods import why_not
@@ -146,7 +162,7 @@ def bench(
     skipped = run.skipped(asked, methods)
     with Records(to, run.identity) as records, ExitStack() as opened:
         recorded: dict[str, LLM] = {
-            name: opened.enter_context(RecordingLLM(one, _transcript(to, name))) for name, one in asked.items()
+            name: opened.enter_context(RecordingLLM(one, answers_file(to, name))) for name, one in asked.items()
         }
         cancel = threading.Event()
         with _progress() as show_step, cancelling(cancel):
@@ -261,7 +277,7 @@ def _progress() -> Iterator[Callable[[RunProgress], None]]:
         yield show
 
 
-def _transcript(folder: Path, name: str) -> Path:
+def answers_file(folder: Path, name: str) -> Path:
     """The file for the answers of an LLM."""
     (folder / "answers").mkdir(exist_ok=True)
     return folder / "answers" / f"{re.sub(r'[^A-Za-z0-9._=-]+', '_', name)}.jsonl"

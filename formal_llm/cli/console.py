@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from formal_llm.errors import (
+    AgentStopped,
     BudgetExceeded,
     FormalLLMError,
     InfiniteLanguage,
@@ -66,7 +67,7 @@ def exit_code(error: FormalLLMError) -> int:
     """The exit code for an error."""
     if isinstance(error, NoValidPlan):
         return 1
-    if isinstance(error, BudgetExceeded):
+    if isinstance(error, BudgetExceeded | AgentStopped):
         return 4
     return 3 if isinstance(error, LLMError) and not isinstance(error, UnknownProvider) else 2
 
@@ -77,6 +78,8 @@ def said_of(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror and not isinstance(error, FormalLLMError):
         # Without the number that Python puts before it, and with the place where it belongs.
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    if isinstance(error, AgentStopped):
+        return f"{said.partition(' (error.transcript)')[0]}; raise it with --max-{error.kind}"
     if isinstance(error, BudgetExceeded):
         what, _, _ = said.partition("; raise it (")
         return f"{what.replace(' (error.plan)', '')}; raise it with --max-{error.kind}"

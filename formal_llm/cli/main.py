@@ -8,7 +8,21 @@ import typer
 from typer.core import TyperGroup
 
 from formal_llm import __version__
-from formal_llm.cli import bench, check, corpus, count, data, diff, inspect, plan, run, try_, verify
+from formal_llm.cli import (
+    agent,
+    bench,
+    bench_agents,
+    check,
+    corpus,
+    count,
+    data,
+    diff,
+    inspect,
+    plan,
+    run,
+    try_,
+    verify,
+)
 from formal_llm.cli.console import EXIT_CODES_HELP, guard_errors, print_text, settings
 
 if TYPE_CHECKING:
@@ -85,7 +99,9 @@ app.command()(inspect.llms)
 app.command(help=count.COUNT_HELP)(count.count)
 app.command(help=count.SAMPLE_HELP)(count.sample)
 app.command(help=data.DATA_HELP)(data.data)
-app.command(help=bench.HELP)(bench.bench)
+app.add_typer(bench.app, name="bench")
+bench.app.command("agents", help=bench_agents.HELP)(bench_agents.bench_agents)
+app.command(help=agent.HELP)(agent.agent)
 app.add_typer(corpus.app, name="corpus")
 
 

@@ -25,8 +25,10 @@
     │   ├── CheckpointError              the model of a tool cannot be had or does not fit: tool, checkpoint, way out
     │   └── Cancelled                    an execution was cancelled
     ├── AgentError                       base of what can go wrong with agents
+    │   ├── AgentStopped                 a run used up its budget; carries its transcript so far
     │   ├── NotAllowed                   an event after which the rules cannot be kept: why, and what is allowed
-    │   └── TranscriptError (ValueError) a transcript that cannot be read, or that its agent could not have written
+    │   ├── TranscriptError (ValueError) a transcript that cannot be read, or that its agent could not have written
+    │   └── WritingError                 a model did not get to an end within the bounds of its writer
     ├── RewardError (ValueError)         a reward is no finite number, or its cache cannot be used: task, word, file
     ├── TrainingError                    training cannot begin or go on: settings, checkpoint, a figure that is none
     └── LLMError
@@ -46,7 +48,7 @@
 An exception carries its facts as attributes; its text is for a person.
 """
 
-from formal_llm.errors.agents import AgentError, NotAllowed, TranscriptError
+from formal_llm.errors.agents import AgentError, AgentStopped, NotAllowed, TranscriptError, WritingError
 from formal_llm.errors.base import FormalLLMError, ResourceNotFound, did_you_mean, unknown
 from formal_llm.errors.execution import Cancelled, CheckpointError, ExecutionError, InputError, ToolError, ToolkitError
 from formal_llm.errors.llms import (
@@ -84,11 +86,13 @@ from formal_llm.errors.planning import (
 from formal_llm.errors.training import RewardError, TrainingError
 
 __all__ = [
-    "AgentError", "AnswerFileError", "AutomatonError", "BudgetExceeded", "CalculationError", "Cancelled",
+    "AgentError", "AgentStopped", "AnswerFileError", "AutomatonError", "BudgetExceeded", "CalculationError",
+    "Cancelled",
     "CheckpointError", "ExecutionError", "FormalLLMError", "GrammarError", "GrammarWarning", "InfiniteLanguage",
     "InputError", "InvalidAnswer", "LLMError", "MissingDependency", "MissingKey", "ModelError", "NoPlanWorked",
     "NoValidPlan", "NotAllowed", "NotRecorded", "NotationError", "PlanningError", "ProviderError", "ResourceNotFound",
     "ResultsError", "RewardError", "SnapshotError", "TooManyPlans", "ToolError", "ToolkitError", "TrainingError",
     "TranscriptError", "Undecided", "UnknownProvider", "UnreadableResponse", "WalkError", "WritesNoText",
+    "WritingError",
     "did_you_mean", "unknown",
 ]  # fmt: skip

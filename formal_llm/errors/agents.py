@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from formal_llm.errors.base import FormalLLMError
 
@@ -45,3 +45,51 @@ class NotAllowed(AgentError):
 
 class TranscriptError(AgentError, ValueError):
     """A transcript that cannot be read, or that its agent could not have written."""
+
+
+class WritingError(AgentError):
+    """A model did not get to an end within the bounds of its writer, or nothing can come next.
+
+    Attributes:
+        state: the state that was being written; empty where the next one was looked for.
+        wrote: what the model wrote last.
+        legal: what it could have written.
+    """
+
+    def __init__(self, problem: str, state: str = "", wrote: str = "", legal: Sequence[str] = ()) -> None:
+        self.problem = problem
+        self.state = state
+        self.wrote = wrote
+        self.legal = tuple(legal)
+        super().__init__(problem)
+
+
+class AgentTranscript(Protocol):
+    """What an agent wrote: a ``formal_llm.agents.Transcript``."""
+
+    def __len__(self) -> int:
+        """The number of segments."""
+        ...
+
+
+class AgentStopped(AgentError):
+    """A run of an agent used up its budget.
+
+    Attributes:
+        kind: ``"questions"``, ``"requests"``, ``"tokens"`` or ``"cost"``.
+        budget: how much was allowed.
+        transcript: the run as far as it came.
+        shared: whether it is the budget of many runs together.
+    """
+
+    def __init__(self, kind: str, budget: float, transcript: AgentTranscript, *, shared: bool = False) -> None:
+        self.kind = kind
+        self.budget = budget
+        self.transcript: Any = transcript
+        self.shared = shared
+        amount = f"a cost of {budget:g}" if kind == "cost" else f"{budget} {kind}"
+        whose = "shared " if shared else ""
+        super().__init__(
+            f"the {whose}budget of {amount} is used up after {len(transcript)} segments (error.transcript); raise it "
+            f"(budget=Budget({kind}=...))"
+        )

@@ -106,8 +106,9 @@ class WritesNoText(LLMError, TypeError):
     def __init__(self, llm: str) -> None:
         self.llm = llm
         super().__init__(
-            f"{llm} writes no free text, so it cannot draft a plan. Take a model that has generate(messages), as those "
-            "of openai:, anthropic:, ollama:, llamacpp:, vllm: and local: have; or let it choose: search='greedy'"
+            f"{llm} writes no free text, which drafts and agents are made of. Take a model that has "
+            "generate(messages), as those of openai:, anthropic:, ollama:, llamacpp:, vllm: and local: have; or let it "
+            "choose: search='greedy'"
         )
 
 

@@ -14,7 +14,7 @@ from typing import Protocol, Self, TypeAlias, runtime_checkable
 
 from formal_llm.errors import InvalidAnswer, LLMError, UnknownProvider, UnreadableResponse, WritesNoText
 from formal_llm.llms.doubles import of_function
-from formal_llm.llms.generation import Generated, Messages, TextLLM, Writing
+from formal_llm.llms.generation import ContinuingLLM, TextLLM, Texts, Writing
 from formal_llm.llms.question import Answer, AnswerLike, Question
 from formal_llm.llms.usage import TokenUsage
 
@@ -171,9 +171,10 @@ def answered(llm: LLM, question: Question) -> Answer:
     """
     if not isinstance(question, Writing) or getattr(llm, "takes_text", False):
         return llm.choose(question)
-    if not isinstance(llm, TextLLM):
+    answer = question.written_by(llm)
+    if answer is None:
         raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
-    return question.written_by(llm)
+    return answer
 
 
 async def aanswered(llm: AsyncLLM, question: Question) -> Answer:
@@ -205,7 +206,8 @@ class WrapperLLM(ABC):
     """An LLM in front of another one.
 
     It has ``choose``; ``achoose`` and ``aclose`` if and only if the other one is an ``AsyncLLM``; ``choose_many`` if
-    and only if it is a ``BatchLLM``; and ``generate`` if and only if it is a ``TextLLM``.
+    and only if it is a ``BatchLLM``; ``generate`` if and only if it is a ``TextLLM``, and ``continue_text`` if and only
+    if it is a ``ContinuingLLM``.
 
     Attributes:
         llm: the other one.
@@ -227,7 +229,9 @@ class WrapperLLM(ABC):
             self._batched = self.llm
             self.choose_many = self._choose_many
         if isinstance(self.llm, TextLLM):
-            self.generate = self._generate
+            self.generate = Texts(self.choose).generate
+        if isinstance(self.llm, ContinuingLLM):
+            self.continue_text = Texts(self.choose).continue_text
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
@@ -240,13 +244,6 @@ class WrapperLLM(ABC):
     @abstractmethod
     def choose(self, question: Question) -> Answer:
         """Answer ``question``."""
-
-    def _generate(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
-        """What comes next in a chat, see :class:`~formal_llm.llms.generation.TextLLM`."""
-        made = self.choose(Writing(messages, max_tokens=max_tokens, stop=stop, temperature=temperature))
-        return Generated(made.text, made.usage)
 
     @abstractmethod
     async def _achoose(self, question: Question) -> Answer:

@@ -7,7 +7,7 @@ With its transcript a result can be made again by anybody, offline, to the last 
      "answer": {"numbers": [2], "probabilities": {"1": 0.2, "2": 0.8}, "text": "2", "usage": {"requests": 1, ...}}}
 
 A text that was written has no options, an answer without numbers, and ``"writes": {"max_tokens": ..., "stop": ...,
-"temperature": ...}`` besides;
+"temperature": ...}`` besides (with ``"continues": true`` where a text was gone on with, and not a chat);
 or, in place of ``answer``, ``"invalid": {"problem": "...", "texts": ["..."], "usage": {...}}`` for an answer that could
 not be used.
 """
@@ -29,7 +29,7 @@ from typing import Any
 
 from formal_llm.authored.files import check_plain, open_file, parse_json
 from formal_llm.errors import AnswerFileError, InvalidAnswer, LLMError, NotRecorded
-from formal_llm.llms.generation import Generated, Messages, Writing
+from formal_llm.llms.generation import Texts
 from formal_llm.llms.llm import LLMLike, WrapperLLM, aanswered, all_answered, answered, checked
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.recorded import answer_data
@@ -149,6 +149,8 @@ class ReplayLLM:
         self._taking = threading.Lock()
         self._digest = hashlib.sha256()
         self._left = 0
+        # A text that was recorded is found as an answer is; NotRecorded where it is not there, or not that often.
+        self.generate, self.continue_text = Texts(self.choose).generate, Texts(self.choose).continue_text
         try:
             with open_file(self.path) as file:
                 for number, line in enumerate(file, 1):
@@ -188,17 +190,6 @@ class ReplayLLM:
         if isinstance(outcome, Answer):
             return question.check(outcome)
         raise InvalidAnswer(outcome.problem, [(question.prompt, text) for text in outcome.texts], outcome.usage)
-
-    def generate(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
-        """The next text that was recorded for a chat.
-
-        Raises:
-            NotRecorded: it is not in the transcript, or not that often.
-        """
-        made = self.choose(Writing(messages, max_tokens=max_tokens, stop=stop, temperature=temperature))
-        return Generated(made.text, made.usage)
 
     def _read(self, line: bytes, number: int) -> None:
         try:

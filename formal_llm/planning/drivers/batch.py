@@ -10,9 +10,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 from formal_llm.errors import BudgetExceeded, InvalidAnswer
 from formal_llm.llms.generation import Writing
+from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.drivers.driving import Snapshot, Steps, WalkDriver, give
@@ -50,6 +52,43 @@ class Outcome:
             assert self.error is not None
             raise self.error
         return self.plan
+
+
+O_co = TypeVar("O_co", covariant=True)
+
+
+class OneOfMany(Protocol):
+    """One of many runs under way, as those who drive them see it: a question comes out, an answer goes in."""
+
+    @property
+    def question(self) -> Question | None:
+        """What is to be answered now; None at the end."""
+
+    @property
+    def walk(self) -> Walk | None:
+        """The walk that could ponder while an answer is waited for; None where there is none."""
+
+    def give(self, given: Answer | Exception) -> None:
+        """Take an answer to the question; or what was raised instead of one."""
+
+
+R = TypeVar("R", bound=OneOfMany)
+
+
+class ManyRuns(Protocol[R, O_co]):
+    """Many runs, begun one by one as places become free, and their outcomes."""
+
+    @property
+    def llm(self) -> LLM:
+        """Who answers."""
+
+    def __iter__(self) -> Iterator[R]:
+        """The runs, those too that end before the first question."""
+        ...
+
+    def note(self, ended: R, /) -> O_co:
+        """The outcome of a run that has ended."""
+        ...
 
 
 class SharedBudget:

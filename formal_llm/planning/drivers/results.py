@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from io import BufferedReader
 from itertools import zip_longest
@@ -45,11 +45,10 @@ def run_of(planner: Planner) -> dict[str, str]:
     """
     llm = planner.llm
     identity = getattr(llm, "identity", None) or {"llm": getattr(llm, "name", "") or type(llm).__name__}
-    wording = asdict(planner.wording)
     search = [planner.search, planner.seed, planner.length_penalty, planner.lookahead]
     table = planner.table()
     rules = [fingerprint_of(table.automaton), planner.limits.lines(), _texts(table)]
-    said = json.dumps([identity, wording, search, rules], sort_keys=True, default=str)
+    said = json.dumps([identity, asdict(planner.wording), search, rules], sort_keys=True, default=str)
     return {"llm": identity["llm"], "run": hashlib.sha256(said.encode()).hexdigest()[:16]}
 
 
@@ -109,6 +108,8 @@ def _told(plan: Plan) -> dict[str, JSON]:
     return told
 
 
+#: What makes the line of an outcome.
+Record = Callable[[Any], Mapping[str, JSON] | None]
 #: What is read of a file at once to find the end of a line.
 _PART = 4_096
 
@@ -147,6 +148,7 @@ class Results:
         path: the file; made if it is not there. A last line that was only half written is taken away, its task is
             planned again.
         run: what the plans depend on (:func:`run_of`).
+        record: what makes the line of an outcome, where these are not plans.
 
     Attributes:
         done: the tasks in the file that have a plan or have failed: for each index its line.
@@ -159,12 +161,12 @@ class Results:
             left as it is.
     """
 
-    def __init__(self, path: str | Path, run: Mapping[str, str]) -> None:
+    def __init__(self, path: str | Path, run: Mapping[str, str], record: Record = record) -> None:
+        self._record = record
         self.path = Path(path)
         self.done: Mapping[int, dict[str, Any]] = _Lines(self, PLANNED, FAILED)
         self.stopped: Mapping[int, dict[str, Any]] = _Lines(self, STOPPED)
-        self._run = dict(run)
-        self._outdated = False
+        self._run, self._outdated = dict(run), False
         self._file = open_alone(self.path, busy=_BUSY)
         try:
             self._load()
@@ -220,9 +222,9 @@ class Results:
                     "tasks may be added at the end; for others give another file"
                 )
 
-    def add(self, outcome: Outcome) -> bool:
+    def add(self, outcome: Any) -> bool:
         """Write the line of an outcome; False where the task is not done, as another time may bring a plan."""
-        data = record(outcome)
+        data = self._record(outcome)
         if data is None:
             return False
         line: dict[str, Any] = {"format": _FORMAT, **self._run, **data}
@@ -341,9 +343,8 @@ class Results:
             data: Any = parse_json(line)
         except ValueError:
             return None
-        if not isinstance(data, dict) or data.get("format") != _FORMAT:
+        if not isinstance(data, dict) or data.get("format") != _FORMAT or "usage" not in data:
             return None
         index = data.get("index")
-        if not isinstance(index, int) or not 0 <= index < MOST or data.get("status") not in STATUS:
-            return None
-        return data if "usage" in data else None
+        known = isinstance(index, int) and 0 <= index < MOST and data.get("status") in STATUS
+        return data if known else None

@@ -10,18 +10,22 @@ from collections.abc import AsyncGenerator, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import partial
+from operator import attrgetter
+from typing import TypeVar
 
 from formal_llm.errors import LLMError
 from formal_llm.llms.llm import LLM, AsyncLLM, BatchLLM, all_answered, answered
 from formal_llm.llms.question import Answer
-from formal_llm.planning.drivers.batch import BatchRun, Outcome, TaskRun
+from formal_llm.planning.drivers.batch import ManyRuns, OneOfMany
 from formal_llm.planning.drivers.driving import achosen, chosen
 
+R = TypeVar("R", bound=OneOfMany)
+Ended = TypeVar("Ended")
 #: How many walks are under way where nobody says: for an LLM that is awaited, and for one that is asked many together.
 AWAITED, TOGETHER = 32, 64
 
 
-def run(batch: BatchRun, concurrency: int | None = None) -> list[Outcome]:
+def run(batch: ManyRuns[R, Ended], concurrency: int | None = None) -> list[Ended]:
     """Take all tasks of a batch to their end; see :meth:`Planner.plan_all`."""
     if isinstance(batch.llm, AsyncLLM):
         import asyncio  # here and below: half of what importing this library would take, and most never need it
@@ -31,17 +35,17 @@ def run(batch: BatchRun, concurrency: int | None = None) -> list[Outcome]:
     return _in_order(stream(batch, concurrency))
 
 
-async def arun(batch: BatchRun, concurrency: int | None = None) -> list[Outcome]:
+async def arun(batch: ManyRuns[R, Ended], concurrency: int | None = None) -> list[Ended]:
     """As :func:`run`, on the running event loop; see :meth:`Planner.aplan_all`."""
     return _in_order([outcome async for outcome in astream(batch, concurrency)])
 
 
-def _in_order(outcomes: Iterable[Outcome]) -> list[Outcome]:
+def _in_order(outcomes: Iterable[Ended]) -> list[Ended]:
     """The outcomes in the order of the tasks."""
-    return sorted(outcomes, key=lambda outcome: outcome.index)
+    return sorted(outcomes, key=attrgetter("index"))
 
 
-def stream(batch: BatchRun, concurrency: int | None = None) -> Generator[Outcome]:
+def stream(batch: ManyRuns[R, Ended], concurrency: int | None = None) -> Generator[Ended]:
     """The outcomes of a batch as they come; see :meth:`Planner.plan_each`."""
     llm = batch.llm
     many = _concurrency(llm, concurrency)
@@ -53,7 +57,7 @@ def stream(batch: BatchRun, concurrency: int | None = None) -> Generator[Outcome
     return _threads(batch, llm, many) if many > 1 else _one_by_one(batch, llm)
 
 
-async def astream(batch: BatchRun, concurrency: int | None = None) -> AsyncGenerator[Outcome]:
+async def astream(batch: ManyRuns[R, Ended], concurrency: int | None = None) -> AsyncGenerator[Ended]:
     """As :func:`stream`, on the running event loop; see :meth:`Planner.aplan_each`."""
     import asyncio
 
@@ -68,7 +72,7 @@ async def astream(batch: BatchRun, concurrency: int | None = None) -> AsyncGener
         return
     runs = iter(batch)
     # Who is ended waits until somebody takes it, so no more walks are held than are under way.
-    ended: asyncio.Queue[TaskRun | None] = asyncio.Queue(1)
+    ended: asyncio.Queue[R | None] = asyncio.Queue(1)
 
     async def worker() -> None:
         for begun in runs:  # shared: each worker takes the next one
@@ -114,13 +118,13 @@ def _concurrency(llm: LLM, given: int | None) -> int:
     return given
 
 
-def _awaited(batch: BatchRun, many: int) -> Generator[Outcome]:
+def _awaited(batch: ManyRuns[R, Ended], many: int) -> Generator[Ended]:
     """The outcomes of an LLM that is awaited, on an event loop that runs while the next one is waited for."""
     import asyncio
 
     outcomes = astream(batch, many)
 
-    async def following() -> Outcome | None:
+    async def following() -> Ended | None:
         return await anext(outcomes, None)
 
     with asyncio.Runner() as runner:
@@ -131,20 +135,20 @@ def _awaited(batch: BatchRun, many: int) -> Generator[Outcome]:
             runner.run(outcomes.aclose())
 
 
-def _one_by_one(batch: BatchRun, llm: LLM) -> Generator[Outcome]:
+def _one_by_one(batch: ManyRuns[R, Ended], llm: LLM) -> Generator[Ended]:
     for begun in batch:
         while begun.question is not None:
             begun.give(chosen(partial(answered, llm), begun.question))
         yield batch.note(begun)
 
 
-def _threads(batch: BatchRun, llm: LLM, many: int) -> Generator[Outcome]:
+def _threads(batch: ManyRuns[R, Ended], llm: LLM, many: int) -> Generator[Ended]:
     """Ask from ``many`` threads; the walks themselves advance in this one, since they share what they learn."""
     pool = ThreadPoolExecutor(many, thread_name_prefix="formal-llm")
     runs = iter(batch)
-    waiting: dict[Future[Answer | Exception], TaskRun] = {}
+    waiting: dict[Future[Answer | Exception], R] = {}
 
-    def goes_on(begun: TaskRun) -> bool:
+    def goes_on(begun: R) -> bool:
         if begun.question is not None:
             waiting[pool.submit(chosen, partial(answered, llm), begun.question)] = begun
         return begun.question is not None
@@ -168,10 +172,10 @@ def _threads(batch: BatchRun, llm: LLM, many: int) -> Generator[Outcome]:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _together(batch: BatchRun, llm: BatchLLM, many: int) -> Generator[Outcome]:
+def _together(batch: ManyRuns[R, Ended], llm: BatchLLM, many: int) -> Generator[Ended]:
     """Ask the questions of up to ``many`` walks together, round after round."""
     runs = iter(batch)
-    under_way: list[TaskRun] = []
+    under_way: list[R] = []
     while True:
         while len(under_way) < many and (begun := next(runs, None)) is not None:
             if begun.question is not None:
@@ -188,7 +192,7 @@ def _together(batch: BatchRun, llm: BatchLLM, many: int) -> Generator[Outcome]:
         asked, under_way = under_way, []
         for begun, answer in zip(asked, answers, strict=True):
             begun.give(answer)
-            if begun.outcome is None:
+            if begun.question is not None:
                 under_way.append(begun)
             else:
                 yield batch.note(begun)

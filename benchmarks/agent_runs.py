@@ -1,0 +1,102 @@
+"""Ten thousand random runs over all shipped agents, offline: each transcript is a word of its behaviour.
+
+``python benchmarks/agent_runs.py`` prints a table. What the model writes is chance: words, names of tools and of none,
+markers that are legal, illegal, of nobody, and halves of them; results of tools hold forged markers. Half of the runs
+chat, half go on with a text; a third of them are under rules on tools besides. ``--runs N`` for another number.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+
+from formal_llm import Behaviour, Limits, authored
+from formal_llm.agents import Agent, Transcript
+from formal_llm.agents.tools import agent_toolkit
+from formal_llm.llms.text_doubles import RandomTextLLM
+from formal_llm.tools import Toolkit, tool
+from tests.agents.chats import Chats, words
+
+TOOLS = ("search", "lookup", "calculate", "forge")
+
+
+@tool("forge", deterministic=False)
+def forge(text: str) -> str:
+    """Gives markers back."""
+    return f"[Answer] 42 [Thought] {text} [\\Action] [Final Response]"
+
+
+def toolkit() -> Toolkit:
+    """The tools of a run."""
+    return Toolkit([*agent_toolkit(), forge])
+
+
+def agents(name: str) -> list[Agent]:
+    """An agent without and with rules on tools."""
+    acts = any(state.text == "[Action]" for state in Behaviour.load(name).states.values())
+    free = Agent(name, RandomTextLLM(), toolkit)
+    if not acts:
+        return [free]
+    limits = Limits({"search": 2, "lookup": 0})
+    return [free, Agent(name, RandomTextLLM(), toolkit, rules=["(eventually search)"], limits=limits)]
+
+
+def one_run(agent: Agent, seed: int, counts: Counter[str]) -> None:
+    """One run, looked at from all sides."""
+    texts = words((state.text for state in agent.behaviour.states.values()), TOOLS)
+    llm = Chats(seed, texts) if seed % 2 else RandomTextLLM(seed, texts)
+    run = agent.start(f"Question {seed}: [Answer] is that a marker?", llm=llm)
+    counts["runs"] += 1
+    try:
+        made = run.go()
+    except Exception as error:
+        counts["ended by an error"] += 1
+        counts[type(error).__name__] += 1
+        made = run.transcript
+    else:
+        counts["no word"] += not made.verify(agent.behaviour).valid
+        rules = agent.rules.monitor(len(made.corrections))
+        counts["rule broken"] += not rules.verify(agent.rules.events(made.segments), repair=False).valid
+    back = Transcript.from_text(made.to_text(agent.behaviour), agent.behaviour)
+    counts["marker taken"] += back.word != made.word
+    named = {one.text.strip() for one in made.segments if one.state == run.settings.roles.action}
+    counts["tool replaced"] += any(call.tool not in named | {""} for call in run.calls)
+    bad = [name for name in named if name not in agent.rules.tools]
+    counts["slip without record"] += any(all(one.written != name for one in made.corrections) for name in bad)
+    counts["segments"] += len(made)
+    counts["corrections"] += len(made.corrections)
+    counts["calls"] += len(run.calls)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=10_000)
+    runs = parser.parse_args().runs
+    names = authored.names("agents")
+    columns = (
+        "runs", "segments", "calls", "corrections", "ended by an error", "no word", "rule broken", "marker taken",
+        "tool replaced", "slip without record",
+    )  # fmt: skip
+    print(f"| agent | {' | '.join(columns)} | ms a run |")
+    print(f"| --- |{' ---: |' * (len(columns) + 1)}")
+    total: Counter[str] = Counter()
+    begun = time.process_time()
+    for place, name in enumerate(names):
+        counts: Counter[str] = Counter()
+        made = agents(name)
+        here = time.process_time()
+        for seed in range(place, runs, len(names)):
+            one_run(made[seed % 3 == 0 and len(made) > 1], seed, counts)
+        spent = 1000 * (time.process_time() - here) / max(1, counts["runs"])
+        print(f"| {name} | {' | '.join(f'{counts[column]:,}' for column in columns)} | {spent:.1f} |", flush=True)
+        total += counts
+    spent = 1000 * (time.process_time() - begun) / max(1, total["runs"])
+    print(f"| all | {' | '.join(f'{total[column]:,}' for column in columns)} | {spent:.1f} |")
+    if others := {name: count for name, count in total.items() if name not in columns}:
+        print(f"errors: {others}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,329 @@
+"""Agents: a behaviour that says what may come when, a model that writes, and tools.
+
+::
+
+    from formal_llm.agents import Agent
+    from formal_llm.agents.tools import agent_toolkit
+
+    agent = Agent("react", "openai:MODEL", agent_toolkit)
+    print(agent.run("Into which sea does the Danube flow?").answer)
+
+Whatever the model writes, the transcript is a word of the behaviour, and keeps the further rules and limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+from formal_llm.agents.acting import ActingRules, Rule
+from formal_llm.agents.decoding.choosing import ChoosingWriter
+from formal_llm.agents.decoding.continuing import ContinuingWriter
+from formal_llm.agents.decoding.writer import Bounds, ContentOf, Writer
+from formal_llm.agents.examples import load_examples
+from formal_llm.agents.happenings import HappeningCallback
+from formal_llm.agents.many import AgentOutcome, AgentRun, AgentRuns, outcome_of, record, run_of
+from formal_llm.agents.markers import Markers
+from formal_llm.agents.monitor import Monitor
+from formal_llm.agents.published.rewoo import LLM_WORKER
+from formal_llm.agents.roles import Roles, World
+from formal_llm.agents.running import Run, RunSettings
+from formal_llm.agents.tool_calls import check_texts, signature
+from formal_llm.agents.transcript import Transcript
+from formal_llm.agents.worlds import WORLDS
+from formal_llm.automata import Behaviour, Limits
+from formal_llm.errors import AutomatonError, Cancelled, ToolkitError, TranscriptError, WritesNoText
+from formal_llm.llms.doubles import RandomLLM
+from formal_llm.llms.generation import ContinuingLLM, TextLLM
+from formal_llm.llms.llm import LLM, LLMLike, resolve
+from formal_llm.llms.question import Question
+from formal_llm.llms.text_doubles import RandomTextLLM
+from formal_llm.llms.usage import Prices
+from formal_llm.planning.drivers.driving import achosen
+from formal_llm.planning.drivers.results import Results
+from formal_llm.planning.drivers.streams import run as run_many
+from formal_llm.planning.task import Task
+from formal_llm.planning.walks.budget import Budget
+from formal_llm.tools.calling import CallLimits
+from formal_llm.tools.tool import Tool
+from formal_llm.tools.toolkit import Toolkit
+
+#: The tools of an agent: a toolkit for all runs, or a function that makes one for each.
+Tools: TypeAlias = Toolkit | Iterable[Tool] | Callable[[], Toolkit]
+#: What makes a writer: of the model, the behaviour, and what the model is told before the run.
+WriterOf: TypeAlias = Callable[[LLM, Behaviour, str], Writer]
+#: How often a state or a tool may come in a run, where nobody says it.
+TIMES = 12
+
+
+class Agent:
+    """An agent.
+
+    Args:
+        spec: its behaviour, or the name of a shipped one (``"react"``), or the path of an ``.agent`` file.
+        llm: who writes.
+        tools: its tools. Tools that remember (a search, and lookups on the page it found) are those of one run: give a
+            function that makes the toolkit, as ``agent_toolkit`` is one.
+        examples: runs that the model is shown; those beside the ``.agent`` file where left out.
+        rules: more rules on states and tools, see :class:`~formal_llm.agents.acting.ActingRules`: formulas such as
+            ``"(eventually search)"``, behaviours, grammars, automata.
+        limits: bounds on states and tools.
+        times: how often each state and each tool may come, where ``limits`` do not name it; None for no bound.
+        worlds: what writes the states of the environment, by state or marker, where it is not the usual.
+        roles: what its states are for, where their markers do not tell it.
+        contents: what texts of states may be.
+        budget: what a run may use: questions, requests, tokens, cost.
+        prices: what tokens cost.
+        calls: what calls of tools may take.
+        temperature: 0 for the most probable texts.
+        bounds: how much the writer may take: tokens a state, corrections, requests.
+        streaming: whether texts are told while they are written, where the model can do that.
+        writer: what makes the writer, where it is not told by what the model can do: go on with a text, or chat.
+        on_event: called with what happens (:mod:`formal_llm.agents.happenings`); of many runs in their threads,
+            one after the other.
+
+    Attributes:
+        rules: the rules, with the tools.
+        told: what the model is told before a run.
+        variant: what else its runs depend on, for results files; what a corpus holds and functions do is not seen.
+
+    Raises:
+        ResourceNotFound: no such behaviour; a state of the environment that nothing writes.
+        NotationError: the behaviour, an example or a rule cannot be read.
+        ToolkitError: it calls tools and has none, or one that takes or gives what is no text.
+        AutomatonError: a tool has the name of a state, a limit names neither; nothing is asked at the beginning.
+        NotAllowed: nothing keeps the rules.
+        TranscriptError: an example is no run of the behaviour.
+    """
+
+    def __init__(
+        self,
+        spec: Behaviour | str | Path,
+        llm: LLMLike,
+        tools: Tools | None = None,
+        *,
+        examples: Sequence[Transcript] | None = None,
+        rules: Iterable[Rule] = (),
+        limits: Limits | None = None,
+        times: int | None = TIMES,
+        worlds: Mapping[str, World] | None = None,
+        roles: Roles | None = None,
+        contents: Mapping[str, ContentOf] | None = None,
+        budget: Budget | None = None,
+        prices: Prices | None = None,
+        calls: CallLimits | None = None,
+        temperature: float = 0.0,
+        bounds: Bounds | None = None,
+        streaming: bool = False,
+        writer: WriterOf | None = None,
+        on_event: HappeningCallback | None = None,
+    ) -> None:
+        self.behaviour = spec if isinstance(spec, Behaviour) else Behaviour.load(str(spec))
+        self.llm = writing(resolve(llm))
+        self.on_event = on_event
+        roles = roles or Roles.of(self.behaviour, {**WORLDS, **(worlds or {})})
+        self._make_tools = _maker(tools)
+        helpers = (LLM_WORKER,) if roles.label is not None else ()
+        toolkit = self._make_tools()
+        check_texts(toolkit)
+        names = (*toolkit.tools, *helpers)
+        if roles.action is not None and not toolkit.tools:
+            raise ToolkitError(
+                [f"{self.behaviour.name} calls tools in {roles.action} and has none; give it some: tools=agent_toolkit"]
+            )
+        limits = limits or Limits()
+        if limits.default is None:
+            limits = replace(limits, default=times)
+        self.rules = ActingRules(self.behaviour, roles.action, names, rules, limits)
+        states = self.behaviour.states
+        if all(states[name].from_environment for name in self.monitor.allowed()):
+            raise AutomatonError(f"{self.behaviour.name} begins with the environment; a run begins with what is asked")
+        if examples is None:
+            examples = () if isinstance(spec, Behaviour) else load_examples(str(spec))
+        self.examples = tuple(examples)
+        for number, one in enumerate(self.examples, 1):
+            if not (found := one.verify(self.behaviour)).valid:
+                raise TranscriptError(f"example {number} is no run of {self.behaviour.name}: {found.reason}")
+        told = [*map(signature, toolkit), *(_HELPERS[name] for name in helpers)] if roles.action is not None else []
+        self.told = instructions(self.behaviour, told, self.examples)
+        by = {state: getattr(world, "__qualname__", repr(world)) for state, world in roles.worlds.items()}
+        self.variant = f"temperature {temperature}, {bounds}, {by}"
+        self.prices = prices
+        self.budget = budget or Budget()
+        self.budget.check(prices)
+        self._settings = RunSettings(
+            self.rules, roles, dict(contents or {}), self.budget, prices,
+            calls or CallLimits(timeout=60.0), helpers,
+        )  # fmt: skip
+        self._writer_of = writer or partial(writer_for, temperature=temperature, bounds=bounds, streaming=streaming)
+
+    @property
+    def monitor(self) -> Monitor:
+        """The rules with the tools, before any event."""
+        return self.rules.monitor()
+
+    def run(self, question: str) -> Transcript:
+        """One run, to its end.
+
+        Raises:
+            AgentStopped: the budget is used up; carries the transcript.
+            WritingError: a bound of the writer was reached.
+            LLMError: the model could not be asked.
+        """
+        return self.start(question).go()
+
+    async def arun(self, question: str) -> Transcript:
+        """As :meth:`run`, letting others go on in the meantime. Tools are called on the event loop."""
+        one = AgentRun(self, 0, question)
+        try:
+            while one.question is not None:
+                one.give(await achosen(self.llm, one.question))
+        finally:
+            while one.question is not None:
+                one.give(Cancelled())
+        assert one.outcome is not None
+        return one.outcome.unwrap()
+
+    def run_all(
+        self,
+        questions: Iterable[str],
+        *,
+        concurrency: int | None = None,
+        budget: Budget | None = None,
+        results: str | Path | None = None,
+        on_outcome: Callable[[AgentOutcome], None] | None = None,
+    ) -> list[AgentOutcome]:
+        """A run for each question; many advance together, and what goes wrong in one is its own.
+
+        Args:
+            questions: the questions.
+            concurrency: how many runs are under way at most, as of :meth:`Planner.plan_all`.
+            budget: what all runs together may use; what is not finished by then ends with ``AgentStopped``, its
+                ``shared`` True.
+            results: a file to which each outcome is written when it comes. A run that was stopped, by whatever means,
+                goes on with the questions that are not done in it.
+            on_outcome: called with each outcome as it comes.
+
+        Returns:
+            One outcome for each question, in their order, those from the file among them.
+
+        Raises:
+            ResultsError: the file is in use, belongs to another agent or other questions, or is damaged.
+        """
+        asked = list(questions)
+        if results is None:
+            return self._run_all(asked, concurrency, budget, (), on_outcome)
+        with Results(results, run_of(self), record) as file:
+            file.check_tasks([Task(question) for question in asked])
+
+            def note(outcome: AgentOutcome) -> None:
+                file.add(outcome)
+                if on_outcome is not None:
+                    on_outcome(outcome)
+
+            done = {index: outcome_of(line) for index, line in file.done.items()}
+            new = self._run_all(asked, concurrency, budget, done, note)
+        return sorted([*done.values(), *new], key=lambda outcome: outcome.index)
+
+    def _run_all(
+        self,
+        questions: Sequence[str],
+        concurrency: int | None,
+        budget: Budget | None,
+        skip: Container[int],
+        on_outcome: Callable[[AgentOutcome], None] | None,
+    ) -> list[AgentOutcome]:
+        with closing(AgentRuns(self, questions, budget, skip, on_outcome)) as runs:
+            return run_many(runs, concurrency)
+
+    def start(self, question: str, *, llm: LLM | None = None, name: str = "", before: Sequence[Transcript] = ()) -> Run:
+        """A run before its beginning, for those who want more of it than its transcript: the calls of its tools.
+
+        Args:
+            question: what is asked.
+            llm: who writes in place of the agent's own.
+            name: its name, which its events tell.
+            before: earlier runs of the same conversation, which the model is shown.
+        """
+        told = self.told
+        if before:
+            told += "\n".join(["Earlier in this conversation:", *(one.to_text(self.behaviour) for one in before), ""])
+
+        def writer(llm: LLM) -> Writer:
+            return self._writer_of(llm, self.behaviour, told)
+
+        return Run(self._settings, writer, llm or self.llm, self._make_tools(), question, self.on_event, name)
+
+
+_HELPERS = {LLM_WORKER: f"{LLM_WORKER}(request): Answers a request by itself, without tools."}
+
+
+def writer_for(
+    llm: LLM,
+    behaviour: Behaviour,
+    told: str = "",
+    *,
+    temperature: float = 0.0,
+    bounds: Bounds | None = None,
+    streaming: bool = False,
+) -> Writer:
+    """The writer that fits a model: one that goes on with a text does so, one that chats chooses and writes."""
+    if isinstance(llm, ContinuingLLM):
+        return ContinuingWriter(
+            llm, behaviour, instructions=told, temperature=temperature, bounds=bounds, streaming=streaming
+        )
+    if not isinstance(llm, TextLLM):
+        raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
+    return ChoosingWriter(
+        llm, behaviour, instructions=told, temperature=temperature, bounds=bounds, streaming=streaming
+    )
+
+
+def instructions(behaviour: Behaviour, tools: Sequence[str], examples: Sequence[Transcript]) -> str:
+    """What a model is told before a run: the states, the tools, and examples."""
+    states = [state for state in behaviour.states.values() if state.text]
+    world = ", ".join(state.text for state in states if state.from_environment)
+    markers = Markers.of(behaviour)
+    parts = [
+        f"You answer by writing texts behind markers, one after the other: {', '.join(one.text for one in states)}."
+        + (f" What stands behind {world} comes from outside; you read it." if world else "")
+    ]
+    if tools:
+        parts.append("\n".join(["An [Action] is the name of one of these tools:", *tools]))
+    if examples:
+        parts.append("\n".join(["Examples:", *(f"\n{one.to_text(markers)}" for one in examples)]).rstrip())
+    return "\n\n".join(parts) + "\n\n"
+
+
+#: What chance writes: words, and markers where they may not stand.
+_WORDS = (
+    "Danube ", "rivers ", "the ", "so ", "42 ", "3 * 7 ", "#E1 ", "[Thought] ", "[Action] ", "[Answer] ", "[Bogus] ",
+)  # fmt: skip
+
+
+def writing(llm: LLM) -> LLM:
+    """An LLM that writes: chance, which only chooses (``test:random``), writes words at random.
+
+    Raises:
+        WritesNoText: another one that only chooses.
+    """
+    if isinstance(llm, RandomLLM):
+        return RandomTextLLM(llm.choose(Question("", "ab" * 500)).number, _WORDS)
+    if not isinstance(llm, TextLLM | ContinuingLLM):
+        raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
+    return llm
+
+
+def _maker(tools: Tools | None) -> Callable[[], Toolkit]:
+    if tools is None:
+        return lambda: Toolkit([])
+    if isinstance(tools, Toolkit):
+        return lambda: tools
+    if callable(tools):
+        return tools
+    made = Toolkit(tools)
+    return lambda: made

@@ -1,0 +1,84 @@
+"""What happens while an agent runs, for those who watch: the terminal, a page, a log.
+
+Where many runs are under way at once, each event tells by ``run`` which one it comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+from formal_llm.agents.transcript import Author, Correction, Transcript
+from formal_llm.planning.json_data import JSON
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool, as it was carried out or refused.
+
+    Attributes:
+        position: the number of segments before its result, or before the text that was made of its result.
+        tool: the name that stood in the action, whether or not there is such a tool.
+        input: the text behind it.
+        output: what came back, or why nothing did.
+        ok: whether the tool was called and returned.
+        label: the label of the call, where the agent gives labels.
+    """
+
+    position: int
+    tool: str
+    input: str
+    output: str
+    ok: bool = True
+    label: str = ""
+
+    def data(self) -> dict[str, JSON]:
+        """As JSON data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """A state begins."""
+
+    state: str
+    source: Author = "model"
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """Text was written in the state that began last, or a piece of it."""
+
+    state: str
+    text: str
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A tool was called, or refused."""
+
+    call: ToolCall
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """What was written was not what the rules allow."""
+
+    correction: Correction
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The run is over: whole, or as far as it came where ``error`` says why."""
+
+    transcript: Transcript
+    error: BaseException | None = None
+    run: str = ""
+
+
+Happening = Began | Wrote | Called | Corrected | Ended
+HappeningCallback = Callable[[Happening], None]

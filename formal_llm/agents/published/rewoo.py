@@ -1,0 +1,99 @@
+"""ReWOO (Xu et al. 2023, arXiv 2305.18323): all actions are planned first, workers carry them out, a solver answers.
+
+An input refers to an earlier result by its label: ``#E1``. ``#E10`` is another label. What refers to nothing that is
+still to come can be carried out at once, so the workers go level by level; tools whose results depend on the order of
+calls (a lookup on the page that was found last) are called in the order of the plan, the others of a level together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from formal_llm.agents.happenings import ToolCall
+from formal_llm.agents.running import Action, Run
+
+#: The worker that is the model itself: its input is a request, without tools.
+LLM_WORKER = "LLM"
+_LABEL = re.compile(r"#E[0-9]+(?![0-9A-Za-z_])")
+#: How many tools are called at once.
+_WORKERS = 8
+
+SOLUTION = """Answer a question with the help of a plan that was carried out. Evidence may be wrong or beside the point.
+
+Question: {question}
+
+{evidence}
+
+Write the answer alone, as short as it can be: a name, a number, a few words."""
+
+
+def references(text: str) -> tuple[str, ...]:
+    """The labels to which a text refers, each once."""
+    return tuple(dict.fromkeys(_LABEL.findall(text)))
+
+
+def filled(text: str, evidence: dict[str, str]) -> str:
+    """A text with the evidence in the place of labels; those without evidence stay."""
+    return _LABEL.sub(lambda match: evidence.get(match[0], match[0]), text)
+
+
+def levels(actions: Sequence[Action]) -> list[list[int]]:
+    """Which actions can be carried out at once: the places of those of each level, in the order of the plan.
+
+    A label stands for the action that has it and comes before; what refers to no such action is in the first level.
+    """
+    level: list[int] = []
+    of_label: dict[str, int] = {}
+    for place, action in enumerate(actions):
+        level.append(
+            1 + max((level[of_label[label]] for label in references(action.input) if label in of_label), default=-1)
+        )
+        of_label.setdefault(action.label, place)
+    return [[place for place, one in enumerate(level) if one == number] for number in range(max(level, default=-1) + 1)]
+
+
+def solve(run: Run) -> str:
+    """Carry the plan out, and have the model answer with what it brought."""
+    actions = run.actions()
+    evidence: dict[str, str] = {}
+    done: dict[int, ToolCall] = {}
+    for level in levels(actions):
+        ready = {place: _ready(actions, place, evidence) for place in level}
+        together = [place for place in level if _alone(run, ready[place])]
+        with ThreadPoolExecutor(_WORKERS, thread_name_prefix="formal-llm-worker") as pool:
+            results = dict(zip(together, pool.map(run.outcome, map(ready.__getitem__, together)), strict=True))
+        for place in level:
+            action = ready[place]
+            if action.tool == LLM_WORKER and not action.refused:
+                text = run.write(action.input)
+                done[place] = ToolCall(len(run.segments), action.tool, action.input, text, True, action.label)
+            else:
+                done[place] = results[place] if place in results else run.outcome(action)
+            run.note(done[place])
+            evidence.setdefault(action.label, done[place].output)
+    shown = [
+        f"{place}. {action.label} = {action.tool}[{action.input}]\nEvidence: {done[place - 1].output}"
+        for place, action in enumerate(actions, 1)
+    ]
+    return run.write(SOLUTION.format(question=run.question, evidence="\n\n".join(shown)))
+
+
+def _ready(actions: Sequence[Action], place: int, evidence: dict[str, str]) -> Action:
+    """An action with evidence in its input; refused where its label is taken, or it refers to nothing before it."""
+    action = actions[place]
+    before = [one.label for one in actions[:place]]
+    refused = action.refused
+    if not refused and action.label in before:
+        refused = f"the label {action.label} is taken by an earlier action"
+    unknown = next((label for label in references(action.input) if label not in before), None)
+    if not refused and unknown is not None:
+        known = ", ".join(before) or "none"
+        refused = f"{unknown} is the label of no earlier action (labels before this one: {known})"
+    return action._replace(input=filled(action.input, evidence), refused=refused)
+
+
+def _alone(run: Run, action: Action) -> bool:
+    """Whether a call depends on its input alone, and so may be made beside others."""
+    return not action.refused and action.tool in run.toolkit and run.toolkit[action.tool].deterministic

@@ -1,0 +1,348 @@
+"""One run of an agent: the writer writes, tools answer, the monitor watches both.
+
+A :class:`Run` is what the functions that write for the environment are given (:mod:`formal_llm.agents.worlds`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from formal_llm.agents import happenings
+from formal_llm.agents.acting import NO_TOOL, ActingRules, StatesMonitor
+from formal_llm.agents.afforded import Afforded
+from formal_llm.agents.decoding.contents import Content, OneOf
+from formal_llm.agents.decoding.writer import Began, ContentOf, Due, Spent, Text, Writer
+from formal_llm.agents.events import Event
+from formal_llm.agents.happenings import Happening, ToolCall
+from formal_llm.agents.monitor import Monitor
+from formal_llm.agents.roles import Roles
+from formal_llm.agents.tool_calls import ERROR, called
+from formal_llm.agents.transcript import Correction, Segment, Transcript
+from formal_llm.errors import AgentStopped, NotAllowed, WritingError, did_you_mean
+from formal_llm.llms.generation import Messages, Writing
+from formal_llm.llms.llm import LLM, answered, ask
+from formal_llm.llms.question import Question
+from formal_llm.llms.usage import Prices, TokenUsage
+from formal_llm.planning.plans.usage import Usage
+from formal_llm.planning.walks.budget import Budget
+from formal_llm.tools.calling import Caller, CallLimits
+from formal_llm.tools.toolkit import Toolkit
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """How an agent runs: what all its runs share.
+
+    Attributes:
+        rules: the rules with the tools.
+        roles: what its states are for.
+        contents: what texts of states may be.
+        budget: what a run may use.
+        prices: what tokens cost.
+        calls: what calls of tools may take.
+        helpers: tools of the agent itself, which ask the model; they are called by the environment that knows them.
+        max_tokens: the most tokens of a text that the environment asks the model for.
+    """
+
+    rules: ActingRules
+    roles: Roles
+    contents: Mapping[str, ContentOf] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
+    prices: Prices | None = None
+    calls: CallLimits = field(default_factory=lambda: CallLimits(timeout=60.0))
+    helpers: tuple[str, ...] = ()
+    max_tokens: int = 512
+
+
+class Action(NamedTuple):
+    """What a run asks of a tool.
+
+    Attributes:
+        tool: the name in the action.
+        input: the text behind it.
+        label: its label, where it has one.
+        refused: why the tool cannot be called; empty where it can.
+    """
+
+    tool: str = ""
+    input: str = ""
+    label: str = ""
+    refused: str = ""
+
+
+class Run:
+    """A run under way.
+
+    Args:
+        settings: how the agent runs.
+        writer: makes what writes, of an LLM.
+        llm: who writes.
+        toolkit: its tools.
+        question: what it is asked.
+        tell: called with what happens.
+        name: its name, among many.
+
+    Attributes:
+        transcript: what was written so far.
+        calls: the calls of tools so far.
+    """
+
+    def __init__(
+        self,
+        settings: RunSettings,
+        writer: Callable[[LLM], Writer],
+        llm: LLM,
+        toolkit: Toolkit,
+        question: str,
+        tell: Callable[[Happening], None] | None = None,
+        name: str = "",
+    ) -> None:
+        self.settings = settings
+        self.llm: LLM = Afforded(llm, self._afford) if settings.budget.metered else llm
+        self._writer = writer(self.llm)
+        self.toolkit = toolkit
+        self.question = question
+        self.name = name
+        self.transcript = Transcript(settings.rules.behaviour.name)
+        self.calls: list[ToolCall] = []
+        self.caller = Caller(settings.calls)
+        self._tell = tell
+        self._slips = 0
+        self._refused: dict[int, str] = {}
+        self._monitor = settings.rules.monitor()
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """What was written so far."""
+        return self.transcript.segments
+
+    @property
+    def monitor(self) -> Monitor:
+        """Where the rules stand."""
+        return self._monitor
+
+    def go(self) -> Transcript:
+        """Take the run to its end.
+
+        Returns:
+            The transcript: a word of the behaviour.
+
+        Raises:
+            AgentStopped: the budget is used up.
+            WritingError: a bound of the writer was reached.
+            NotAllowed: what was written leaves no way to an end.
+            LLMError: the model could not be asked.
+        """
+        error: BaseException | None = None
+        try:
+            self._ask_first()
+            while self._step():
+                pass
+        except BaseException as caught:
+            error = caught
+            raise
+        finally:
+            self.tell(happenings.Ended(self.transcript, error, self.name))
+        return self.transcript
+
+    def tell(self, happening: Happening) -> None:
+        """Tell those who watch."""
+        if self._tell is not None:
+            self._tell(happening)
+
+    # -- writing ------------------------------------------------------------------------------------------------
+
+    def _ask_first(self) -> None:
+        states = self.settings.rules.behaviour.states
+        first = next(name for name in self._monitor.allowed() if not states[name].from_environment)
+        self.tell(happenings.Began(first, "user", self.name))
+        self.tell(happenings.Wrote(first, self.question, self.name))
+        self._add(Segment(first, self.question, "user"))
+
+    def _step(self) -> bool:
+        """Have the model write until the world is due; False at the end."""
+        states = self.settings.rules.behaviour.states
+        outside = {name for name, state in states.items() if state.from_environment}
+        allowed = tuple(self._monitor.allowed())
+        due = allowed if set(allowed) <= outside else self._written(outside)
+        if due is None:
+            return True
+        if due:
+            self._ask_world(due[0])
+            return True
+        refused = self._monitor.why()
+        if refused is not None:
+            raise NotAllowed(refused)
+        return False
+
+    def _written(self, outside: set[str]) -> tuple[str, ...] | None:
+        """Take down what a writer tells.
+
+        Returns:
+            What is due at its end; None where it was stopped, since the tool that was named decides what may come.
+        """
+        rules = self.settings.rules
+        state, pieces = "", False
+        monitor = self._monitor if rules.action is None else StatesMonitor(rules, [self._monitor])
+        for told in self._writer.write(self.transcript, monitor, until=outside, contents=self._contents()):
+            match told:
+                case Began():
+                    state, pieces = told.state, False
+                    self.tell(happenings.Began(state, "model", self.name))
+                case Text():
+                    pieces = True
+                    self.tell(happenings.Wrote(state, told.text, self.name))
+                case Segment():
+                    if not pieces and told.text:
+                        self.tell(happenings.Wrote(told.state, told.text, self.name))
+                    self._add(told)
+                    if told.state == self.settings.roles.action:
+                        self._name_tool(told.text.strip())
+                        if rules.action is not None:
+                            return None
+                case Correction():
+                    self._correct(told)
+                case Spent():
+                    self._spend(told.usage)
+                case Due():
+                    return told.states
+        return ()
+
+    def _contents(self) -> dict[str, ContentOf]:
+        roles = self.settings.roles
+        contents = dict(self.settings.contents)
+        if roles.action is not None:
+            contents.setdefault(roles.action, self._tools_now)
+        if roles.label is not None:
+            contents.setdefault(roles.label, lambda transcript: OneOf(f"#E{_count(transcript, roles.label) + 1}"))
+        return contents
+
+    def _tools_now(self, transcript: Transcript) -> Content:
+        """The tools that may be called behind a transcript that ends before an action."""
+        rules = self.settings.rules
+        tools = rules.tools
+        if rules.action is not None:
+            monitor = self._monitor.after_all(rules.events(transcript.segments[len(self.segments) :]))
+            tools = tuple(name for name in monitor.after(rules.action).allowed() if name in tools)
+        return OneOf(*tools)
+
+    # -- tools --------------------------------------------------------------------------------------------------
+
+    def _name_tool(self, named: str) -> None:
+        """Take down the tool that the last action names; one that cannot be called is refused when it is due."""
+        rules, place = self.settings.rules, len(self.segments) - 1
+        allowed = self._monitor.allowed()
+        legal = tuple(name for name in rules.tools if rules.action is None or name in allowed)
+        if named in legal:
+            event = named
+        else:
+            self._refused[place] = why = self._why_not(named, legal)
+            self._correct(Correction(place, named, legal, named, why))
+            event = NO_TOOL
+        if rules.action is None:
+            return
+        if event == NO_TOOL:  # not looked ahead to: the rules go on with one slip more
+            self._slips += 1
+            self._monitor = rules.monitor(self._slips).after_all(self._monitor.history)
+        self._monitor = self._monitor.after(event)
+
+    def _why_not(self, named: str, legal: Sequence[str]) -> str:
+        """Why a name is no tool that may be called, as the agent reads it."""
+        if named in self.settings.rules.tools:
+            refused = self._monitor.why(named)
+            return f"{named} may not be called now" + (f": {refused.reason}" if refused is not None else "")
+        near = did_you_mean(named, self.settings.rules.tools)
+        guess = f" (did you mean {near}?)" if near else ""
+        return f"there is no tool {named[:100]!r}{guess}; the tools are {', '.join(legal)}"
+
+    def outcome(self, action: Action) -> ToolCall:
+        """What comes of an action: its tool is called, where it may be; what goes wrong is the output."""
+        if action.refused:
+            output, ok = ERROR + action.refused, False
+        else:
+            output, ok = called(self.toolkit[action.tool], action.input, self.caller)
+        return ToolCall(len(self.segments), action.tool, action.input, output, ok, action.label)
+
+    def note(self, call: ToolCall) -> ToolCall:
+        """Take down a call."""
+        self.calls.append(call)
+        self.tell(happenings.Called(call, self.name))
+        return call
+
+    # -- the world ----------------------------------------------------------------------------------------------
+
+    def _ask_world(self, state: str) -> None:
+        self.tell(happenings.Began(state, "environment", self.name))
+        text = self.settings.roles.worlds[state](self)
+        self.tell(happenings.Wrote(state, text, self.name))
+        self._add(Segment(state, text, "environment"))
+
+    def actions(self) -> list[Action]:
+        """What is asked of tools since the environment wrote last, each with all that is known of it."""
+        roles, found = self.settings.roles, list[Action]()
+        begin = max((at for at, one in enumerate(self.segments, 1) if one.state in roles.worlds), default=0)
+        open_ = Action()
+        for at, segment in enumerate(self.segments[begin:], begin):
+            if segment.state == roles.label:
+                open_ = open_._replace(label=segment.text.strip())
+            elif segment.state == roles.action:
+                open_ = open_._replace(tool=segment.text.strip(), refused=self._refused.get(at, ""))
+            elif segment.state == roles.input:
+                without = f"no action stands before this input; name one of {', '.join(self.settings.rules.tools)}"
+                found.append(
+                    open_._replace(input=segment.text.strip(), refused=open_.refused if open_.tool else without)
+                )
+                open_ = Action()
+        return found
+
+    def write(self, messages: Messages, *, temperature: float = 0.0) -> str:
+        """A text of the model that belongs to no state: an evaluation, a summary."""
+        asked = Writing(messages, max_tokens=self.settings.max_tokens, temperature=temperature, walk=self.name)
+        answer = answered(self.llm, asked)
+        self._spend(self.usage_of(answer.usage))
+        return answer.text.strip()
+
+    def choose(self, question: Question) -> int:
+        """The number of an option that the model chooses."""
+        answer = ask(self.llm, question)
+        self._spend(self.usage_of(answer.usage, questions=1))
+        return answer.number
+
+    # -- accounts -----------------------------------------------------------------------------------------------
+
+    def usage_of(self, tokens: TokenUsage, questions: int = 0) -> Usage:
+        """Tokens as usage."""
+        return Usage(
+            questions, requests=tokens.requests, input_tokens=tokens.input_tokens, output_tokens=tokens.output_tokens,
+            cached_tokens=tokens.cached_tokens, cache_write_tokens=tokens.cache_write_tokens,
+        )  # fmt: skip
+
+    def _spend(self, usage: Usage) -> None:
+        prices = self.settings.prices
+        if prices is not None and usage.cost is None:
+            usage += Usage(cost=prices.cost(usage.token_usage))
+        self.transcript = self.transcript.plus(usage=usage)
+
+    def _afford(self) -> None:
+        """Raise if nothing is left for another request."""
+        spent = self.settings.budget.spent(self.transcript.usage)
+        if spent is not None:
+            raise AgentStopped(*spent, self.transcript)
+
+    def _correct(self, correction: Correction) -> None:
+        self.transcript = self.transcript.plus(corrections=[correction])
+        self.tell(happenings.Corrected(correction, self.name))
+
+    def _add(self, segment: Segment) -> None:
+        try:
+            event = Event(segment.state, {"text": segment.text, "source": segment.source})
+            self._monitor = self._monitor.after(event)
+        except NotAllowed as error:
+            raise WritingError(f"{segment.state} was written where it cannot come: {error}") from error
+        self.transcript = self.transcript.plus(segment)
+
+
+def _count(transcript: Transcript, state: str | None) -> int:
+    return sum(segment.state == state for segment in transcript.segments)

@@ -1,0 +1,201 @@
+"""``formal-llm agent``: one run of an agent, as it happens."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, cast
+
+import typer
+
+from formal_llm import authored
+from formal_llm.cli.console import EXIT_CODES_HELP, command, counted, err, out, print_text
+from formal_llm.cli.options import ConstraintOption, LimitOption, LLMOption, RequireOption
+from formal_llm.cli.sources import read_limits
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from formal_llm.agents.agent import Tools
+    from formal_llm.agents.happenings import Happening
+
+HELP = f"""Ask an agent a question and see what it does: its states as they are written, its tools, what was corrected.
+
+The agent is a shipped one (react, rewoo, reflexion, pass, chain-of-thought, direct, chat-bot ...) or an .agent file of
+your own. Whatever the model writes, the run follows the order that the file says. The tools are calculate, and search
+and lookup over the shipped corpus or the one of --corpus.
+
+Examples:
+
+  formal-llm agent react "Into which sea does the Danube flow?" --llm openai:gpt-6-luna
+
+  formal-llm agent react "How many rivers flow into the Black Sea?" --llm test:random --limit search=2 --page run.html
+
+  formal-llm agent my.agent "..." --tools my_tools:toolkit --constraint "(eventually search)"
+
+{EXIT_CODES_HELP}
+"""
+
+
+def _agents(begun: str) -> list[str]:
+    return [name for name in authored.names("agents") if name.startswith(begun)]
+
+
+AgentArgument = Annotated[
+    str, typer.Argument(metavar="AGENT", help="A shipped agent, or an .agent file.", autocompletion=_agents)
+]
+CorpusOption = Annotated[
+    Path | None, typer.Option("--corpus", metavar="FILE", help="What is searched; the small shipped one if left out.")
+]
+ToolsOption = Annotated[
+    str | None,
+    typer.Option("--tools", metavar="MODULE:NAME", help="A toolkit, or a function that makes one, in your own code."),
+]
+TimesOption = Annotated[
+    int | None, typer.Option(min=1, help="How often each state and tool may come at most; 12 if left out.")
+]
+
+
+@command
+def agent(
+    spec: AgentArgument,
+    question: Annotated[str, typer.Argument(help="What it is asked.")],
+    llm: LLMOption,
+    corpus: CorpusOption = None,
+    tools: ToolsOption = None,
+    limit: LimitOption = None,
+    require: RequireOption = None,
+    constraint: ConstraintOption = None,
+    times: TimesOption = None,
+    max_questions: Annotated[int | None, typer.Option(min=1, help="End the run after so many questions.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="End the run after so many tokens.")] = None,
+    page: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the run as a web page.")] = None,
+    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the transcript as JSON lines.")] = None,
+    record: Annotated[Path | None, typer.Option(metavar="FILE", help="Record all answers of the LLM.")] = None,
+    cache: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep answers, and ask nothing twice.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer alone.")] = False,
+) -> None:
+    """Run an agent."""
+    from formal_llm.agents.agent import TIMES, Agent, writing
+    from formal_llm.agents.page import run_page
+    from formal_llm.llms import CachedLLM, RecordingLLM, resolve
+    from formal_llm.planning import Budget
+
+    with ExitStack() as stack:
+        who = writing(resolve(llm))
+        if cache is not None:
+            who = stack.enter_context(CachedLLM(who, cache))
+        if record is not None:
+            who = stack.enter_context(RecordingLLM(who, record))
+        shown = None if quiet else Shown(err() if save == Path("-") else out())
+        made = Agent(
+            spec, who, tools_of(tools, corpus), rules=constraint or (), limits=read_limits(limit, require),
+            times=times or TIMES, budget=Budget(questions=max_questions, tokens=max_tokens), streaming=True,
+            on_event=shown,
+        )  # fmt: skip
+        run = made.start(question)
+        error: BaseException | None = None
+        try:
+            run.go()
+        except Exception as caught:
+            error = caught
+            raise
+        finally:
+            if save is not None:
+                save.write_text(run.transcript.to_jsonl(), encoding="utf-8")
+            if page is not None:
+                told = {"LLM": llm, "Tools": ", ".join(run.toolkit.tools) or "none"}
+                html = run_page(run.transcript, made.behaviour, run.calls, error=error, about=told)
+                page.write_text(html, encoding="utf-8")
+        if quiet:
+            print_text(run.transcript.answer)
+        elif shown is not None:
+            shown.end(run.transcript.usage.questions, run.transcript.usage.requests, len(run.transcript.corrections))
+
+
+def tools_of(name: str | None, corpus: Path | None) -> Tools:
+    """The tools that the options name.
+
+    Raises:
+        ToolkitError: there are none of that name.
+        InputError: the corpus cannot be read.
+    """
+    from formal_llm.agents.tools.corpus import Corpus
+    from formal_llm.agents.tools.toolkit import agent_toolkit
+    from formal_llm.errors import ToolkitError
+    from formal_llm.tools.toolkit import Toolkit
+
+    if name is None:
+        opened = Corpus.shipped() if corpus is None else Corpus(corpus)
+        return lambda: agent_toolkit(opened)
+    module, colon, attribute = name.partition(":")
+    sys.path.insert(0, "")  # a module in the folder where one stands, as python -m finds it
+    try:
+        found: object = getattr(import_module(module), attribute) if colon else None
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ToolkitError([f"there is no toolkit {name!r} (module:name): {error}"]) from error
+    finally:
+        sys.path.remove("")
+    if isinstance(found, Toolkit):
+        return found
+    if not callable(found):
+        raise ToolkitError([f"{name} is no toolkit, and no function that makes one (module:name)"])
+    return cast("Callable[[], Toolkit]", found)
+
+
+class Shown:
+    """Shows what happens, each state in the colour of who writes it."""
+
+    _COLOURS: ClassVar = {"user": "blue", "model": "green", "forced": "green", "environment": "yellow"}
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self._begun = False  # whether a line is begun
+        self._wrote = False  # whether it has text
+        self._held = ""  # blanks that are shown where more text comes
+
+    def __call__(self, happening: Happening) -> None:
+        """Show it."""
+        from formal_llm.agents.happenings import Began, Called, Corrected, Wrote
+
+        match happening:
+            case Began(state, source):
+                self._line()
+                self.console.print(f"{state}: ", style=f"bold {self._COLOURS[source]}", markup=False, end="")
+                self._begun, self._wrote, self._held = True, False, ""
+            case Wrote(_, text):
+                self._show(text)
+            case Corrected(correction):
+                self._line()
+                self.console.print(f"corrected: {correction}", style="red", markup=False)
+                if correction.reason:
+                    self.console.print(f"  {correction.reason}", style="dim", markup=False)
+            case Called(call):
+                self._line()
+                mark = "" if call.ok else " failed"
+                label = f"{call.label} = " if call.label else ""
+                self.console.print(f"  {label}{call.tool}({call.input}){mark}", style="dim", markup=False)
+
+    def _show(self, text: str) -> None:
+        """Show a piece of a text; the blanks at the ends of the whole do not count."""
+        text = self._held + text if self._wrote else text.lstrip()
+        shown = text.rstrip()
+        self._held = text[len(shown) :]
+        self._wrote = self._wrote or bool(shown)
+        self._begun = self._begun or bool(shown)
+        self.console.print(shown, markup=False, end="", soft_wrap=True)
+
+    def _line(self) -> None:
+        if self._begun:
+            self.console.print()
+            self._begun, self._held = False, ""
+
+    def end(self, questions: int, requests: int, corrections: int) -> None:
+        """Show what it took."""
+        self._line()
+        sys.stdout.flush()
+        told = f"{counted(questions, 'question')}, {counted(requests, 'request')}, {counted(corrections, 'correction')}"
+        self.console.print(told, style="dim", markup=False)

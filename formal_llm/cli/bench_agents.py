@@ -1,0 +1,95 @@
+"""``formal-llm bench agents``: agents of several LLMs over questions, scored as published."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from formal_llm.cli.agent import CorpusOption, ToolsOption, tools_of
+from formal_llm.cli.bench import answers_file
+from formal_llm.cli.console import EXIT_CODES_HELP, command, err, print_text, progress_bars
+from formal_llm.cli.run import make_folder
+
+HELP = f"""Ask agents questions, and tell how often they are right and what it took.
+
+Without --data, the 40 questions that are shipped are asked, over the shipped corpus. Files: HotpotQA, GSM8K, TriviaQA
+and FEVER as they are published. Besides the agents there are cot-sc (chain of thought five times, the answer that comes
+most often) and cot-sc-react (the same, and react where no answer comes twice).
+
+Each run is on record in the folder of --out. A benchmark that was stopped goes on with the same command.
+
+Examples:
+
+  formal-llm bench agents --llm test:random --agents direct,react --out bench
+
+  formal-llm bench agents --data hotpot_dev_fullwiki_v1.json --form hotpotqa --corpus wikipedia.sqlite \\
+      --agents react,rewoo,cot-sc-react --llm openai:gpt-6-luna --most 500 --out bench
+
+{EXIT_CODES_HELP}
+"""
+
+
+class FormName(StrEnum):
+    """Whose file the questions are."""
+
+    own = "own"
+    hotpotqa = "hotpotqa"
+    gsm8k = "gsm8k"
+    triviaqa = "triviaqa"
+    fever = "fever"
+
+
+@command
+def bench_agents(
+    to: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the benchmark's records.")],
+    llm: Annotated[list[str], typer.Option(help="Who answers; see: formal-llm llms. Repeatable.")],
+    agents: Annotated[
+        str, typer.Option(metavar="NAMES", help="Agents, parted by commas: shipped ones, paths, cot-sc, cot-sc-react.")
+    ] = "direct,chain-of-thought,react",
+    data: Annotated[Path | None, typer.Option(metavar="FILE", help="Questions; the shipped ones if left out.")] = None,
+    form: Annotated[FormName, typer.Option(help="Whose file --data is.")] = FormName.own,
+    most: Annotated[int | None, typer.Option(min=1, help="Only the first so many questions.")] = None,
+    corpus: CorpusOption = None,
+    tools: ToolsOption = None,
+    samples: Annotated[int, typer.Option(min=1, help="How often cot-sc asks.")] = 5,
+    concurrency: Annotated[int | None, typer.Option(min=1, help="How many runs are under way at once.")] = None,
+) -> None:
+    """Run a benchmark of agents and print its table."""
+    from formal_llm.agents.agent import writing
+    from formal_llm.llms import RecordingLLM, resolve
+    from formal_llm.packs.questions import benchmark, published_tables, read_questions, shipped_questions
+
+    questions = shipped_questions()[:most] if data is None else read_questions(data, form.value, most)
+    names = list(dict.fromkeys(name.strip() for name in agents.split(",") if name.strip()))
+    who = {name: writing(resolve(name)) for name in dict.fromkeys(llm)}
+    known = tools_of(tools, corpus)
+    tables = published_tables()
+    make_folder(to)
+    rows = []
+    with ExitStack() as opened, progress_bars() as bars:
+        for called, one in who.items():
+            recorded = opened.enter_context(RecordingLLM(one, answers_file(to, called)))
+            for name in names:
+                bar = bars.add_task("", said=f"{called} {name}", total=len(questions))
+                row = benchmark.run_agent(
+                    name, recorded, known, questions, to, called=called, k=samples, concurrency=concurrency,
+                    on_outcome=lambda _, bar=bar: bars.advance(bar),  # type: ignore[misc]
+                )  # fmt: skip
+                bars.update(bar, completed=len(questions))
+                rows.append(replace(row, published=benchmark.published_figure(name, form.value, tables)))
+    text = benchmark.markdown(rows)
+    (to / "table.md").write_text(text, encoding="utf-8")
+    (to / "table.json").write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", encoding="utf-8")
+    print_text(text)
+    for table in tables:
+        if form.value in table.measures:
+            print_text(f"published: {table.source}, {table.model}, {table.measures[form.value]}")
+            for note in table.notes:
+                print_text(f"other there: {note}")
+    err().print(f"on record in {to}: one .jsonl for each agent, answers, table.md, table.json", markup=False)

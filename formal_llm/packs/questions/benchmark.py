@@ -1,0 +1,154 @@
+"""Agents over questions: how often each is right, and what it took.
+
+Every run is a line in a results file in the folder of the benchmark, so a benchmark that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from formal_llm.agents.agent import Agent, Tools
+from formal_llm.agents.many import AgentOutcome
+from formal_llm.agents.transcript import Transcript
+from formal_llm.agents.voting import SelfConsistency
+from formal_llm.llms.llm import LLM
+from formal_llm.packs.questions.loading import QuizQuestion
+from formal_llm.packs.questions.published import PublishedTable
+from formal_llm.packs.questions.scoring import mean_score, score_answer
+from formal_llm.planning.plans.usage import Usage
+
+#: Ways of asking that are made of several runs: who is asked first, and who where no answer comes twice.
+VOTES: dict[str, tuple[str, str | None]] = {
+    "cot-sc": ("chain-of-thought", None),
+    "cot-sc-react": ("chain-of-thought", "react"),
+}
+#: At which temperature votes are made, as published.
+TEMPERATURE = 0.7
+#: The rows of published tables that are the same ways of asking.
+PUBLISHED = {
+    "direct": "Standard", "chain-of-thought": "CoT", "cot-sc": "CoT-SC", "react": "ReAct",
+    "cot-sc-react": "CoT-SC → ReAct",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRow:
+    """What an agent made of questions.
+
+    Attributes:
+        llm: who wrote.
+        agent: the agent.
+        questions: how many there were.
+        failed: how many runs did not come to an end.
+        exact: right answers, in percent of all questions.
+        f1: words in common with the right answers, in percent.
+        requests, tokens, corrections: for a question, in the mean.
+        published: the figure of the paper for this way of asking, in percent; None where there is none.
+    """
+
+    llm: str
+    agent: str
+    questions: int
+    failed: int
+    exact: float
+    f1: float
+    requests: float
+    tokens: float
+    corrections: float
+    published: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    answer: str
+    failed: bool
+    runs: tuple[Transcript, ...]
+
+
+def run_agent(
+    name: str,
+    llm: LLM,
+    tools: Tools,
+    questions: Sequence[QuizQuestion],
+    folder: Path,
+    *,
+    called: str = "",
+    k: int = 5,
+    concurrency: int | None = None,
+    on_outcome: Callable[[AgentOutcome], None] | None = None,
+) -> AgentRow:
+    """Ask an agent all questions, and score its answers.
+
+    Args:
+        name: an agent, by name or path, or one of :data:`VOTES`.
+        llm: who writes.
+        tools: the tools.
+        questions: the questions, with answers.
+        folder: where the results files are.
+        called: what the LLM is called.
+        k: how often :data:`VOTES` ask.
+        concurrency: how many runs are under way at most.
+        on_outcome: called with each outcome as it comes; of votes not.
+
+    Raises:
+        ResultsError: a file in the folder is another benchmark's.
+        ValueError: a question comes without an answer.
+    """
+    called = called or str(getattr(llm, "name", type(llm).__name__))
+    place = folder / re.sub(r"[^A-Za-z0-9._=-]+", "_", f"{Path(name).stem}-{called}")
+    asked = [question.text for question in questions]
+    if name in VOTES:
+        first, then = VOTES[name]
+        after = Agent(then, llm, tools) if then is not None else None
+        votes = SelfConsistency(Agent(first, llm, tools, temperature=TEMPERATURE), k, then=after)
+        found = [
+            _Answered(one.answer, one.error is not None, (*one.transcripts, *([one.after] if one.after else [])))
+            for one in votes.run_all(asked, concurrency=concurrency, results=place)
+        ]
+    else:
+        file = place.with_name(f"{place.name}.jsonl")
+        outcomes = Agent(name, llm, tools).run_all(asked, concurrency=concurrency, results=file, on_outcome=on_outcome)
+        found = [
+            _Answered("" if one.error is not None else one.transcript.answer, one.error is not None, (one.transcript,))
+            for one in outcomes
+        ]
+    scores = [score_answer(question, one.answer) for question, one in zip(questions, found, strict=True)]
+    exact, f1 = mean_score(scores)
+    usage = sum((run.usage for one in found for run in one.runs), Usage())
+    corrections = sum(len(run.corrections) for one in found for run in one.runs)
+    count = max(1, len(questions))
+    return AgentRow(
+        called, name, len(questions), sum(one.failed for one in found), exact, f1, usage.requests / count,
+        (usage.input_tokens + usage.output_tokens) / count, corrections / count,
+    )  # fmt: skip
+
+
+def published_figure(agent: str, form: str, tables: Sequence[PublishedTable]) -> float | None:
+    """The figure that a paper has for a way of asking, on the questions of a form; None where none has one."""
+    for table in tables:
+        figure = table.rows.get(PUBLISHED.get(agent, ""), {}).get(form)
+        if figure is not None:
+            return figure
+    return None
+
+
+_COLUMNS = ("LLM", "agent", "questions", "failed", "exact %", "F1 %", "requests", "tokens", "corrections", "published")
+
+
+def cells(row: AgentRow) -> tuple[str, ...]:
+    """A row as texts."""
+    published = "" if row.published is None else f"{row.published:.1f}"
+    return (
+        row.llm, row.agent, str(row.questions), str(row.failed), f"{row.exact:.1f}", f"{row.f1:.1f}",
+        f"{row.requests:.1f}", f"{row.tokens:.0f}", f"{row.corrections:.2f}", published,
+    )  # fmt: skip
+
+
+def markdown(rows: Sequence[AgentRow]) -> str:
+    """The table, as Markdown."""
+    escaped = [tuple(cell.replace("|", "\\|") for cell in cells(row)) for row in rows]
+    lines = [_COLUMNS, ("---",) * len(_COLUMNS), *escaped]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

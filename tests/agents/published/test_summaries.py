@@ -1,0 +1,69 @@
+"""PASS: actions of a round together, and the summary by its score."""
+
+from __future__ import annotations
+
+import threading
+from typing import ClassVar
+
+import pytest
+
+from formal_llm.agents import Agent
+from formal_llm.agents.published.summaries import Summarise, normalised
+from formal_llm.tools import tool
+from tests.agents.chats import Scripted
+
+both = threading.Barrier(2)
+
+
+@tool("meet")
+def meet(text: str) -> str:
+    """Waits until the other action is there."""
+    both.wait(10)
+    return text.upper()
+
+
+ROUND = ["[Thought]", "t", "[Action]", "meet", "a", "[Action]", "meet", "b", "[Summary]"]
+END = ["[Final Thought]", "f", "answer"]
+
+
+class Scoring(Scripted):
+    """A script that tells log-probabilities."""
+
+    scores: ClassVar = {"short": (-3.0, 1), "quite a long one": (-6.0, 4), "odd": (-9.0, 1)}
+
+    def log_probabilities(self, messages, texts):  # type: ignore[no-untyped-def]
+        assert "a\n" in messages[-1].content or "meet[a]" in messages[-1].content
+        return [self.scores[text] for text in texts]
+
+
+def lines(lines: list[str]) -> list[str]:
+    """Only one tool: no choice of a tool is asked."""
+    return [line for line in lines if line != "meet"]
+
+
+@pytest.mark.parametrize(("alpha", "best"), [(0.0, "short"), (1.0, "quite a long one")])
+def test_the_score_decides_and_alpha_weighs_length(alpha: float, best: str) -> None:
+    llm = Scoring([*lines(ROUND), "short", "quite a long one", "odd", *END])
+    made = Agent("pass", llm, [meet], worlds={"Sum": Summarise(alpha=alpha)}).run("q")
+    assert made.text_of("Sum") == best
+    assert normalised(-6.0, 4, 0.5) == -3.0
+
+
+def test_without_probabilities_the_model_chooses() -> None:
+    llm = Scripted([*lines(ROUND), "one", "two", "one", "two", *END])
+    run = Agent("pass", llm, [meet]).start("q")
+    made = run.go()
+    assert made.text_of("Sum") == "two" and "Which of these summaries is the best?" in llm.asked[-4]
+    assert [(call.input, call.output) for call in run.calls] == [("a", "A"), ("b", "B")]
+    assert "meet[a]\nA\n\nmeet[b]\nB" in llm.asked[-5] and "Thought: t" in llm.asked[-5]
+
+
+def test_what_leaves_no_choice_is_not_asked() -> None:
+    one = Agent("pass", Scripted([*lines(ROUND), "same", "same", "", *END]), [meet]).run("q")
+    assert one.text_of("Sum") == "same"
+    alone = Agent("pass", Scripted([*lines(ROUND), "only", *END]), [meet], worlds={"[Summary]": Summarise(1)}).run("q")
+    assert alone.text_of("Sum") == "only"
+    empty = Agent("pass", Scripted(["[Thought]", "t", "[Summary]", *END]), [meet]).run("q")
+    assert str(empty.text_of("Sum")).startswith("Error: no action was taken")
+    with pytest.raises(ValueError, match="one summary at least"):
+        Summarise(0)

@@ -1,0 +1,105 @@
+"""The rules of an agent with its tools: calls are events, and looked ahead to."""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+
+import pytest
+
+from formal_llm import PDA, Behaviour, Limits
+from formal_llm.agents import Segment
+from formal_llm.agents.acting import NO_TOOL, ActingRules, StatesMonitor
+from formal_llm.automata.notation.formula import read_formula
+from formal_llm.errors import AutomatonError, NotAllowed, NotationError
+
+REACT = Behaviour.load("react")
+TOOLS = ("search", "lookup")
+ROUND = ["Tht", "Act"]
+
+
+def test_without_rules_on_tools_calls_are_no_events() -> None:
+    rules = ActingRules(REACT, "Act", TOOLS, limits=Limits(default=3))
+    assert rules.action is None
+    assert [*rules.monitor().after_all(["Ques", "Tht", "Act"]).allowed()] == ["Act-Inp"]
+    assert [event.name for event in rules.events([Segment("Ques"), Segment("Act", "x")])] == ["Ques", "Act"]
+
+
+def test_behind_an_action_comes_its_tool() -> None:
+    rules = ActingRules(REACT, "Act", TOOLS, limits=Limits({"search": 1}))
+    now = rules.monitor().after_all(["Ques", "Tht", "Act"])
+    assert [*now.allowed()] == ["search", "lookup"]
+    again = now.after_all(["search", "Act-Inp", "Obs", "Tht", "Act"])
+    assert [*again.allowed()] == ["lookup"]
+    with pytest.raises(NotAllowed):
+        rules.monitor().after_all(["Ques", "Tht", "Act", NO_TOOL])
+    assert rules.monitor(1).after_all(["Ques", "Tht", "Act", NO_TOOL, "Act-Inp", "Obs"]).allowed()
+    names = [event.name for event in rules.events([Segment("Act", " search\n"), Segment("Act", "serch")])]
+    assert names == ["Act", "search", "Act", NO_TOOL]
+
+
+def test_a_rule_that_names_tools_only_is_about_calls_alone() -> None:
+    """Against the calls of all short runs."""
+    forms = ["(not (eventually (next search search)))", "(next search (until any lookup))"]
+    others = [read_formula(forms[1], TOOLS), Behaviour("b", TOOLS, read_formula(forms[1], TOOLS))]
+    whole = PDA([("s", "search", None, "e"), ("e", "lookup", None, "e")], start="s", accepting=["e"])
+
+    def between(calls):  # type: ignore[no-untyped-def]
+        return len(calls) > 1 and calls[0] == "search" and calls[-1] == "lookup"
+
+    cases = [
+        (forms[0], lambda calls: ("search", "search") not in pairwise(calls)),
+        *((rule, between) for rule in [forms[1], *others]),
+        (whole, lambda calls: calls[:1] == ("search",) and set(calls[1:]) <= {"lookup"}),
+    ]  # fmt: skip
+    for rule, right in cases:
+        rules = ActingRules(REACT, "Act", TOOLS, [rule])
+        for size in range(4):
+            for calls in product(TOOLS, repeat=size):
+                word = [
+                    "Ques",
+                    *(name for call in calls for name in (*ROUND, call, "Act-Inp", "Obs")),
+                    "Final-Tht",
+                    "Ans",
+                ]
+                assert rules.monitor().verify(word, repair=False).valid == right(calls), (rule, calls)
+
+
+def test_a_rule_may_name_states_and_tools() -> None:
+    rules = ActingRules(REACT, "Act", TOOLS, ["(not (eventually (next search Act-Inp Obs Final-Tht)))"])
+    now = rules.monitor().after_all(["Ques", "Tht", "Act", "search", "Act-Inp", "Obs"])
+    assert [*now.allowed()] == ["Tht"]
+
+
+def test_what_a_writer_sees_is_what_some_tool_allows() -> None:
+    rules = ActingRules(
+        REACT, "Act", TOOLS, ["(not (eventually (next search Act-Inp Obs Final-Tht)))"], Limits({"Tht": 1})
+    )
+    now = StatesMonitor(rules, [rules.monitor()]).after("Ques").after("Tht").after("Act")
+    assert [*now.allowed()] == ["Act-Inp"] and not now.may_stop() and now.why() is not None
+    behind = now.after("Act-Inp").after("Obs")
+    assert [*behind.allowed()] == ["Final-Tht"] and behind.allows("Final-Tht") and not behind.allows("Tht")
+    with pytest.raises(NotAllowed):
+        behind.after("Tht")
+    assert behind.why("Tht") is not None and behind.why("Final-Tht") is None
+    assert behind.after("Final-Tht").after("Ans").may_stop()
+    assert len(now) == 4 and "StatesMonitor" in repr(now)
+
+
+def test_places_that_are_equal_are_followed_once() -> None:
+    rules = ActingRules(REACT, "Act", tuple(f"t{number}" for number in range(30)), limits=Limits({"t0": 2}))
+    now = StatesMonitor(rules, [rules.monitor()]).after("Ques")
+    for _ in range(6):
+        for state in ("Tht", "Act", "Act-Inp", "Obs"):
+            now = now.after(state)
+        assert len(now._now) <= 3
+
+
+def test_wrong_rules_are_told() -> None:
+    with pytest.raises(AutomatonError, match="the tool Obs has the name of a state"):
+        ActingRules(REACT, "Act", ("Obs",))
+    with pytest.raises(NotationError, match="serch"):
+        ActingRules(REACT, "Act", TOOLS, ["(eventually serch)"])
+    with pytest.raises(AutomatonError, match="serch"):
+        ActingRules(REACT, "Act", TOOLS, limits=Limits({"serch": 1}))
+    with pytest.raises(NotAllowed, match="nothing keeps the rules"):
+        ActingRules(REACT, "Act", TOOLS, ["(eventually search)"], Limits({"search": 0}))

@@ -1,0 +1,184 @@
+"""Many runs: driven as plans are, on record, gone on with after any end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from formal_llm.agents import Agent
+from formal_llm.agents.many import AgentRun, AgentRuns, outcome_of, record
+from formal_llm.agents.tools import agent_toolkit
+from formal_llm.errors import AgentStopped, Cancelled, LLMError, ResultsError
+from formal_llm.llms.doubles import AsyncFunctionLLM
+from formal_llm.llms.generation import Writing
+from formal_llm.llms.question import Answer
+from formal_llm.llms.text_doubles import FunctionTextLLM, RandomTextLLM
+from formal_llm.llms.usage import TokenUsage
+from formal_llm.planning import Budget
+from tests.agents.chats import Chats
+
+QUESTIONS = [f"question {number}" for number in range(8)]
+
+
+def echo(asked: Writing) -> str:
+    """The last line of the question."""
+    return " so"
+
+
+def test_each_question_has_its_outcome_whatever_drives_them() -> None:
+    for concurrency in (1, 3):
+        agent = Agent("react", RandomTextLLM(1), agent_toolkit)
+        found = agent.run_all(QUESTIONS, concurrency=concurrency)
+        assert [one.index for one in found] == list(range(8))
+        assert all(one.unwrap().verify(agent.behaviour).valid for one in found)
+        assert [one.transcript.segments[0].text for one in found] == QUESTIONS
+
+
+class Together(Chats):
+    """Answers many questions together."""
+
+    def __init__(self) -> None:
+        super().__init__(1, ["x "])
+        self.most = 0
+
+    def choose_many(self, questions):  # type: ignore[no-untyped-def]
+        self.most = max(self.most, len(questions))
+        return [self.choose(question) for question in questions]
+
+
+def test_a_model_that_answers_together_is_asked_together() -> None:
+    llm = Together()
+    Agent("react", llm, agent_toolkit).run_all(QUESTIONS)
+    assert llm.most == len(QUESTIONS)
+
+
+class Awaited(Chats):
+    """A model that is awaited."""
+
+    def __init__(self) -> None:
+        super().__init__(1, ["x "])
+        self.now = self.most = 0
+        self.closed = 0
+
+    async def achoose(self, question):  # type: ignore[no-untyped-def]
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await asyncio.sleep(0)
+        self.now -= 1
+        return self.choose(question)
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
+
+def test_a_model_that_is_awaited_is_awaited() -> None:
+    llm = Awaited()
+    found = Agent("react", llm, agent_toolkit).run_all(QUESTIONS)
+    assert llm.most > 1 and llm.closed and all(one.error is None for one in found)
+    assert AsyncFunctionLLM  # what is awaited and writes no text is refused before any run
+
+
+def test_what_goes_wrong_in_one_run_is_its_own() -> None:
+    def text(asked: Writing) -> str:
+        if "question 3" in asked.prompt:
+            raise LLMError("the line is dead")
+        return " so"
+
+    found = Agent("direct", FunctionTextLLM(text)).run_all(QUESTIONS)
+    assert [one.index for one in found if one.error is not None] == [3]
+    with pytest.raises(LLMError, match="the line is dead"):
+        found[3].unwrap()
+    assert [one.state for one in found[3].transcript.segments] == ["Ques"]
+
+
+def test_a_budget_for_all() -> None:
+    found = Agent("direct", FunctionTextLLM(echo)).run_all(QUESTIONS, budget=Budget(requests=3))
+    errors = [one.error for one in found]
+    assert [error is None for error in errors] == [True] * 3 + [False] * 5
+    assert isinstance(errors[-1], AgentStopped) and errors[-1].shared
+    with pytest.raises(ValueError, match="prices"):
+        Agent("direct", FunctionTextLLM(echo)).run_all(QUESTIONS, budget=Budget(cost=1))
+
+
+def test_no_thread_is_left_where_the_run_is_ended() -> None:
+    before = threading.active_count()
+    runs = AgentRuns(Agent("direct", FunctionTextLLM(echo)), QUESTIONS)
+    under_way = [one for one, _ in zip(runs, range(4), strict=False)]
+    assert all(one.question is not None for one in under_way)
+    runs.close()
+    assert all(isinstance(one.outcome.error, Cancelled) for one in under_way if one.outcome is not None)
+    for thread in threading.enumerate():
+        if thread.name.startswith("formal-llm-run"):
+            thread.join(5)
+    assert threading.active_count() <= before
+
+
+def test_an_error_that_is_given_in_place_of_an_answer_ends_the_run() -> None:
+    run = AgentRun(Agent("direct", FunctionTextLLM(echo)), 0, "q")
+    assert isinstance(run.question, Writing)
+    run.give(LLMError("no"))
+    assert run.question is None and run.outcome is not None and str(run.outcome.error) == "no"
+    whole = AgentRun(Agent("direct", Chats(1, ["x"])), 0, "q")
+    whole.give(Answer((), text="yes", usage=TokenUsage(1, 2, 3), ended=""))
+    assert whole.outcome is not None and whole.outcome.unwrap().answer == "yes"
+
+
+def test_lines_of_a_results_file_are_read_back(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    agent = Agent("react", RandomTextLLM(5), agent_toolkit)
+    for outcome in agent.run_all(QUESTIONS[:3]):
+        line = record(outcome)
+        assert line is not None
+        back = outcome_of(json.loads(json.dumps(line)))
+        assert (back.transcript, back.calls, back.index) == (outcome.transcript, outcome.calls, outcome.index)
+
+
+def test_a_results_file_belongs_to_one_agent_and_its_questions(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    file = tmp_path / "r.jsonl"
+    asked: list[str] = []
+
+    def text(request: Writing) -> str:
+        asked.append(request.prompt)
+        return " so"
+
+    agent = Agent("direct", FunctionTextLLM(text))
+    first = agent.run_all(QUESTIONS[:3], results=file)
+    again = agent.run_all(QUESTIONS, results=file)
+    assert [one.transcript for one in again][:3] == [one.transcript for one in first]
+    assert len(asked) == len(QUESTIONS)
+    with pytest.raises(ResultsError, match="another task 0"):
+        agent.run_all(["other"], results=file)
+    with pytest.raises(ResultsError, match="belongs to another run"):
+        Agent("chain-of-thought", FunctionTextLLM(text)).run_all(QUESTIONS, results=file)
+    with pytest.raises(ResultsError, match="belongs to another run"):
+        Agent("direct", FunctionTextLLM(text), examples=()).run_all(QUESTIONS, results=file)
+
+
+KILLED = """
+import os, signal, sys
+from formal_llm.agents import Agent
+from formal_llm.llms.text_doubles import FunctionTextLLM
+
+def text(asked):
+    open(sys.argv[2], "a").write("x")
+    if os.path.getsize(sys.argv[2]) == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return " so"
+
+for one in Agent("direct", FunctionTextLLM(text)).run_all([f"question {n}" for n in range(8)], results=sys.argv[1]):
+    assert one.unwrap().answer == "so"
+"""
+
+
+def test_a_run_that_was_killed_goes_on(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    file, count = tmp_path / "r.jsonl", tmp_path / "count"
+    command = [sys.executable, "-c", KILLED, file, count]
+    codes = [subprocess.run(command, check=False, timeout=60).returncode for _ in range(2)]
+    assert codes == [-signal.SIGKILL, 0]
+    assert count.stat().st_size == 9  # eight questions, and the one that was under way once more
+    assert len(file.read_text().splitlines()) == 8

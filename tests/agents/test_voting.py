@@ -1,0 +1,50 @@
+"""Votes over several runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from formal_llm.agents import Agent, Segment, SelfConsistency, Transcript
+from formal_llm.agents.tools import agent_toolkit
+from formal_llm.agents.voting import plain, vote
+from formal_llm.errors import LLMError
+from formal_llm.llms.text_doubles import ScriptedTextLLM
+from tests.agents.chats import Scripted
+
+
+def runs(*answers: str) -> list[Transcript]:
+    return [Transcript("direct", (Segment("Ques", "q", "user"), Segment("Ans", answer))) for answer in answers]
+
+
+def test_the_answer_that_comes_most_often_is_taken_and_ties_are_told() -> None:
+    assert plain("The  Danube!") == plain("danube") and plain("3.5") != plain("35") and plain("1,000") == "1,000"
+    found = vote(runs("the Elbe", "Rhine", "Rhine.", "elbe", "Oder"))
+    assert (found.answer, found.count, found.tied, found.agreed) == ("the Elbe", 2, ("Rhine",), True)
+    assert vote(runs("a b", "c")).tied == ("c",) and not vote(runs("x", "y")).agreed
+    assert vote(runs("", "")).count == 0
+
+
+def test_self_consistency_asks_k_times() -> None:
+    llm = Scripted(["Rhine", "Elbe", "Rhine"])
+    found = SelfConsistency(Agent("direct", llm), 3).run("q")
+    assert (found.answer, found.count, found.usage.requests) == ("Rhine", 2, 3)
+    with pytest.raises(ValueError, match="once at least"):
+        SelfConsistency(Agent("direct", llm), 0)
+
+
+def test_an_agent_is_asked_where_no_answer_repeats(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    then = Agent("react", Scripted(["[Final Thought]", "t", "Oder"]), agent_toolkit)
+    both = SelfConsistency(Agent("direct", Scripted(["a", "b", "c", "c"])), 2, then=then)
+    first, second = both.run_all(["q1", "q2"], results=tmp_path / "sc")
+    assert (first.answer, first.after is not None, first.agreed) == ("Oder", True, False)
+    assert (second.answer, second.after) == ("c", None)
+    # All of it is on record: nobody is asked again.
+    again = SelfConsistency(Agent("direct", Scripted([])), 2, then=Agent("react", Scripted([]), agent_toolkit))
+    assert [one.answer for one in again.run_all(["q1", "q2"], results=tmp_path / "sc")] == ["Oder", "c"]
+
+
+def test_a_question_without_any_answer_says_why() -> None:
+    agent = SelfConsistency(Agent("direct", ScriptedTextLLM([])), 2)
+    assert agent.run_all(["q"])[0].error is not None
+    with pytest.raises(LLMError, match="the script ended"):
+        agent.run("q")
