@@ -38,6 +38,9 @@ _CACHE = 200_000
 #: The states that a search visits before linear programs are asked. Few searches that have not ended by then end soon;
 #: a linear program takes about as long as so many states (benchmarks/strain_cases/sums.py).
 PATIENCE = 10
+#: The same before the integer program, where there are no linear programs: few searches that have not ended by then end
+#: soon, and it takes about as long as so many states.
+_LONGER = 100
 #: The same where sums are bounded from both sides, and lead it to an end.
 _PATIENCE = 200
 #: The searches that stand still at once.
@@ -184,6 +187,8 @@ class CompletionSearch:
         found = self._search(state, min(_PATIENCE if self._after.sums else PATIENCE, self.max_states))
         if found == UNKNOWN:
             found = self._by_linear_programs(state)
+        if found == UNKNOWN and (state.unresolved is not None or not self.linear.ready()):
+            found = self._search(state, min(_LONGER, self.max_states))
         if found == UNKNOWN and self.guide is not None and guided and not self.linear.ready():
             found = self.guide(state)
             if found != UNKNOWN:
