@@ -13,6 +13,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.question import Answer, Message, Question
+from formal_llm.llms.schemas import Schema, read_object
 from formal_llm.llms.usage import TokenUsage
 
 #: What is asked: one text, which the user says, or the messages of a chat.
@@ -48,6 +49,50 @@ class TextLLM(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class GeneratedObject:
+    """An object that a model wrote, which keeps its schema; the text that it was read from, and what it cost."""
+
+    value: dict[str, object]
+    text: str
+    usage: TokenUsage = field(default_factory=TokenUsage)
+
+    @classmethod
+    def read(cls, text: str, schema: Schema, usage: TokenUsage, prompt: str) -> GeneratedObject:
+        """The object in a text, checked whoever wrote it.
+
+        Raises:
+            InvalidAnswer: there is none that keeps the schema; with what was asked and written, and what it cost.
+        """
+        try:
+            return cls(read_object(text, schema), text, usage)
+        except ValueError as error:
+            raise InvalidAnswer(str(error), [(prompt, text)], usage) from None
+
+
+@runtime_checkable
+class ObjectLLM(Protocol):
+    """Anything that writes objects, held to a schema by its own means."""
+
+    def generate_object(
+        self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
+    ) -> GeneratedObject:
+        """The object that comes next in a chat.
+
+        Args:
+            messages: the chat; a text alone is what the user says.
+            schema: what is asked for, see :mod:`formal_llm.llms.schemas`.
+            max_tokens: as of :meth:`TextLLM.generate`.
+            temperature: as there.
+
+        Raises:
+            InvalidAnswer: what was written does not keep the schema.
+            ProviderError: no answer came.
+            ValueError: the schema is none that is known.
+        """
+        ...
+
+
 class Writing(Question):
     """A request for free text, as a question without options: any text is an answer.
 
@@ -56,6 +101,7 @@ class Writing(Question):
 
     Args:
         messages, max_tokens, stop, temperature: as of :meth:`TextLLM.generate`.
+        schema: where the text is an object, as of :meth:`ObjectLLM.generate_object`.
         task: the task that the text is for.
         walk: the name of the walk that asks, where several are under way.
 
@@ -63,7 +109,7 @@ class Writing(Question):
         ValueError: there is nothing to go on from.
     """
 
-    __slots__ = ("max_tokens", "stop", "temperature")
+    __slots__ = ("max_tokens", "schema", "stop", "temperature")
 
     def __init__(
         self,
@@ -72,6 +118,7 @@ class Writing(Question):
         max_tokens: int = 512,
         stop: Sequence[str] = (),
         temperature: float = 0.0,
+        schema: Schema | None = None,
         task: str = "",
         walk: str = "",
     ) -> None:
@@ -80,6 +127,7 @@ class Writing(Question):
             raise ValueError("there is nothing to go on from")
         super().__init__(talk[-1].content, (), task=task, messages=talk, walk=walk)
         self.max_tokens, self.stop, self.temperature = max_tokens, tuple(stop), temperature
+        self.schema = schema
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -89,7 +137,11 @@ class Writing(Question):
     @property
     def content(self) -> dict[str, object]:
         """What the writer is shown, and how it shall write, as JSON data."""
-        how = {"max_tokens": self.max_tokens, "stop": list(self.stop), "temperature": self.temperature}
+        how: dict[str, object] = {
+            "max_tokens": self.max_tokens, "stop": list(self.stop), "temperature": self.temperature
+        }  # fmt: skip
+        if self.schema is not None:
+            how["schema"] = self.schema
         return {**super().content, "writes": how}
 
     def check(self, given: object) -> Answer:
@@ -108,13 +160,42 @@ class Writing(Question):
         """The same request."""
         return self
 
-    def written_by(self, llm: TextLLM) -> Answer:
+    def written_by(self, llm: TextLLM | ObjectLLM) -> Answer:
         """What a model writes."""
+        if self.schema is not None and isinstance(llm, ObjectLLM):
+            one = llm.generate_object(
+                self.messages, self.schema, max_tokens=self.max_tokens, temperature=self.temperature
+            )
+            return Answer((), text=one.text, usage=one.usage)
+        assert isinstance(llm, TextLLM)
         made = llm.generate(self.messages, max_tokens=self.max_tokens, stop=self.stop, temperature=self.temperature)
         return Answer((), text=made.text, usage=made.usage)
 
     def __repr__(self) -> str:
         return f"<Writing: {self.prompt[:60]!r}>"
+
+
+class TextsByChoice:
+    """Writes texts and objects by its ``choose``, which takes a :class:`Writing` as a question."""
+
+    def choose(self, question: Question) -> Answer:
+        """Answer ``question``."""
+        raise NotImplementedError
+
+    def _generate(
+        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
+    ) -> Generated:
+        """What comes next in a chat, see :class:`TextLLM`."""
+        made = self.choose(Writing(messages, max_tokens=max_tokens, stop=stop, temperature=temperature))
+        return Generated(made.text, made.usage)
+
+    def _generate_object(
+        self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
+    ) -> GeneratedObject:
+        """The object that comes next in a chat, see :class:`ObjectLLM`."""
+        asked = Writing(messages, max_tokens=max_tokens, temperature=temperature, schema=schema)
+        made = self.choose(asked)
+        return GeneratedObject.read(made.text, schema, made.usage, asked.prompt)
 
 
 def chat(messages: Messages) -> tuple[Message, ...]:

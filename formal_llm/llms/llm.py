@@ -14,7 +14,7 @@ from typing import Protocol, Self, TypeAlias, runtime_checkable
 
 from formal_llm.errors import InvalidAnswer, LLMError, UnknownProvider, UnreadableResponse, WritesNoText
 from formal_llm.llms.doubles import of_function
-from formal_llm.llms.generation import Generated, Messages, TextLLM, Writing
+from formal_llm.llms.generation import ObjectLLM, TextLLM, TextsByChoice, Writing
 from formal_llm.llms.question import Answer, AnswerLike, Question
 from formal_llm.llms.usage import TokenUsage
 
@@ -171,7 +171,7 @@ def answered(llm: LLM, question: Question) -> Answer:
     """
     if not isinstance(question, Writing) or getattr(llm, "takes_text", False):
         return llm.choose(question)
-    if not isinstance(llm, TextLLM):
+    if not isinstance(llm, TextLLM) and not (question.schema is not None and isinstance(llm, ObjectLLM)):
         raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
     return question.written_by(llm)
 
@@ -201,11 +201,12 @@ def _written(llm: LLM, question: Writing) -> Answer | LLMError:
         return error
 
 
-class WrapperLLM(ABC):
+class WrapperLLM(TextsByChoice, ABC):
     """An LLM in front of another one.
 
     It has ``choose``; ``achoose`` and ``aclose`` if and only if the other one is an ``AsyncLLM``; ``choose_many`` if
-    and only if it is a ``BatchLLM``; and ``generate`` if and only if it is a ``TextLLM``.
+    and only if it is a ``BatchLLM``; ``generate`` if and only if it is a ``TextLLM``; and ``generate_object`` if and
+    only if it is an ``ObjectLLM``.
 
     Attributes:
         llm: the other one.
@@ -228,6 +229,8 @@ class WrapperLLM(ABC):
             self.choose_many = self._choose_many
         if isinstance(self.llm, TextLLM):
             self.generate = self._generate
+        if isinstance(self.llm, ObjectLLM):
+            self.generate_object = self._generate_object
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
@@ -240,13 +243,6 @@ class WrapperLLM(ABC):
     @abstractmethod
     def choose(self, question: Question) -> Answer:
         """Answer ``question``."""
-
-    def _generate(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
-        """What comes next in a chat, see :class:`~formal_llm.llms.generation.TextLLM`."""
-        made = self.choose(Writing(messages, max_tokens=max_tokens, stop=stop, temperature=temperature))
-        return Generated(made.text, made.usage)
 
     @abstractmethod
     async def _achoose(self, question: Question) -> Answer:

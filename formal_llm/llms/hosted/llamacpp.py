@@ -8,6 +8,7 @@ from typing import Any, Unpack
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
 from formal_llm.llms.hosted.openai_client import ChatCompletionsLLM, Connection
 from formal_llm.llms.question import Question
+from formal_llm.llms.schemas import Schema, portable
 
 
 class LlamaCppLLM(ChatCompletionsLLM):
@@ -62,6 +63,10 @@ class LlamaCppLLM(ChatCompletionsLLM):
             # llama.cpp's own name for what is asked for; llama-cpp-python passes over names it does not know.
             held["n_probs"] = MOST_ALTERNATIVES
         return {"extra_body": held}
+
+    def _object_guarantee(self, schema: Schema) -> dict[str, Any]:
+        # Both servers know a schema by this name; bounds of texts would become grammars that llama.cpp refuses.
+        return {"response_format": {"type": "json_object", "schema": portable(schema, lists=True)}}
 
 
 def grammar(count: int, *, several: bool = False) -> str:

@@ -29,7 +29,7 @@ from typing import Any
 
 from formal_llm.authored.files import check_plain, open_file, parse_json
 from formal_llm.errors import AnswerFileError, InvalidAnswer, LLMError, NotRecorded
-from formal_llm.llms.generation import Generated, Messages, Writing
+from formal_llm.llms.generation import TextsByChoice
 from formal_llm.llms.llm import LLMLike, WrapperLLM, aanswered, all_answered, answered, checked
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.recorded import answer_data
@@ -123,7 +123,7 @@ class RecordingLLM(WrapperLLM):
             raise AnswerFileError(str(self.path), f"it cannot be written to: {error.strerror or error}") from error
 
 
-class ReplayLLM:
+class ReplayLLM(TextsByChoice):
     """Answers from a transcript, as they were recorded: bad answers and costs included.
 
     A question is looked up by its walk and what it shows (chat, options), then by what it shows alone. If it was
@@ -189,16 +189,9 @@ class ReplayLLM:
             return question.check(outcome)
         raise InvalidAnswer(outcome.problem, [(question.prompt, text) for text in outcome.texts], outcome.usage)
 
-    def generate(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
-        """The next text that was recorded for a chat.
-
-        Raises:
-            NotRecorded: it is not in the transcript, or not that often.
-        """
-        made = self.choose(Writing(messages, max_tokens=max_tokens, stop=stop, temperature=temperature))
-        return Generated(made.text, made.usage)
+    #: The next text, or object, that was recorded for a chat. What they raise is that of :meth:`choose`.
+    generate = TextsByChoice._generate
+    generate_object = TextsByChoice._generate_object
 
     def _read(self, line: bytes, number: int) -> None:
         try:
