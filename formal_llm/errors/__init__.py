@@ -26,6 +26,7 @@
     │   └── Cancelled                    an execution was cancelled
     ├── AgentError                       base of what can go wrong with agents
     │   ├── NotAllowed                   an event after which the rules cannot be kept: why, and what is allowed
+    │   ├── OutOfBudget                  a run used up its requests, tokens or steps; with its journal it goes on
     │   └── TranscriptError (ValueError) a transcript that cannot be read, or that its agent could not have written
     ├── RewardError (ValueError)         a reward is no finite number, or its cache cannot be used: task, word, file
     ├── TrainingError                    training cannot begin or go on: settings, checkpoint, a figure that is none
@@ -46,7 +47,7 @@
 An exception carries its facts as attributes; its text is for a person.
 """
 
-from formal_llm.errors.agents import AgentError, NotAllowed, TranscriptError
+from formal_llm.errors.agents import AgentError, NotAllowed, OutOfBudget, TranscriptError
 from formal_llm.errors.base import FormalLLMError, ResourceNotFound, did_you_mean, unknown
 from formal_llm.errors.execution import Cancelled, CheckpointError, ExecutionError, InputError, ToolError, ToolkitError
 from formal_llm.errors.llms import (
@@ -87,8 +88,8 @@ __all__ = [
     "AgentError", "AnswerFileError", "AutomatonError", "BudgetExceeded", "CalculationError", "Cancelled",
     "CheckpointError", "ExecutionError", "FormalLLMError", "GrammarError", "GrammarWarning", "InfiniteLanguage",
     "InputError", "InvalidAnswer", "LLMError", "MissingDependency", "MissingKey", "ModelError", "NoPlanWorked",
-    "NoValidPlan", "NotAllowed", "NotRecorded", "NotationError", "PlanningError", "ProviderError", "ResourceNotFound",
-    "ResultsError", "RewardError", "SnapshotError", "TooManyPlans", "ToolError", "ToolkitError", "TrainingError",
-    "TranscriptError", "Undecided", "UnknownProvider", "UnreadableResponse", "WalkError", "WritesNoText",
-    "did_you_mean", "unknown",
+    "NoValidPlan", "NotAllowed", "NotRecorded", "NotationError", "OutOfBudget", "PlanningError", "ProviderError",
+    "ResourceNotFound", "ResultsError", "RewardError", "SnapshotError", "TooManyPlans", "ToolError", "ToolkitError",
+    "TrainingError", "TranscriptError", "Undecided", "UnknownProvider", "UnreadableResponse", "WalkError",
+    "WritesNoText", "did_you_mean", "unknown",
 ]  # fmt: skip
