@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from formal_llm.agents.decoding.contents import JsonSchema, Written
+import json
+
+from formal_llm.agents.decoding.contents import Grammar, Written
 from formal_llm.agents.decoding.masked_logits import MaskedLogits
 from formal_llm.agents.decoding.written_plan import vocabulary_of
 from formal_llm.agents.decoding.xgrammar_masks import XGrammarMasks
@@ -43,7 +45,7 @@ class MaskedObjects:
             ValueError: the schema is none that is known.
         """
         check_schema(schema)
-        matcher = self.engine.compile(Written(JsonSchema.of(portable(schema, lists=True)), may_end=True))
+        matcher = self.engine.compile(Written(_grammar(schema), may_end=True))
         talk = chat(messages)
         read, tokens = self.llm.write_tokens(
             talk, max_tokens=max_tokens, temperature=temperature, processor=MaskedLogits(matcher)
@@ -51,3 +53,11 @@ class MaskedObjects:
         ended = next((at for at, token in enumerate(tokens) if token in self.vocabulary.stops), None)
         text = self.vocabulary.text(tokens[:ended]).decode(errors="replace")
         return GeneratedObject.read(text, schema, TokenUsage(1, read, len(tokens)), talk[-1].content)
+
+
+def _grammar(schema: Schema) -> Grammar:
+    """The texts of a schema, written on one line: a small model that may write blanks writes blanks for ever."""
+    import xgrammar  # optional; that it is there is known by now
+
+    text = json.dumps(portable(schema, lists=True))
+    return Grammar(str(xgrammar.Grammar.from_json_schema(text, any_whitespace=False)))
