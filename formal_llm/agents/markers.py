@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from formal_llm.authored.files import lines_of
 from formal_llm.automata.models.behaviour import Behaviour
 
 #: Signs that may be put into markers, the first one that no marker holds.
@@ -56,7 +57,7 @@ class Markers:
         for state, text in texts.items():
             if text:
                 found[text] = (*found.get(text, ()), state)
-                if len(text) < 2 or text.strip() != text or len(text.splitlines()) > 1:
+                if len(text) < 2 or text.strip() != text or len(lines_of(text)) > 1:
                     raise ValueError(
                         f"the marker {text!r} of {state} must have two signs or more, no blank at its ends and no line "
                         "break inside"

@@ -16,7 +16,7 @@ import pytest
         ("formal-llm tr", ["train", "try"]),
         ("formal-llm plan openagi --search be", ["best-first"]),
         ("formal-llm plan coo", ["cooking"]),
-        ("formal-llm verify rea", ["react", "react-5"]),
+        ("formal-llm verify rea", ["react", "react-5", "react-ablated"]),
         ("formal-llm plan openagi --llm test:r", ["test:random"]),
         ("formal-llm plan openagi --llm openai:", ["openai:"]),
         ("formal-llm train --schedu", ["--schedule"]),

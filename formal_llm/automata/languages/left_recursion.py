@@ -15,8 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import networkx as nx
-
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import constrained
@@ -49,13 +47,15 @@ def without_left_recursion(pda: PDA) -> PDA:
 
 def _transformed(cfg: CFG) -> list[Production] | None:
     """The productions without left recursion; None where there is none, or it stays."""
+    import networkx  # only here: importing takes a while, and few rules recurse to the left
+
     nullable = closure([(production.head, production.body) for production in cfg.expanded], ())
-    corners: nx.DiGraph[str] = nx.DiGraph()
+    corners: networkx.DiGraph[str] = networkx.DiGraph()
     for production in cfg.productions:
         corners.add_edges_from((production.head, name) for _, name in _corners(production.body, nullable))
     recursive: dict[str, int] = {}
     groups: list[set[str]] = []
-    for group in nx.strongly_connected_components(corners):
+    for group in networkx.strongly_connected_components(corners):
         if len(group) > 1 or any(corners.has_edge(name, name) for name in group):
             recursive.update(dict.fromkeys(group, len(groups)))
             groups.append(group)

@@ -39,12 +39,24 @@ class ExactSum:
         self._size = most + 1
         self._of: dict[int, int | None] = {}
         self._all: dict[int, int | None] = {0: 1}
+        self._bytes: dict[int, bytes] = {}
         self._kept = 0
 
     def possible(self, pending: int, least: int, most: int) -> bool:
         """Whether what is pending may come to a total between two bounds (these included)."""
-        totals = self._totals(pending)
-        return totals is None or (totals >> least & (1 << most - least + 1) - 1) != 0 if least <= most else False
+        if least > most:
+            return False
+        found = self._bytes.get(pending)
+        if found is None:
+            totals = self._totals(pending)
+            if totals is None:
+                return True
+            # The bits between two bounds are cut out of bytes at once; a shift would copy all that lies above.
+            found = self._bytes[pending] = totals.to_bytes((totals.bit_length() + 7) // 8, "little")
+            self._kept += 8 * len(found)
+        part = found[least >> 3 : (most >> 3) + 1]
+        self._work.left -= len(part) * 8 / _BITS
+        return int.from_bytes(part, "little") >> (least & 7) & (1 << most - least + 1) - 1 != 0
 
     def _totals(self, pending: int) -> int | None:
         """The totals that a multiset can come to; None where that is too much work."""
@@ -68,7 +80,7 @@ class ExactSum:
         if pending not in self._all:
             self._kept += 64 + (totals or 0).bit_length()
             if self._kept > _KEPT:
-                self._all, self._kept = {0: 1}, 0
+                self._all, self._bytes, self._kept = {0: 1}, {}, 0
             self._all[pending] = totals
         return totals
 

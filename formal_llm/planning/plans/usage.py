@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from formal_llm.automata.lookahead.verdicts import BITS
+from formal_llm.automata.lookahead.verdicts import BITS, KINDS
 from formal_llm.llms.usage import TokenUsage
 
 _FIELD = (1 << BITS) - 1
+_PLACES = tuple(BITS * place for place in range(len(KINDS)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Verdicts:
     @classmethod
     def unpack(cls, packed: int) -> Verdicts:
         """The table of a sum of :data:`~formal_llm.automata.lookahead.verdicts.TALLY`."""
-        return cls(packed & _FIELD, packed >> BITS & _FIELD, packed >> 2 * BITS & _FIELD, packed >> 3 * BITS & _FIELD)
+        return cls(*(packed >> place & _FIELD for place in _PLACES))
 
     def pack(self) -> int:
         """The table as :meth:`unpack` takes it."""

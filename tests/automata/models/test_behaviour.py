@@ -30,6 +30,7 @@ TRACES = {
         f"question {LONG_ROUND} {LONG_ROUND} final-thought answer",
         f"question {' '.join([LONG_ROUND] * 5)} final-thought answer",
     ],
+    "react-ablated": ["Ques Ans", "Ques Act Tht Act-Inp Obs Ans", "Ques Act-Inp Obs Tht Tht Ans"],
     "rewoo": ["Ques Solver", "Ques Plan Act-Lbl Act Act-Inp Plan Act-Lbl Act Act-Inp Solver"],
     "reflexion": [
         "Ques Ans",
