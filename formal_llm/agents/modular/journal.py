@@ -20,6 +20,7 @@ from formal_llm.planning.drivers.json_lines import open_alone, write_line
 from formal_llm.planning.json_data import JSON
 
 _FORMAT = "formal-llm modular run 1"
+_VAIN = "spent in vain"
 _BUSY = "another run is writing to this journal; wait for it, or name another file"
 _HEAD = Keys({"format": OneOf(texts=(_FORMAT,)), "run": str, "request": str}, needed=("format", "run", "request"))
 _ROW = Keys({"what": str, "asked": str, "gave": Named(object)}, needed=("what", "asked", "gave"))
@@ -43,6 +44,8 @@ class Journal:
     def __init__(self, path: str | os.PathLike[str] | None, run: JSON, request: str) -> None:
         self.path = None if path is None else Path(path)
         self._left: list[Given] = []
+        #: What was spent in vain before: on requests that came to an error.
+        self.vain: list[Given] = []
         self._next = 0
         self._file = None
         if self.path is None:
@@ -58,7 +61,8 @@ class Journal:
                     f"{self.path}: this is the journal of another run (of the request {rows[0]['request'][:200]!r}); "
                     "request, memory, tools, rules and the budget of steps must be the same, or name another file"
                 )
-            self._left = rows[1:]
+            self._left = [row for row in rows[1:] if row["what"] != _VAIN]
+            self.vain = [row["gave"] for row in rows[1:] if row["what"] == _VAIN]
         except BaseException:
             self.close()
             raise
@@ -115,6 +119,10 @@ class Journal:
         made = give()
         self._write({"what": what, "asked": key, "gave": made})
         return made
+
+    def spent_in_vain(self, spent: Mapping[str, JSON]) -> None:
+        """Write down what was spent on a request that came to an error, so that it counts when the run goes on."""
+        self._write({"what": _VAIN, "asked": "", "gave": spent})
 
     def close(self) -> None:
         """Close the file."""

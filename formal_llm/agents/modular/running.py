@@ -66,6 +66,9 @@ class Running:
         self.progress = progress
         self.monitor = setup.monitor
         self.now = ModularRun(request, memory=memory)
+        for gave in journal.vain:
+            role: Role = next((one for one in setup.llms if one == gave.get("role")), "planner")
+            self._spend(role, self._usage(gave))
 
     @property
     def left(self) -> int:
@@ -273,7 +276,7 @@ class Running:
         try:
             gave = self.journal.answer(role, asked, give)
         except LLMError as error:
-            self._spend(role, error.usage or TokenUsage())
+            self._waste(role, error.usage or TokenUsage())
             raise
         return self._read(role, gave, schema, check, may_fail, replayed)
 
@@ -281,7 +284,7 @@ class Running:
         self, role: Role, gave: Given, schema: Schema, check: Check | None, may_fail: bool, replayed: bool
     ) -> tuple[dict[str, object], str]:
         try:
-            value, text, usage = dict(gave["value"]), str(gave["text"]), TokenUsage(**gave["usage"])
+            value, text, usage = dict(gave["value"]), str(gave["text"]), self._usage(gave)
             told = [(str(one["problem"]), str(one["written"])) for one in gave["corrections"]]
         except (KeyError, TypeError, ValueError) as error:
             raise ResultsError(f"{self.journal.path}: an answer of the {role} cannot be read: {error!r}") from None
@@ -297,6 +300,15 @@ class Running:
             self._tell("corrected", {"role": role, "problem": problem, "written": written}, replayed)
         return value, text
 
+    def _usage(self, gave: Given) -> TokenUsage:
+        usage = gave.get("usage")
+        if not isinstance(usage, dict) or not all(type(one) is int and one >= 0 for one in usage.values()):
+            raise ResultsError(f"{self.journal.path}: what an answer cost cannot be read: {usage!r}")
+        try:
+            return TokenUsage(**usage)
+        except TypeError as error:
+            raise ResultsError(f"{self.journal.path}: what an answer cost cannot be read: {error}") from None
+
     def _afford(self, role: Role, vain: TokenUsage) -> None:
         used = self.now.usage + vain
         for kind, have, budget in (
@@ -304,8 +316,14 @@ class Running:
             ("tokens", used.tokens, self.budget.tokens),
         ):
             if budget is not None and have >= budget:
-                self._spend(role, vain)
+                self._waste(role, vain)
                 raise OutOfBudget(kind, budget, self.now)
+
+    def _waste(self, role: Role, usage: TokenUsage) -> None:
+        """What was spent without an answer."""
+        self._spend(role, usage)
+        if usage != TokenUsage():
+            self.journal.spent_in_vain({"role": role, "usage": asdict(usage)})
 
     def _spend(self, role: Role, usage: TokenUsage) -> None:
         self.now = replace(self.now, spent={**self.now.spent, role: self.now.spent.get(role, TokenUsage()) + usage})

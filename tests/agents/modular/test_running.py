@@ -47,7 +47,6 @@ def beginnings(pattern: str, steps: int) -> tuple[set[str], set[str]]:
     return words, {word[:end] for word in words for end in range(len(word) + 1)}
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 10**9), st.sampled_from(RULES), st.sampled_from([0.0, 0.1, 0.6]), st.integers(0, 2))
 def test_the_order_of_tools_keeps_the_rules(seed: int, rule: tuple, wild: float, nesting: int) -> None:
     rng = random.Random(seed)
@@ -86,7 +85,6 @@ def test_the_order_of_tools_keeps_the_rules(seed: int, rule: tuple, wild: float,
         assert schema is not None and decision.tool in decision.legal
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**9), st.sampled_from(RULES))
 def test_what_is_offered_is_what_can_be_finished(seed: int, rule: tuple) -> None:
     rules, limits, pattern = rule
@@ -243,11 +241,16 @@ def test_budgets(budget: RunBudget, kind: str, tmp_path: Path) -> None:
     assert agent.run("x", journal=file).answer == "615 kilometres"
 
 
-def test_tries_in_vain_count() -> None:
+def test_tries_in_vain_count(tmp_path: Path) -> None:
     agent = rhine([{**RHINE[0], "tool": "buy"}, *RHINE])
     with pytest.raises(OutOfBudget) as caught:
         agent.run("x", budget=RunBudget(requests=1))
     assert caught.value.run.usage.requests == 1
+    # Also when the run goes on.
+    wrong = {**RHINE[0], "tool": "buy"}
+    with pytest.raises(InvalidAnswer):
+        rhine([wrong, wrong]).run("x", journal=tmp_path / "run.jsonl")
+    assert rhine().run("x", journal=tmp_path / "run.jsonl").usage.requests == 8
 
 
 # -- journals ---------------------------------------------------------------------------------------------------------
