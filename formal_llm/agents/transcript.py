@@ -56,7 +56,7 @@ class Correction:
 
     Attributes:
         position: the number of segments before it.
-        written: what was written: a marker, the name of a tool, a text.
+        written: what was written: a marker, the name of a tool, a text; empty where it ended.
         legal: what could have been written.
         done: what stands there instead; empty where nothing does.
         reason: why it was not allowed.
@@ -74,7 +74,8 @@ class Correction:
     def __str__(self) -> str:
         instead = f"; {self.done!r} stands there instead" if self.done else "; it was left out"
         legal = f" (allowed: {', '.join(self.legal)})" if self.legal else ""
-        return f"segment {self.position + 1}: {self.written!r} was not allowed{legal}{instead}"
+        what = repr(self.written) if self.written else "the end"
+        return f"segment {self.position + 1}: {what} was not allowed{legal}{instead}"
 
 
 @dataclass(frozen=True, slots=True)

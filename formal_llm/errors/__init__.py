@@ -27,7 +27,8 @@
     ├── AgentError                       base of what can go wrong with agents
     │   ├── NotAllowed                   an event after which the rules cannot be kept: why, and what is allowed
     │   ├── OutOfBudget                  a run used up its requests, tokens or steps; with its journal it goes on
-    │   └── TranscriptError (ValueError) a transcript that cannot be read, or that its agent could not have written
+    │   ├── TranscriptError (ValueError) a transcript that cannot be read, or that its agent could not have written
+    │   └── WritingError                 a model did not get to an end within the bounds of its writer
     ├── RewardError (ValueError)         a reward is no finite number, or its cache cannot be used: task, word, file
     ├── TrainingError                    training cannot begin or go on: settings, checkpoint, a figure that is none
     └── LLMError
@@ -47,7 +48,7 @@
 An exception carries its facts as attributes; its text is for a person.
 """
 
-from formal_llm.errors.agents import AgentError, NotAllowed, OutOfBudget, TranscriptError
+from formal_llm.errors.agents import AgentError, NotAllowed, OutOfBudget, TranscriptError, WritingError
 from formal_llm.errors.base import FormalLLMError, ResourceNotFound, did_you_mean, unknown
 from formal_llm.errors.execution import Cancelled, CheckpointError, ExecutionError, InputError, ToolError, ToolkitError
 from formal_llm.errors.llms import (
@@ -91,5 +92,5 @@ __all__ = [
     "NoValidPlan", "NotAllowed", "NotRecorded", "NotationError", "OutOfBudget", "PlanningError", "ProviderError",
     "ResourceNotFound", "ResultsError", "RewardError", "SnapshotError", "TooManyPlans", "ToolError", "ToolkitError",
     "TrainingError", "TranscriptError", "Undecided", "UnknownProvider", "UnreadableResponse", "WalkError",
-    "WritesNoText", "did_you_mean", "unknown",
+    "WritesNoText", "WritingError", "did_you_mean", "unknown",
 ]  # fmt: skip

@@ -73,3 +73,20 @@ class OutOfBudget(AgentError):
             f"the budget of {budget:,} {kind} is used up after {len(run.word)} steps; begun again with the same "
             f"journal and a larger RunBudget({kind}=...), the run goes on where it stands"
         )
+
+
+class WritingError(AgentError):
+    """A model did not get to an end within the bounds of its writer, or nothing can come next.
+
+    Attributes:
+        state: the state that was being written; empty where the next one was looked for.
+        wrote: what the model wrote last.
+        legal: what it could have written.
+    """
+
+    def __init__(self, problem: str, state: str = "", wrote: str = "", legal: Sequence[str] = ()) -> None:
+        self.problem = problem
+        self.state = state
+        self.wrote = wrote
+        self.legal = tuple(legal)
+        super().__init__(problem)

@@ -1,17 +1,21 @@
-"""Free text: the second, separate protocol of a language model.
+"""Free text: the second, separate protocol of a language model, and the third, which goes on with a text.
 
 A plan is chosen and not written, so planning needs it only where a draft is asked for, which the rules are held against
 afterwards. It is for what is written by nature (agents), and for baselines that show what a model plans when nothing
 holds it to the rules.
+
+A chat ends with what the user says, and the model answers. A text that is not closed is another thing: the model goes
+on in the middle of a sentence, ``continue_text("[Thought] I look it")``. Models that run here and servers of one's own
+can do it; hosted chat models refuse it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from formal_llm.errors import InvalidAnswer
+from formal_llm.errors import InvalidAnswer, WritesNoText
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.schemas import Schema, read_object
 from formal_llm.llms.usage import TokenUsage
@@ -22,10 +26,18 @@ Messages: TypeAlias = str | Sequence[Message]
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """What a model wrote, without the stop that ended it, and what it cost."""
+    """What a model wrote, without the stop that ended it, and what it cost.
+
+    Attributes:
+        text: the text.
+        usage: what it cost.
+        ended: what ended it: a stop; nothing (an empty text) where the model itself did. None where more could come,
+            since the tokens ran out, and where that is not known.
+    """
 
     text: str
     usage: TokenUsage = field(default_factory=TokenUsage)
+    ended: str | None = None
 
 
 @runtime_checkable
@@ -46,6 +58,56 @@ class TextLLM(Protocol):
         Raises:
             ProviderError: no answer came.
         """
+        ...
+
+
+@runtime_checkable
+class ContinuingLLM(Protocol):
+    """Anything that goes on with a text."""
+
+    def continue_text(
+        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
+    ) -> Generated:
+        """What comes after a text.
+
+        Args:
+            prompt: the text, as the model reads it: no chat template is put around it.
+            max_tokens: the most tokens that are written.
+            stop: texts before which the writing ends.
+            temperature: 0 for the most probable text.
+
+        Returns:
+            What comes; its ``ended`` is known.
+
+        Raises:
+            LLMError: no text came.
+        """
+        ...
+
+
+#: A text as it comes: its pieces, and last of all the whole, with what it cost.
+Stream: TypeAlias = Iterator[str | Generated]
+
+
+@runtime_checkable
+class StreamingLLM(Protocol):
+    """A :class:`TextLLM` that also tells a text while it is written."""
+
+    def stream(
+        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
+    ) -> Stream:
+        """As :meth:`TextLLM.generate`, piece by piece; whoever has enough closes it."""
+        ...
+
+
+@runtime_checkable
+class StreamingContinuingLLM(Protocol):
+    """A :class:`ContinuingLLM` that also tells a text while it is written."""
+
+    def stream_continuation(
+        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
+    ) -> Stream:
+        """As :meth:`ContinuingLLM.continue_text`, piece by piece; whoever has enough closes it."""
         ...
 
 
@@ -77,13 +139,7 @@ class ObjectLLM(Protocol):
     def generate_object(
         self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
     ) -> GeneratedObject:
-        """The object that comes next in a chat.
-
-        Args:
-            messages: the chat; a text alone is what the user says.
-            schema: what is asked for, see :mod:`formal_llm.llms.schemas`.
-            max_tokens: as of :meth:`TextLLM.generate`.
-            temperature: as there.
+        """The object that comes next in a chat, of a schema (:mod:`formal_llm.llms.schemas`); else as a text.
 
         Raises:
             InvalidAnswer: what was written does not keep the schema.
@@ -104,12 +160,13 @@ class Writing(Question):
         schema: where the text is an object, as of :meth:`ObjectLLM.generate_object`.
         task: the task that the text is for.
         walk: the name of the walk that asks, where several are under way.
+        continues: whether the last message is a text to go on with (:meth:`ContinuingLLM.continue_text`).
 
     Raises:
         ValueError: there is nothing to go on from.
     """
 
-    __slots__ = ("max_tokens", "schema", "stop", "temperature")
+    __slots__ = ("continues", "max_tokens", "schema", "stop", "temperature")
 
     def __init__(
         self,
@@ -121,6 +178,7 @@ class Writing(Question):
         schema: Schema | None = None,
         task: str = "",
         walk: str = "",
+        continues: bool = False,
     ) -> None:
         talk = chat(messages)
         if not talk:
@@ -128,6 +186,7 @@ class Writing(Question):
         super().__init__(talk[-1].content, (), task=task, messages=talk, walk=walk)
         self.max_tokens, self.stop, self.temperature = max_tokens, tuple(stop), temperature
         self.schema = schema
+        self.continues = continues
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -137,12 +196,10 @@ class Writing(Question):
     @property
     def content(self) -> dict[str, object]:
         """What the writer is shown, and how it shall write, as JSON data."""
-        how: dict[str, object] = {
-            "max_tokens": self.max_tokens, "stop": list(self.stop), "temperature": self.temperature
-        }  # fmt: skip
-        if self.schema is not None:
-            how["schema"] = self.schema
-        return {**super().content, "writes": how}
+        how = {"max_tokens": self.max_tokens, "stop": list(self.stop), "temperature": self.temperature}
+        # What is not there is not told: what was kept before it could be stays known.
+        more = {**({"continues": True} if self.continues else {}), **({"schema": self.schema} if self.schema else {})}
+        return {**super().content, "writes": {**how, **more}}
 
     def check(self, given: object) -> Answer:
         """The answer that a text is.
@@ -160,41 +217,80 @@ class Writing(Question):
         """The same request."""
         return self
 
-    def written_by(self, llm: TextLLM | ObjectLLM) -> Answer:
-        """What a model writes."""
-        if self.schema is not None and isinstance(llm, ObjectLLM):
-            one = llm.generate_object(
-                self.messages, self.schema, max_tokens=self.max_tokens, temperature=self.temperature
-            )
+    def written_by(self, llm: object) -> Answer | None:
+        """What a model writes; None where it writes nothing of this kind."""
+        if self.continues:
+            if not isinstance(llm, ContinuingLLM):
+                return None
+            prompt = self.messages[-1].content
+            made = llm.continue_text(prompt, max_tokens=self.max_tokens, stop=self.stop, temperature=self.temperature)
+        elif self.schema is not None and isinstance(llm, ObjectLLM):
+            most, warm = self.max_tokens, self.temperature
+            one = llm.generate_object(self.messages, self.schema, max_tokens=most, temperature=warm)
             return Answer((), text=one.text, usage=one.usage)
-        assert isinstance(llm, TextLLM)
-        made = llm.generate(self.messages, max_tokens=self.max_tokens, stop=self.stop, temperature=self.temperature)
-        return Answer((), text=made.text, usage=made.usage)
+        elif isinstance(llm, TextLLM):
+            made = llm.generate(self.messages, max_tokens=self.max_tokens, stop=self.stop, temperature=self.temperature)
+        else:
+            return None
+        return Answer((), text=made.text, usage=made.usage, ended=made.ended)
+
+    def told_by(self, llm: object, *, streaming: bool = False) -> Stream:
+        """What a model writes: piece by piece where that is wanted and it can, else in one piece; then the whole.
+
+        Raises:
+            WritesNoText: it writes nothing of this kind.
+        """
+        how: dict[str, Any] = {
+            "max_tokens": self.max_tokens, "stop": self.stop, "temperature": self.temperature
+        }  # fmt: skip
+        if streaming and self.continues and isinstance(llm, StreamingContinuingLLM):
+            yield from llm.stream_continuation(self.messages[-1].content, **how)
+            return
+        if streaming and not self.continues and isinstance(llm, StreamingLLM):
+            yield from llm.stream(self.messages, **how)
+            return
+        answer = self.written_by(llm)
+        if answer is None:
+            raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
+        if answer.text:
+            yield answer.text
+        yield Generated(answer.text, answer.usage, answer.ended)
 
     def __repr__(self) -> str:
         return f"<Writing: {self.prompt[:60]!r}>"
 
 
-class TextsByChoice:
-    """Writes texts and objects by its ``choose``, which takes a :class:`Writing` as a question."""
+class Texts:
+    """Writes by answering :class:`Writing` requests, for an LLM that takes them.
 
-    def choose(self, question: Question) -> Answer:
-        """Answer ``question``."""
-        raise NotImplementedError
+    Args:
+        choose: answers them.
+    """
 
-    def _generate(
+    def __init__(self, choose: Callable[[Question], Answer]) -> None:
+        self._choose = choose
+
+    def generate(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        """What comes next in a chat, see :class:`TextLLM`."""
-        made = self.choose(Writing(messages, max_tokens=max_tokens, stop=stop, temperature=temperature))
-        return Generated(made.text, made.usage)
+        """What comes next in a chat, see :meth:`TextLLM.generate`."""
+        made = self._choose(Writing(messages, max_tokens=max_tokens, stop=stop, temperature=temperature))
+        return Generated(made.text, made.usage, made.ended)
 
-    def _generate_object(
+    def continue_text(
+        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
+    ) -> Generated:
+        """What comes after a text, see :meth:`ContinuingLLM.continue_text`."""
+        asked = Writing(prompt, max_tokens=max_tokens, stop=stop, temperature=temperature, continues=True)
+        made = self._choose(asked)
+        return Generated(made.text, made.usage, made.ended)
+
+    def generate_object(
         self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
     ) -> GeneratedObject:
-        """The object that comes next in a chat, see :class:`ObjectLLM`."""
+        """The object that comes next in a chat, see :meth:`ObjectLLM.generate_object`."""
         asked = Writing(messages, max_tokens=max_tokens, temperature=temperature, schema=schema)
-        made = self.choose(asked)
+        made = self._choose(asked)
         return GeneratedObject.read(made.text, schema, made.usage, asked.prompt)
 
 
@@ -205,5 +301,50 @@ def chat(messages: Messages) -> tuple[Message, ...]:
 
 def cut(text: str, stop: Iterable[str]) -> str:
     """A text up to the first of its stops: for servers that know no stops, or write them out."""
-    places = [place for one in stop if one and (place := text.find(one)) >= 0]
-    return text[: min(places)] if places else text
+    found = first_stop(text, stop)
+    return text if found is None else text[: found[0]]
+
+
+def first_stop(text: str, stop: Iterable[str]) -> tuple[int, str] | None:
+    """Where the first stop begins in a text, and which it is."""
+    places = [(place, one) for one in stop if one and (place := text.find(one)) >= 0]
+    return min(places, key=lambda found: found[0], default=None)
+
+
+def streamed(
+    pieces: Iterable[str], stop: Sequence[str] = (), end: str | None = None
+) -> Generator[str, None, tuple[str, str | None]]:
+    """A text that comes in pieces, up to the first of its stops: what may be the beginning of one is held back.
+
+    Args:
+        pieces: the text, wherever it is cut.
+        stop: the stops.
+        end: what ended it where no stop did.
+
+    Yields:
+        What is certain.
+
+    Returns:
+        The whole, and what ended it.
+    """
+    stops = [one for one in stop if one]
+    begun = {one[:size] for one in stops for size in range(1, len(one))}
+    longest = max(map(len, stops), default=0)
+    whole, held = "", ""
+    for piece in pieces:
+        text = held + piece
+        first = max(0, len(text) - longest + 1)
+        waits = next((at for at in range(first, len(text)) if text[at:] in begun), len(text))
+        found = first_stop(text, stops)
+        if found is not None and found[0] <= waits:
+            if text[: found[0]]:
+                yield text[: found[0]]
+            return whole + text[: found[0]], found[1]
+        if text[:waits]:
+            yield text[:waits]
+        whole, held = whole + text[:waits], text[waits:]
+    found = first_stop(held, stops)
+    rest = held if found is None else held[: found[0]]
+    if rest:
+        yield rest
+    return whole + rest, end if found is None else found[1]

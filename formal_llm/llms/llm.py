@@ -14,7 +14,7 @@ from typing import Protocol, Self, TypeAlias, runtime_checkable
 
 from formal_llm.errors import InvalidAnswer, LLMError, UnknownProvider, UnreadableResponse, WritesNoText
 from formal_llm.llms.doubles import of_function
-from formal_llm.llms.generation import ObjectLLM, TextLLM, TextsByChoice, Writing
+from formal_llm.llms.generation import ContinuingLLM, ObjectLLM, TextLLM, Texts, Writing
 from formal_llm.llms.question import Answer, AnswerLike, Question
 from formal_llm.llms.usage import TokenUsage
 
@@ -171,9 +171,10 @@ def answered(llm: LLM, question: Question) -> Answer:
     """
     if not isinstance(question, Writing) or getattr(llm, "takes_text", False):
         return llm.choose(question)
-    if not isinstance(llm, TextLLM) and not (question.schema is not None and isinstance(llm, ObjectLLM)):
+    answer = question.written_by(llm)
+    if answer is None:
         raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
-    return question.written_by(llm)
+    return answer
 
 
 async def aanswered(llm: AsyncLLM, question: Question) -> Answer:
@@ -201,12 +202,12 @@ def _written(llm: LLM, question: Writing) -> Answer | LLMError:
         return error
 
 
-class WrapperLLM(TextsByChoice, ABC):
+class WrapperLLM(ABC):
     """An LLM in front of another one.
 
     It has ``choose``; ``achoose`` and ``aclose`` if and only if the other one is an ``AsyncLLM``; ``choose_many`` if
-    and only if it is a ``BatchLLM``; ``generate`` if and only if it is a ``TextLLM``; and ``generate_object`` if and
-    only if it is an ``ObjectLLM``.
+    and only if it is a ``BatchLLM``; and ``generate``, ``continue_text`` and ``generate_object`` if and only if it is a
+    ``TextLLM``, a ``ContinuingLLM``, an ``ObjectLLM``.
 
     Attributes:
         llm: the other one.
@@ -228,9 +229,11 @@ class WrapperLLM(TextsByChoice, ABC):
             self._batched = self.llm
             self.choose_many = self._choose_many
         if isinstance(self.llm, TextLLM):
-            self.generate = self._generate
+            self.generate = Texts(self.choose).generate
+        if isinstance(self.llm, ContinuingLLM):
+            self.continue_text = Texts(self.choose).continue_text
         if isinstance(self.llm, ObjectLLM):
-            self.generate_object = self._generate_object
+            self.generate_object = Texts(self.choose).generate_object
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"

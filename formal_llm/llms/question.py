@@ -84,12 +84,14 @@ class Answer:
         probabilities: for each option number its probability, where the answerer knows it.
         text: the answer as it was given, where it was given as text.
         usage: what it cost.
+        ended: of a text, what ended it, where that is known (:class:`~formal_llm.llms.generation.Generated`).
     """
 
     numbers: tuple[int, ...]
     probabilities: Mapping[int, float] | None = field(default=None, hash=False)
     text: str = ""
     usage: TokenUsage = NO_TOKENS
+    ended: str | None = None
 
     @property
     def number(self) -> int:

@@ -8,6 +8,7 @@ schema. A grammar of ours becomes one of those that engines of token masks read 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -72,6 +73,31 @@ class JsonSchema:
 
 
 Content: TypeAlias = FreeText | OneOf | Regex | Grammar | JsonSchema
+
+
+def problem(content: Content, text: str) -> str:
+    """What is wrong with a whole text; empty where nothing is.
+
+    Raises:
+        ValueError: a grammar or a schema, which only masks hold a text to; a regular expression that is none.
+    """
+    match content:
+        case FreeText():
+            return ""
+        case OneOf(texts):
+            return "" if text in texts else f"it is none of {', '.join(map(repr, texts))}"
+        case Regex(pattern):
+            try:
+                return "" if re.fullmatch(pattern, text) else f"it does not match {pattern}"
+            except re.error as error:
+                raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
+    raise ValueError(f"only masks hold a text to a {type(content).__name__}; give FreeText, OneOf or Regex")
+
+
+def fitting(content: OneOf, begun: str) -> list[str]:
+    """The texts that what is written so far may become; blanks before it, and behind a whole one, do not count."""
+    begun = begun.lstrip()
+    return [one for one in content.texts if one.startswith(begun) or one == begun.strip()]
 
 
 @dataclass(frozen=True, slots=True)

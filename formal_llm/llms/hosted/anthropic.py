@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from formal_llm.errors import MissingKey
@@ -11,7 +12,7 @@ from formal_llm.llms.hosted.adapter import CUT_OFF, REFUSED, token_count
 from formal_llm.llms.hosted.bounds import Bounds
 from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_reply
 from formal_llm.llms.hosted.settings import check_plain, checked_address, either_client_or, from_environment, given
-from formal_llm.llms.hosted.text import HostedText, TextRequest
+from formal_llm.llms.hosted.text import Part, StreamedText, TextRequest
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.schemas import Schema, portable
 from formal_llm.llms.usage import TokenUsage
@@ -25,7 +26,7 @@ _STOPPED = {"refusal": REFUSED, "max_tokens": CUT_OFF, "model_context_window_exc
 _TOOL = "choose"
 
 
-class AnthropicLLM(HostedText):
+class AnthropicLLM(StreamedText):
     """A model that is asked through the messages endpoint, held to a JSON schema with an enum of the option numbers.
 
     The schema is that of its output, or that of a strict tool which it is made to use. It has no probabilities, and
@@ -167,13 +168,25 @@ class AnthropicLLM(HostedText):
         if request.stop:
             asked["stop_sequences"] = list(request.stop)
         schema = None if request.schema is None else portable(request.schema)
-        return client.messages.create(**asked, **self._held(schema, "Gives the answer, as an object."))
+        asked |= self._held(schema, "Gives the answer, as an object.")
+        if request.streams:  # not compressed, so that it can be bounded as it comes
+            asked |= {"stream": True, "extra_headers": {"Accept-Encoding": "identity"}}
+        return client.messages.create(**asked)
 
     def _read_object(self, response: Any) -> tuple[Any, TokenUsage]:
         text, usage = self._read_text(response)
         used = [block.input for block in response.content if block.type == "tool_use" and block.name == _TOOL]
         # Given more than once, it is no one object, and what is read says so.
         return ("".join(map(json.dumps, used)) if self.method == "tool" and used else text), usage
+
+    def _read_part(self, event: Any, request: TextRequest) -> Part:  # noqa: ARG002
+        if event.type == "message_start":
+            return Part("", None, replace(_usage(event.message.usage), output_tokens=0))
+        if event.type == "message_delta":
+            return Part("", None, TokenUsage(0, 0, token_count(event.usage.output_tokens)), last=True)
+        if event.type == "content_block_delta" and event.delta.type == "text_delta":
+            return Part(event.delta.text)
+        return Part()
 
     def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
         # Other blocks hold the model's thinking.

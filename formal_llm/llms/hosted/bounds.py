@@ -50,10 +50,14 @@ class Bounds:
             raise ValueError(f"a deadline is more than 0 seconds, max_bytes counts from 1; not {made}")
         return made
 
+    def end(self) -> float:
+        """When the time of a question is up that begins now."""
+        return monotonic() + self.deadline
+
     @contextmanager
-    def running(self) -> Iterator[None]:
-        """The block is one question: its time runs from now on, wherever the block waits."""
-        token = _END.set(monotonic() + self.deadline)
+    def running(self, until: float | None = None) -> Iterator[None]:
+        """The block is one question, or a part of one: its time runs from now on, or to an :meth:`end`."""
+        token = _END.set(self.end() if until is None else until)
         try:
             yield
         finally:

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Unpack
 
+from formal_llm.llms.hosted.adapter import token_usage
+from formal_llm.llms.hosted.continuation import CompletionsLLM
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
-from formal_llm.llms.hosted.openai_client import ChatCompletionsLLM, Connection
+from formal_llm.llms.hosted.openai_client import Connection
+from formal_llm.llms.hosted.settings import given
+from formal_llm.llms.hosted.text import Part, TextRequest
 from formal_llm.llms.question import Question
 from formal_llm.llms.schemas import Schema, portable
 
 
-class LlamaCppLLM(ChatCompletionsLLM):
+class LlamaCppLLM(CompletionsLLM):
     """A model on a llama.cpp server, held to the option numbers by a grammar (GBNF).
 
     The text of the answer is one of the numbers and nothing else; where several may be chosen, numbers in ascending
     order, separated by commas. Probabilities come from those of the tokens; ``llama-cpp-python`` gives them only when
     it was started with ``--logits_all true``, and is asked without them otherwise.
+
+    It goes on with a text (``continue_text``) by ``/completion``, which tells by what a text ended; on a server without
+    that, ``llama-cpp-python``, by ``/completions``, where stops are cut off here.
 
     Args:
         model: the name of the model; a server with a single model takes any.
@@ -48,6 +56,7 @@ class LlamaCppLLM(ChatCompletionsLLM):
         extra_body: Mapping[str, object] | None = None,
         **connection: Unpack[Connection],
     ) -> None:
+        self._native = True
         super().__init__(
             model,
             temperature=temperature,
@@ -67,6 +76,33 @@ class LlamaCppLLM(ChatCompletionsLLM):
     def _object_guarantee(self, schema: Schema) -> dict[str, Any]:
         # Both servers know a schema by this name; bounds of texts would become grammars that llama.cpp refuses.
         return {"response_format": {"type": "json_object", "schema": portable(schema, lists=True)}}
+
+    def _complete(self, client: Any, request: TextRequest) -> Any:
+        if not self._native:
+            return super()._complete(client, replace(request, stop=()))
+        body = {"prompt": request.messages[-1].content, "n_predict": request.max_tokens, "cache_prompt": True}
+        asked = given(temperature=request.temperature, stop=list(request.stop) or None, stream=request.streams or None)
+        path = str(client.base_url).rstrip("/").removesuffix("/v1") + "/completion"
+        try:
+            return self._post(client, path, {**body, **asked, **self._extra_body})
+        except Exception as error:
+            if getattr(error, "status_code", None) != 404:
+                raise
+        self._native = False
+        return self._complete(client, request)
+
+    def _read_completion(self, response: Any, request: TextRequest) -> Part:
+        if "choices" in response:
+            return super()._read_completion(response, request)
+        # What ended it: new servers name the kind, older ones have a truth value for each.
+        kind = response.get("stop_type") or next(
+            (kind for kind in ("word", "eos", "limit") if response.get(f"stopped_{kind}")), None
+        )
+        word = response.get("stopping_word")
+        ended = {"eos": "", "word": word if word in request.stop else ""}.get(str(kind))
+        last = bool(kind and kind != "none")
+        usage = token_usage(response.get("tokens_evaluated"), response.get("tokens_predicted")) if last else None
+        return Part(response["content"], ended, usage, last)
 
 
 def grammar(count: int, *, several: bool = False) -> str:

@@ -19,7 +19,7 @@ from formal_llm.llms.hosted.bounds import Bounds
 from formal_llm.llms.hosted.choice_schema import Reply, read_reply
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
 from formal_llm.llms.hosted.settings import check_plain, checked_address, either_client_or, from_environment, given
-from formal_llm.llms.hosted.text import HostedText, TextRequest
+from formal_llm.llms.hosted.text import Part, StreamedText, TextRequest
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.schemas import Schema, portable
 from formal_llm.llms.usage import TokenUsage
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     OpenAIClient = TypeVar("OpenAIClient", openai.OpenAI, openai.AsyncOpenAI)
 
+#: How a stream is asked for, with what it cost at its end.
+STREAMS = {"stream": True, "stream_options": {"include_usage": True}}
 _STOPPED = {"length": CUT_OFF, "content_filter": FILTERED}
 
 
@@ -178,7 +180,7 @@ def _like(client: Any, kind: type[OpenAIClient], http_client: Any = None) -> Ope
     )
 
 
-class ChatCompletionsLLM(OpenAIClientLLM, HostedText):
+class ChatCompletionsLLM(OpenAIClientLLM, StreamedText):
     """A model that is asked through OpenAI's chat completions, with the guarantee that its server knows.
 
     Args:
@@ -226,12 +228,22 @@ class ChatCompletionsLLM(OpenAIClientLLM, HostedText):
         """
         extra = {**self._extra_body, **request.pop("extra_body", {})}
         body = {"model": self.model, "messages": chat_data(messages), **request, **extra}
+        return self._post(client, "/chat/completions", body)
+
+    def _post(self, client: Any, path: str, body: dict[str, Any]) -> Any:
         options = {"security": {"bearer_auth": True}, "headers": self.headers}
-        return client.post("/chat/completions", cast_to=object, body=body, options=options)
+        if not body.get("stream"):
+            return client.post(path, cast_to=object, body=body, options=options)
+        import openai
+
+        # What is streamed is bounded as it comes, before it is decompressed; so it is not compressed.
+        options["headers"] = {**self.headers, "Accept-Encoding": "identity"}
+        kind = openai.Stream[object]
+        return client.post(path, cast_to=object, body=body, options=options, stream=True, stream_cls=kind)
 
     def _read(self, question: Question, response: Any) -> Answer:
         choice = response["choices"][0]
-        message, usage = choice["message"], _usage(response)
+        message, usage = choice["message"], counted_usage(response)
         if refusal := message.get("refusal"):
             return read_reply(question, Reply(str(refusal), usage, REFUSED))
         content = message.get("content")
@@ -244,20 +256,30 @@ class ChatCompletionsLLM(OpenAIClientLLM, HostedText):
 
     def _send_text(self, client: Any, request: TextRequest) -> Any:
         asked = given(temperature=request.temperature, stop=list(request.stop) or None)
-        held = {} if request.schema is None else self._object_guarantee(request.schema)
-        return self._create(client, request.messages, {self.text_limit: request.max_tokens, **asked, **held})
+        asked |= STREAMS if request.streams else {}
+        asked |= {} if request.schema is None else self._object_guarantee(request.schema)
+        return self._create(client, request.messages, {self.text_limit: request.max_tokens, **asked})
 
     def _object_guarantee(self, schema: Schema) -> dict[str, Any]:
         """The arguments of the request that hold the model to a schema."""
         held = {"name": "answer", "strict": True, "schema": portable(schema)}
         return {"response_format": {"type": "json_schema", "json_schema": held}}
 
+    def _read_part(self, event: Any, request: TextRequest) -> Part:
+        choice: dict[str, Any] = next(iter(event.get("choices") or ()), {})
+        delta = choice.get("delta") or {}
+        ended = "" if choice.get("finish_reason") == "stop" and not request.stop else None
+        counted = counted_usage(event) if event.get("usage") else None
+        said = delta.get("content") or delta.get("refusal") or ""
+        return Part(said, ended, counted, last=choice.get("finish_reason") is not None)
+
     def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
         message = response["choices"][0]["message"]
-        return message.get("content") or message.get("refusal") or "", _usage(response)
+        return message.get("content") or message.get("refusal") or "", counted_usage(response)
 
 
-def _usage(response: dict[str, Any]) -> TokenUsage:
+def counted_usage(response: dict[str, Any]) -> TokenUsage:
+    """What a response cost, as far as it tells."""
     counted = response.get("usage")
     if not isinstance(counted, dict):
         return token_usage(None, None)

@@ -15,7 +15,7 @@ import logging
 import math
 import ssl
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import aclosing
 from functools import cache
 from types import ModuleType
@@ -113,6 +113,10 @@ class _Waiting(Bounded):
             response: httpx2.Response = super().send(request, stream=True, **more)  # type: ignore[misc]
             self._heard(response)
             if stream:
+                if response.headers.get("content-encoding", "identity") != "identity":
+                    response.close()
+                    raise self._over("the server compresses what it streams, though it was asked not to")
+                response.stream = _Counted(response.stream, self)
                 return response
             if self._fits(response):
                 response.read()
@@ -132,6 +136,27 @@ class _Waiting(Bounded):
     def __del__(self) -> None:
         if not getattr(self, "is_closed", True):
             self.close()  # type: ignore[attr-defined]
+
+
+class _Counted(httpx2.SyncByteStream):
+    """What a server streams, up to the bound of its size."""
+
+    def __init__(self, stream: Any, client: Bounded) -> None:
+        self._stream = stream
+        self._client = client
+
+    def __iter__(self) -> Iterator[bytes]:
+        size = 0
+        try:
+            for part in self._stream:
+                size = self._client._longer(size, part)
+                yield part
+        except httpx2.RequestError:
+            self._client._in_time()
+            raise
+
+    def close(self) -> None:
+        self._stream.close()
 
 
 class _Awaited(Bounded):

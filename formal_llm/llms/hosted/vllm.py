@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from formal_llm.llms.hosted.choice_schema import choice_schema
-from formal_llm.llms.hosted.openai_client import ChatCompletionsLLM
+from formal_llm.llms.hosted.continuation import CompletionsLLM
 from formal_llm.llms.question import Question
 from formal_llm.llms.schemas import Schema, portable
 
 
-class VLLM(ChatCompletionsLLM):
+class VLLM(CompletionsLLM):
     """A model on a vLLM server (0.11 or newer), held to the option numbers by structured output.
 
     The text of the answer is one of the numbers and nothing else; where several may be chosen, a JSON list of them.
-    Probabilities come from those of the tokens.
+    Probabilities come from those of the tokens. It goes on with a text, too (``continue_text``).
 
     Args:
         model: the name of the model, as the server has it.

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Unpack
 
 from formal_llm.errors import LLMError
-from formal_llm.llms.generation import Generated, Messages, chat, cut
+from formal_llm.llms.generation import Generated, Messages, Stream, chat, cut, first_stop, streamed
 from formal_llm.llms.local.causal import CausalScorer, Packing
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import DeviceMap, Placement, check_vocabulary, load, model_and_settings
 from formal_llm.llms.local.rendering import Renderer, Style
 from formal_llm.llms.local.scorer import PromptScorer
 from formal_llm.llms.local.seq2seq import Seq2SeqScorer
+from formal_llm.llms.local.token_stream import TokenStream, after, open_tokens, written_pieces
 from formal_llm.llms.question import Question
 from formal_llm.llms.usage import TokenUsage
 
@@ -142,9 +143,67 @@ class TransformersLLM(LocalLLM):
         Raises:
             LLMError: the chat is too long for the model.
         """
-        read, new = self.write_tokens(messages, max_tokens=max_tokens, stop=stop, temperature=temperature)
+        ids = self.renderer.tokens(chat(messages))
+        _, new = self._write(ids, max_tokens=max_tokens, stop=stop, temperature=temperature)
         text = self.scorer.tokenizer.decode(new, skip_special_tokens=True)
-        return Generated(cut(text, stop), TokenUsage(1, read, len(new)))
+        return Generated(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._ended(new, text, stop))
+
+    def continue_text(
+        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
+    ) -> Generated:
+        """What comes after a text, see :class:`~formal_llm.llms.generation.ContinuingLLM`; no template is put round it.
+
+        Raises:
+            LLMError: the text is too long for the model; an encoder-decoder model, which does not go on with a text.
+        """
+        ids = self._prompt_ids(prompt)
+        _, new = self._write(ids, max_tokens=max_tokens, stop=stop, temperature=temperature)
+        text = after(self.scorer.tokenizer, ids, new)
+        return Generated(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._ended(new, text, stop))
+
+    def stream(
+        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
+    ) -> Stream:
+        """As :meth:`generate`, piece by piece; one that is closed writes no further."""
+        ids = self.renderer.tokens(chat(messages))
+        before = [] if self.renderer.style == "seq2seq" else ids
+        yield from self._stream(ids, before, max_tokens, stop, temperature)
+
+    def stream_continuation(
+        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
+    ) -> Stream:
+        """As :meth:`continue_text`, piece by piece; one that is closed writes no further."""
+        ids = self._prompt_ids(prompt)
+        yield from self._stream(ids, ids, max_tokens, stop, temperature)
+
+    def _stream(
+        self, ids: Sequence[int], before: Sequence[int], max_tokens: int, stop: Sequence[str], temperature: float
+    ) -> Stream:
+        def write(streamer: TokenStream) -> None:
+            self._write(ids, max_tokens=max_tokens, stop=stop, temperature=temperature, streamer=streamer)
+
+        new: list[int] = []
+        pieces = written_pieces(write, self.scorer.tokenizer, before, new)
+        try:
+            whole, ended = yield from streamed(pieces, stop)
+        finally:
+            pieces.close()
+        ended = self._ended(new, "", ()) if ended is None else ended
+        yield Generated(whole, TokenUsage(1, len(ids), len(new)), ended)
+
+    def _prompt_ids(self, prompt: str) -> list[int]:
+        if self.renderer.style == "seq2seq":
+            raise LLMError(f"{self.name or 'the model'} is an encoder-decoder, which does not go on with a text")
+        return open_tokens(self.scorer.tokenizer, prompt)
+
+    def _ended(self, new: Sequence[int], text: str, stop: Sequence[str]) -> str | None:
+        """What ended a text, as of :class:`~formal_llm.llms.generation.Generated`."""
+        found = first_stop(text, stop)
+        if found is not None:
+            return found[1]
+        ends = getattr(self.scorer.model.generation_config, "eos_token_id", None)
+        stops = {ends} if isinstance(ends, int) else set(ends or ())
+        return "" if new and new[-1] in stops else None
 
     def write_tokens(
         self,
@@ -169,6 +228,22 @@ class TransformersLLM(LocalLLM):
         Raises:
             LLMError: the chat is too long for the model; or of the processor.
         """
+        return self._write(
+            self.renderer.tokens(chat(messages)), max_tokens=max_tokens, stop=stop, temperature=temperature,
+            processor=processor, beams=beams,
+        )  # fmt: skip
+
+    def _write(
+        self,
+        ids: Sequence[int],
+        *,
+        max_tokens: int,
+        stop: Sequence[str],
+        temperature: float,
+        processor: Processor | None = None,
+        beams: int = 1,
+        streamer: object = None,
+    ) -> tuple[int, list[int]]:
         import torch
 
         model, renderer, tokenizer = self.scorer.model, self.renderer, self.scorer.tokenizer
@@ -178,16 +253,16 @@ class TransformersLLM(LocalLLM):
         )
         how |= {"logits_processor": [processor]} if processor is not None else {}
         how |= {"num_beams": beams} if beams > 1 else {}
+        how |= {"streamer": streamer} if streamer is not None else {}
         if stop:
             how |= {"stop_strings": list(stop), "tokenizer": tokenizer}
         padding = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
+        if renderer.longest is not None and not two_parts:
+            if len(ids) >= renderer.longest:
+                raise LLMError(f"the chat has {len(ids):,} tokens and the model reads {renderer.longest:,}")
+            max_tokens = min(max_tokens, renderer.longest - len(ids))
         with self._lock, torch.no_grad():
-            ids = renderer.tokens(chat(messages))
-            if renderer.longest is not None and not two_parts:
-                if len(ids) >= renderer.longest:
-                    raise LLMError(f"the chat has {len(ids):,} tokens and the model reads {renderer.longest:,}")
-                max_tokens = min(max_tokens, renderer.longest - len(ids))
-            prompt = torch.tensor([ids], device=model.get_input_embeddings().weight.device)
+            prompt = torch.tensor([list(ids)], device=model.get_input_embeddings().weight.device)
             written = model.generate(
                 input_ids=prompt,
                 attention_mask=torch.ones_like(prompt),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, fields
+from types import NoneType
 from typing import Any
 
 from formal_llm.llms.question import Answer
@@ -24,7 +25,8 @@ def answer_to_data(answer: Answer) -> dict[str, object]:
     if answer.probabilities is not None:
         # A model's own numbers may be of a type that JSON does not know, such as those of an array library.
         data["probabilities"] = {str(int(number)): float(p) for number, p in answer.probabilities.items()}
-    return {**data, "text": answer.text, "usage": usage_to_data(answer.usage)}
+    ended = {} if answer.ended is None else {"ended": answer.ended}
+    return {**data, "text": answer.text, **ended, "usage": usage_to_data(answer.usage)}
 
 
 def answer_from_data(data: object) -> Answer:
@@ -36,8 +38,11 @@ def answer_from_data(data: object) -> Answer:
     text = parts.get("text", "")
     if not isinstance(text, str):
         raise ValueError("the text of the answer is none")
+    ended = parts.get("ended")
+    if not isinstance(ended, (str, NoneType)):
+        raise ValueError("what ended the answer is no text")
     likely, usage = _probabilities(parts.get("probabilities")), usage_from_data(parts.get("usage"))
-    return Answer(tuple(numbers), likely, text, usage)
+    return Answer(tuple(numbers), likely, text, usage, ended)
 
 
 def usage_to_data(usage: TokenUsage | None) -> dict[str, int]:

@@ -7,7 +7,7 @@ With its transcript a result can be made again by anybody, offline, to the last 
      "answer": {"numbers": [2], "probabilities": {"1": 0.2, "2": 0.8}, "text": "2", "usage": {"requests": 1, ...}}}
 
 A text that was written has no options, an answer without numbers, and ``"writes": {"max_tokens": ..., "stop": ...,
-"temperature": ...}`` besides;
+"temperature": ...}`` besides (with ``"continues": true`` where a text was gone on with, and not a chat);
 or, in place of ``answer``, ``"invalid": {"problem": "...", "texts": ["..."], "usage": {...}}`` for an answer that could
 not be used.
 """
@@ -29,7 +29,7 @@ from typing import Any
 
 from formal_llm.authored.files import check_plain, open_file, parse_json
 from formal_llm.errors import AnswerFileError, InvalidAnswer, LLMError, NotRecorded
-from formal_llm.llms.generation import TextsByChoice
+from formal_llm.llms.generation import Texts
 from formal_llm.llms.llm import LLMLike, WrapperLLM, aanswered, all_answered, answered, checked
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.recorded import answer_data
@@ -123,7 +123,7 @@ class RecordingLLM(WrapperLLM):
             raise AnswerFileError(str(self.path), f"it cannot be written to: {error.strerror or error}") from error
 
 
-class ReplayLLM(TextsByChoice):
+class ReplayLLM:
     """Answers from a transcript, as they were recorded: bad answers and costs included.
 
     A question is looked up by its walk and what it shows (chat, options), then by what it shows alone. If it was
@@ -149,6 +149,10 @@ class ReplayLLM(TextsByChoice):
         self._taking = threading.Lock()
         self._digest = hashlib.sha256()
         self._left = 0
+        # A text that was recorded is found as an answer is; NotRecorded where it is not there, or not that often.
+        texts = Texts(self.choose)
+        self.generate, self.continue_text = texts.generate, texts.continue_text
+        self.generate_object = texts.generate_object
         try:
             with open_file(self.path) as file:
                 for number, line in enumerate(file, 1):
@@ -188,10 +192,6 @@ class ReplayLLM(TextsByChoice):
         if isinstance(outcome, Answer):
             return question.check(outcome)
         raise InvalidAnswer(outcome.problem, [(question.prompt, text) for text in outcome.texts], outcome.usage)
-
-    #: The next text, or object, that was recorded for a chat. What they raise is that of :meth:`choose`.
-    generate = TextsByChoice._generate
-    generate_object = TextsByChoice._generate_object
 
     def _read(self, line: bytes, number: int) -> None:
         try:

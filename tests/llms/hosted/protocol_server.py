@@ -166,6 +166,8 @@ def _handler(server: ProtocolServer, *, keep: bool) -> type[BaseHTTPRequestHandl
                 page = behaviour.page
             elif behaviour.status != 200 or speak is None:
                 page = json.dumps(protocols.error(self.path, behaviour.message))
+            elif server.bodies[-1].get("stream"):
+                page = protocols.streamed(self.path, speak(behaviour, server.bodies[-1]))
             else:
                 page = json.dumps({**speak(behaviour, server.bodies[-1]), **behaviour.changes})
             body = page.encode() if isinstance(page, str) else page

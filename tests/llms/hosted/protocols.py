@@ -142,6 +142,71 @@ def ollama_chat(behaviour: Behaviour, body: Body) -> Body:
     return response
 
 
+def completions(behaviour: Behaviour, body: Body) -> Body:
+    """Completions of vLLM: told to, it leaves the stop in the text."""
+    written, stop = stopped(behaviour.text or "", body)
+    if stop and body.get("include_stop_str_in_output"):
+        written += stop
+    finish = "length" if behaviour.stop == "truncated" else "stop"
+    choice = {"index": 0, "text": written, "finish_reason": finish, "stop_reason": stop or None}
+    return {"choices": [choice], "usage": {"prompt_tokens": INPUT_TOKENS, "completion_tokens": OUTPUT_TOKENS}}
+
+
+def llamacpp(behaviour: Behaviour, body: Body) -> Body:
+    """The completion of llama.cpp's own server."""
+    written, stop = stopped(behaviour.text or "", body)
+    kind = "limit" if behaviour.stop == "truncated" else "word" if stop else "eos"
+    told = {"stop_type": kind, "stopping_word": stop}
+    return {
+        "content": written,
+        "stop": True,
+        **told,
+        "tokens_evaluated": INPUT_TOKENS,
+        "tokens_predicted": OUTPUT_TOKENS,
+    }
+
+
+def stopped(text: str, body: Body) -> tuple[str, str]:
+    """A text up to its first stop, and that stop."""
+    found = min(((text.find(one), one) for one in body.get("stop", ()) if one in text), default=None)
+    return (text, "") if found is None else (text[: found[0]], found[1])
+
+
+def streamed(path: str, response: Body) -> str:
+    """A response as the events of a stream."""
+    if path == "/v1/messages":
+        return _anthropic_events(response)
+    if path == "/completion":
+        text = response["content"]
+        events = [{"content": text[at : at + 2], "stop": False} for at in range(0, len(text), 2)]
+        return "".join(f"data: {json.dumps(event)}\n\n" for event in [*events, {**response, "content": ""}])
+    choice = response["choices"][0]
+    chat = "message" in choice
+    text = (choice["message"]["content"] if chat else choice["text"]) or ""
+    parts = [text[at : at + 2] for at in range(0, len(text), 2)]
+    events = [{"choices": [{"delta": {"content": part}} if chat else {"text": part}]} for part in parts]
+    last = {"delta": {}} if chat else {"text": "", "stop_reason": choice["stop_reason"]}
+    events.append({"choices": [{**last, "finish_reason": choice["finish_reason"]}]})
+    events.append({"choices": [], "usage": response["usage"]})
+    return "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+
+
+def _anthropic_events(response: Body) -> str:
+    text = "".join(block["text"] for block in response["content"] if block["type"] == "text")
+    usage = {**response["usage"], "output_tokens": 1}
+    events: list[Body] = [{"type": "message_start", "message": {**response, "content": [], "usage": usage}}]
+    events.append({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}})
+    events += [
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text[at : at + 2]}}
+        for at in range(0, len(text), 2)
+    ]
+    events.append({"type": "content_block_stop", "index": 0})
+    ended = {"stop_reason": response["stop_reason"], "stop_sequence": None}
+    events.append({"type": "message_delta", "delta": ended, "usage": {"output_tokens": OUTPUT_TOKENS}})
+    events.append({"type": "message_stop"})
+    return "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
+
+
 def systemone(behaviour: Behaviour, body: Body) -> Body:
     """System One."""
     answers: Body = {}
@@ -177,4 +242,6 @@ PATHS: dict[str, Callable[[Any, Body], Body]] = {
     "/v1/messages": anthropic_messages,
     "/api/chat": ollama_chat,
     "/v1/systemone": systemone,
+    "/v1/completions": completions,
+    "/completion": llamacpp,
 }

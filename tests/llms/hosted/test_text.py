@@ -10,7 +10,7 @@ import pytest
 
 from formal_llm.errors import InvalidAnswer, ProviderError
 from formal_llm.llms.builtin import BuiltinLLM
-from formal_llm.llms.generation import Generated, ObjectLLM, TextLLM
+from formal_llm.llms.generation import Generated, ObjectLLM, StreamingLLM, TextLLM
 from formal_llm.llms.objects import generate_object
 from formal_llm.llms.question import Message
 from formal_llm.llms.schemas import closed, portable
@@ -200,3 +200,60 @@ def test_no_object_comes(adapter: Adapter, made: Made, server: ps.ProtocolServer
     with pytest.raises(ValueError, match="asked for an object"):
         made(adapter).generate_object("x", {"type": "string"})
     assert len(server.bodies) == 1
+
+
+STREAMS = pytest.mark.parametrize(
+    "adapter", [one for one in ADAPTERS if one.name not in ("systemone", "ollama")], ids=str, indirect=True
+)
+
+
+@STREAMS
+def test_a_text_piece_by_piece(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:
+    server.script = [ps.text("Use Colorization; then stop")] * 2
+    llm = made(adapter)
+    assert isinstance(llm, StreamingLLM)
+    *pieces, last = llm.stream("What is its solution?", max_tokens=99)
+    assert len(pieces) > 5
+    assert "".join(pieces) == last.text == "Use Colorization; then stop"
+    assert last.usage == adapter.one
+    assert server.bodies[0]["stream"] is True
+    assert server.headers[0]["accept-encoding"] == "identity"
+    *pieces, last = llm.stream("What is its solution?", stop=["; t", "never"])
+    assert "".join(pieces) == last.text == "Use Colorization"
+    assert last.ended == "; t"
+
+
+@STREAMS
+def test_a_stream_that_is_closed_is_not_read_on(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:
+    server.script = [ps.text("so " * 50_000), ps.text("again")]
+    llm = made(adapter)
+    stream = llm.stream("x")
+    assert next(stream) == "so"
+    stream.close()
+    assert llm.generate("x").text == "again"
+
+
+@STREAMS
+@pytest.mark.parametrize(
+    "behaviour",
+    [ps.failing(400), ps.failing(500), ps.CUT, ps.Behaviour(page="data: {\n\n"), ps.text("abc", cut_body=40)],
+)
+def test_no_stream_comes(behaviour: ps.Behaviour, adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:
+    server.script = [behaviour]
+    with pytest.raises(ProviderError):
+        list(made(adapter).stream("x"))
+
+
+def test_a_stream_is_bounded(server: ps.ProtocolServer) -> None:
+    llm = ADAPTERS[4].make(server.url, max_bytes=2_000)
+    server.script = [ps.text("so " * 5_000), ps.Behaviour(page=b"x" * 5_000, headers={"content-encoding": "gzip"})]
+    with pytest.raises(ProviderError, match="larger than 2,000 bytes"):
+        list(llm.stream("x"))
+    with pytest.raises(ProviderError, match="compresses"):
+        list(llm.stream("x"))
+    slow = ADAPTERS[4].make(server.url, deadline=0.2)
+    server.script = [ps.text("so " * 50, drip=0.05)]
+    with pytest.raises(ProviderError, match=r"within 0\.2 seconds"):
+        list(slow.stream("x"))
+    llm.client.close()
+    slow.client.close()

@@ -1,0 +1,345 @@
+"""One run of a model that goes on with a text: reading what it writes, and cutting it where it leaves the rules.
+
+What the model writes is read piece by piece. The run stands either in the text of a state or between two states, where
+a marker has to come; what was generated beyond a cut does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from math import ceil
+
+from formal_llm.agents.decoding.contents import Content, FreeText, OneOf, fitting, problem
+from formal_llm.agents.decoding.next_states import FORCED, Manner, Next, choose, common_prefix, next_states, rest_of
+from formal_llm.agents.decoding.writer import GOES_ON, Began, ContentOf, Due, Spent, Text, Told, content_of
+from formal_llm.agents.markers import Piece, Splitter
+from formal_llm.agents.monitor import Monitor
+from formal_llm.agents.transcript import Correction, Segment, Transcript
+from formal_llm.errors import InvalidAnswer, WritingError
+from formal_llm.llms.generation import ContinuingLLM, Generated, Writing
+from formal_llm.llms.llm import LLM
+from formal_llm.llms.usage import TokenUsage
+
+#: The least temperature at which a text is written again, since the most probable one is known to be wrong.
+_AGAIN = 0.7
+#: Characters a token, where a model does not count.
+_TOKEN = 4
+
+
+class ContinuedRun:
+    """A run: in the text of a state, or between two states (``state`` is None).
+
+    Attributes:
+        raw: what was written there, but for what the splitter holds back.
+        prefix: between two states, what was put there to begin a marker; None where nothing was asked there yet.
+        kept: how the text of a state begins where it was put there, since it is one of some texts.
+        tokens, corrected: the tokens and the corrections there.
+        cut: whether what was generated beyond this place does not count.
+    """
+
+    def __init__(
+        self,
+        llm: ContinuingLLM,
+        how: Manner,
+        transcript: Transcript,
+        monitor: Monitor,
+        until: frozenset[str],
+        contents: Mapping[str, ContentOf],
+    ) -> None:
+        self.llm, self.how, self.markers, self.bounds = llm, how, how.markers, how.bounds
+        self.transcript, self.monitor, self.until, self.contents = transcript, monitor, until, contents
+        self.content: Content = FreeText()
+        self.requests, self.done = 0, False
+        self.due: Due | None = None
+        self._between(None)
+
+    def steps(self) -> Iterator[Told]:
+        """Go on to the end, or to where the world goes on; whoever takes what is told puts it into the transcript."""
+        while not self.done:
+            settled = yield from self._settled() if self.state is None else self._settled_text()
+            if not settled:
+                yield from self._request()
+        if self.due is not None:
+            yield self.due
+
+    # -- where the run stands -----------------------------------------------------------------------------------
+
+    def _between(self, prefix: str | None) -> None:
+        """Behind a segment, or before the first one, with what was put there."""
+        self.state: str | None = None
+        self.prefix = prefix
+        self._anew(prefix or "")
+
+    def _anew(self, text: str = "") -> None:
+        """Go on behind a text that was put here; what was generated beyond it does not count."""
+        self.raw, self.kept, self.tokens, self.corrected, self.cut = "", "", 0, 0, True
+        self.splitter = Splitter(self.markers)
+        for piece in self.splitter.feed(text):
+            self.raw += piece.text
+
+    def _begin(self, state: str, *, forced: bool = False) -> Iterator[Told]:
+        """A state begins; in what was generated goes on its text."""
+        if state in self.until:
+            self._end((state,))
+            return
+        self.state, self.raw, self.kept, self.tokens, self.corrected = state, "", "", 0, 0
+        self.monitor = self.monitor.after(state)
+        self.content = content_of(self.contents, state, self.transcript)
+        problem(self.content, "")  # what no text can be held to is told before the model is asked
+        yield Began(state, forced)
+
+    def _end(self, due: tuple[str, ...] = ()) -> None:
+        self.done = self.cut = True
+        self.due = Due(due) if due else None
+
+    def _following(self) -> Next:
+        return next_states(self.monitor, self.markers, self.until)
+
+    # -- what needs no request ----------------------------------------------------------------------------------
+
+    def _settled(self) -> Generator[Told, None, bool]:
+        """Take what comes next where the rules leave no choice; whether they did."""
+        following, prefix = self._following(), self.prefix
+        if not following.states:
+            self._end()
+        elif following.world:
+            self._end(following.world)
+        elif following.only is not None:
+            self._between(None)
+            yield FORCED
+            yield from self._begin(following.only, forced=True)
+        elif prefix is None:
+            self._between("" if following.may_end else following.prefix)
+            return False
+        elif prefix in following.states and sum(one.startswith(prefix) for one in following.states) == 1:
+            self._between(None)
+            yield from self._begin(following.states[prefix])
+        elif self.tokens >= self.bounds.state_tokens:  # blanks, again and again
+            yield from self._astray(self.raw, "no marker came")
+        else:
+            return False
+        return True
+
+    def _settled_text(self) -> Generator[Told, None, bool]:
+        """End the text of a state where nothing more of it can come; whether it did."""
+        if isinstance(self.content, OneOf) and not self.splitter.held:
+            left = fitting(self.content, self.raw)
+            begun = common_prefix(left)
+            if len(begun) > len(self.raw.lstrip()):
+                yield Text(begun[len(self.raw.lstrip()) :])
+                tokens = self.tokens
+                self._anew()
+                self.raw, self.kept, self.tokens = begun, begun, tokens
+            if len(left) == 1:
+                yield from self._close()
+                self._between(None)
+                return True
+        if self.tokens < self._most():
+            return False
+        if isinstance(self.content, OneOf):
+            yield from self._wrong(self.raw.strip(), f"the text has {self._most()} tokens")
+            return True
+        reason = f"the text of {self.state} has {self._most()} tokens"
+        self.raw += self.splitter.held
+        yield from self._close()
+        if self.state is None:
+            yield from self._put(GOES_ON, reason)
+        return True
+
+    def _most(self) -> int:
+        """The most tokens of a state."""
+        own = self.content.max_tokens if isinstance(self.content, FreeText) else None
+        return own or self.bounds.state_tokens
+
+    # -- requests -----------------------------------------------------------------------------------------------
+
+    def _request(self) -> Iterator[Told]:
+        """Have the model go on, and read what it writes up to where it leaves the rules."""
+        self.requests = max(self.requests, self.transcript.usage.requests) + 1  # not all models count theirs
+        state = self.state
+        if self.requests > self.bounds.requests:
+            raise self.bounds.too_many(state or "")
+        coming = self._asked().told_by(self.llm, streaming=self.how.streaming)
+        self.cut, text, made = False, "", None
+        for came in coming:
+            if isinstance(came, Generated):
+                made = came
+                continue
+            text += came
+            yield from self._read(self.splitter.feed(came))
+            if self.cut:
+                break
+        made = made or rest_of(coming, text, streaming=self.how.streaming)
+        yield Spent.of(state or "", made.usage)
+        if self.cut:
+            return
+        tokens = made.usage.output_tokens or ceil(len(text) / _TOKEN)
+        here = len(self.raw) + len(self.splitter.held)
+        self.tokens += tokens if here >= len(text) else ceil(tokens * here / len(text))
+        if made.ended is None and text:
+            return
+        yield from self._read((*self.splitter.feed(made.ended or ""), *self.splitter.close()))
+        if not self.cut:
+            yield from self._stopped()
+
+    def _asked(self) -> Writing:
+        so_far = self.how.instructions + self.transcript.to_text(self.markers)
+        most, stop = self.bounds.state_tokens - self.tokens, [self.markers.marker(name) for name in self.until]
+        if self.state is not None:
+            so_far += self.markers.marker(self.state) or ""
+            most = self._most() - self.tokens
+            if not self._following().states:  # whatever comes next ends it
+                stop = [*self.markers.states]
+        return Writing(
+            so_far + self.raw + self.splitter.held,
+            max_tokens=min(self.bounds.chunk_tokens, most),
+            stop=sorted(one for one in stop if one),
+            temperature=max(self.how.temperature, _AGAIN) if self.corrected else self.how.temperature,
+            continues=True,
+        )
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    def _read(self, pieces: Iterable[Piece]) -> Iterator[Told]:
+        for piece in pieces:
+            if piece.marker is not None and not self.cut:
+                yield from self._marker(piece.marker)
+            if piece.text and not self.cut:
+                yield from self._text(piece.text)
+
+    def _text(self, text: str) -> Iterator[Told]:
+        self.raw += text
+        if self.state is None:
+            if self.raw.strip():
+                yield from self._astray(self.raw, "a marker comes first")
+            return
+        yield Text(text)
+        if isinstance(self.content, OneOf) and not fitting(self.content, self.raw):
+            yield from self._wrong(self.raw.strip(), problem(self.content, self.raw.strip()))
+
+    def _marker(self, marker: str) -> Iterator[Told]:
+        if self.state is not None:
+            yield from self._close()
+            if self.cut:
+                return
+        legal = self._following().states
+        if marker in legal:
+            yield from self._begin(legal[marker])
+            return
+        refused = self.monitor.why(self.markers.states[marker][0])
+        yield from self._astray(marker, refused.reason if refused is not None else "it cannot come now")
+
+    def _close(self) -> Iterator[Told]:
+        """The text of the state is whole."""
+        assert self.state is not None
+        text = self.markers.restore(self.raw.strip())
+        wrong = problem(self.content, text)
+        if wrong:
+            yield from self._wrong(text, wrong)
+            return
+        only = isinstance(self.content, OneOf) and len(self.content.texts) == 1
+        yield Segment(self.state, text, "forced" if only else "model")
+        self.state, self.prefix, self.raw, self.tokens, self.corrected = None, None, "", 0, 0
+
+    def _stopped(self) -> Iterator[Told]:
+        """The model ended by itself."""
+        asked = None if self.state is not None else self.prefix
+        if self.state is not None:
+            yield from self._close()
+            if self.cut:
+                return
+        following = self._following()
+        if following.may_end and not asked:
+            self._end()
+        elif self.prefix is not None:
+            yield from self._astray("", "a marker comes first")
+        elif following.world:  # there its text has to end
+            self._end(following.world)
+        else:
+            refused = self.monitor.why()
+            yield from self._put("", refused.reason if refused is not None else "it cannot end here")
+
+    # -- corrections --------------------------------------------------------------------------------------------
+
+    def _put(self, written: str, reason: str) -> Iterator[Told]:
+        """Put there how all legal markers begin."""
+        following = self._following()
+        done = following.prefix
+        if following.world and len(following.world) > 1:
+            done = ""
+        yield Correction(len(self.transcript), written, following.markers, done, reason)
+        if following.states:
+            self._between(following.prefix)
+        else:
+            self._end()
+
+    def _astray(self, written: str, reason: str) -> Iterator[Told]:
+        """Between two states came what is no legal marker."""
+        following, put = self._following(), self.prefix or ""
+        if self.prefix is None or not following.states or len(following.prefix) > len(put):
+            yield from self._put(written, reason)
+            return
+        marker = None
+        if isinstance(self.llm, LLM):
+            so_far = self.transcript.to_text(self.markers)
+            ends = (self.how.phrases.end,) if following.may_end else ()
+            place = yield from self._chosen(so_far, self.how.phrases.next, (*following.markers, *ends))
+            if place is not None:
+                marker = (*following.markers, "")[place]
+        if marker is None:
+            begun = max((common_prefix((written.lstrip(), one)) for one in following.states), key=len)
+            longer = common_prefix(one for one in following.states if one.startswith(begun))
+            marker = longer if len(longer) > len(put) else following.shortest
+        told = "" if written == put else written
+        yield Correction(len(self.transcript), told, following.markers, marker, reason)
+        if marker in following.states:
+            self._between(None)
+            yield from self._begin(following.states[marker])
+        elif marker:
+            self._between(marker)
+        else:
+            self._end()
+
+    def _wrong(self, text: str, reason: str) -> Iterator[Told]:
+        """The text of a state is not what it may be: it is written anew."""
+        assert self.state is not None
+        legal: tuple[str, ...] = ()
+        put, corrected, place = "", self.corrected + 1, None
+        if isinstance(self.content, OneOf):
+            legal, marker = self.content.texts, self.markers.marker(self.state) or ""
+            if isinstance(self.llm, LLM):
+                so_far, asked = self.transcript.to_text(self.markers) + marker, self.how.phrases.among
+                place = yield from self._chosen(so_far, asked.replace("{marker}", marker), legal)
+            begun = max((common_prefix((text, one)) for one in legal), key=len)
+            put = common_prefix(one for one in legal if one.startswith(begun)) if place is None else legal[place]
+            if place is None and len(put) <= len(self.kept):
+                raise WritingError(f"the text of {self.state} is wrong: {reason}", self.state, text, legal)
+        elif corrected > self.bounds.corrections:
+            what = f"the text of {self.state} was wrong {corrected} times: {reason}"
+            raise WritingError(what, self.state, text)
+        yield Correction(len(self.transcript), text, legal, put, reason)
+        yield Began(self.state)
+        self._anew()
+        self.raw = self.kept = put
+        self.corrected = corrected
+        if put:
+            yield Text(put)
+        if place is not None:
+            yield from self._close()
+            self._between(None)
+
+    def _chosen(self, so_far: str, asked: str, options: Sequence[str]) -> Generator[Told, None, int | None]:
+        """What the model chooses; None where it does not answer the question."""
+        assert isinstance(self.llm, LLM)
+        if len(options) == 1:
+            return 0
+        try:
+            place, usage = choose(
+                self.llm, so_far, asked, options,
+                instructions=self.how.instructions, phrases=self.how.phrases,
+            )  # fmt: skip
+        except InvalidAnswer as error:
+            yield Spent.of(self.state or "", error.usage or TokenUsage(1), questions=1)
+            return None
+        yield Spent.of(self.state or "", usage, questions=1)
+        return place

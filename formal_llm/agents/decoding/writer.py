@@ -1,0 +1,158 @@
+"""Writers: who has a model write the states of an agent, so that what is written keeps the rules.
+
+A writer goes on where a transcript ends, and tells what it does, one thing at a time::
+
+    for written in writer.write(transcript, monitor, until={"Obs"}):
+        transcript = added(transcript, written)
+
+There are two: :class:`~formal_llm.agents.decoding.continuing.ContinuingWriter` for models that go on with a text, and
+:class:`~formal_llm.agents.decoding.choosing.ChoosingWriter` for those that only chat. They give the same guarantee:
+what they write can always be completed, it ends where the rules allow it, and whatever was changed is on record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from formal_llm.agents.decoding.contents import Content, FreeText
+from formal_llm.agents.monitor import Monitor
+from formal_llm.agents.transcript import Correction, Segment, Transcript
+from formal_llm.errors import WritingError
+from formal_llm.llms.usage import TokenUsage
+from formal_llm.planning.plans.usage import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """A state has begun. The same state again, before its segment has come: its text is written anew.
+
+    Attributes:
+        state: the state.
+        forced: whether its marker was put there, since no other one was legal.
+    """
+
+    state: str
+    forced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A piece of the text of the state that has begun, as it came: the blanks at its ends do not count in the end."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What something took.
+
+    Attributes:
+        state: the state that was being written when it was asked for; empty where the next one was looked for.
+        usage: what it took.
+    """
+
+    state: str
+    usage: Usage
+
+    @classmethod
+    def of(cls, state: str, tokens: TokenUsage, *, questions: int = 0) -> Spent:
+        """What answers took, as a transcript counts it."""
+        return cls(state, Usage(questions=questions, **asdict(tokens)))
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What the world writes next: the last thing that a writer tells. Where it is not told, the run has ended.
+
+    Attributes:
+        states: the states that may come; more than one where the world decides between them.
+    """
+
+    states: tuple[str, ...]
+
+
+#: What a writer tells: pieces as they come, then the whole :class:`Segment`; what was corrected; what it took.
+Told: TypeAlias = Began | Text | Segment | Correction | Spent | Due
+#: What the text of a state may be; a function finds it when the state begins, from what was written before.
+ContentOf: TypeAlias = Content | Callable[[Transcript], Content]
+
+
+#: What stands in a correction for a text that would have gone on.
+GOES_ON = "…"
+
+
+@runtime_checkable
+class Writer(Protocol):
+    """Has a model write the states of an agent."""
+
+    def write(
+        self,
+        transcript: Transcript,
+        monitor: Monitor,
+        *,
+        until: Collection[str] = (),
+        contents: Mapping[str, ContentOf] | None = None,
+    ) -> Iterator[Told]:
+        """Go on where a transcript ends.
+
+        Args:
+            transcript: what was written and told so far.
+            monitor: where the rules stand behind it.
+            until: the states that the world writes: right before such a state is written, it is told to be due, and
+                that is the end. Their texts are appended by the caller (who keeps them from being taken for markers by
+                :meth:`Transcript.to_text`).
+            contents: what the texts of states may be; anything for those that are not named.
+
+        Yields:
+            For each state :class:`Began`, pieces of :class:`Text`, and its :class:`Segment` when it is finished; each
+            :class:`Correction` and what was :class:`Spent` when it happened; in the end :class:`Due` where the world
+            writes next. Otherwise the run has ended, where the monitor allows it.
+
+        Raises:
+            WritingError: a bound was reached before the run could end; nothing can come next.
+            LLMError: the model cannot be asked.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much a writer may take.
+
+    Attributes:
+        state_tokens: tokens a state: then it is ended, and a legal marker follows.
+        chunk_tokens: tokens a request, where a model goes on with a text.
+        corrections: corrections a state, before what is wanted is asked for as a numbered question, or it is an error.
+        requests: requests a run, those of the transcript among them; then it is an error.
+    """
+
+    state_tokens: int = 512
+    chunk_tokens: int = 256
+    corrections: int = 4
+    requests: int = 200
+
+    def __post_init__(self) -> None:
+        if min(self.state_tokens, self.chunk_tokens, self.corrections, self.requests) < 1:
+            raise ValueError(f"bounds count from 1, not {self}")
+
+    def too_many(self, state: str) -> WritingError:
+        """The error of a run that does not come to its end."""
+        what = f"the run took {self.requests} requests and has not ended; give it more, or the rules a limit"
+        return WritingError(what, state)
+
+
+def added(transcript: Transcript, told: Told) -> Transcript:
+    """A transcript with what a writer tells: its segments, its corrections, what they took."""
+    if isinstance(told, Segment):
+        return transcript.plus(told)
+    if isinstance(told, Correction):
+        return transcript.plus(corrections=(told,))
+    return transcript.plus(usage=told.usage) if isinstance(told, Spent) else transcript
+
+
+def content_of(contents: Mapping[str, ContentOf], state: str, transcript: Transcript) -> Content:
+    """What the text of a state may be, behind a transcript."""
+    wanted = contents.get(state, FreeText())
+    return wanted(transcript) if callable(wanted) else wanted

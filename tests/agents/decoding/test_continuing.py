@@ -1,0 +1,85 @@
+"""The writer that goes on, with models as they are: one that runs here, servers, recordings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from formal_llm import Behaviour
+from formal_llm.agents import Markers, Monitor, Segment, Transcript
+from formal_llm.agents.decoding.choosing import ChoosingWriter
+from formal_llm.agents.decoding.continuing import ContinuingWriter
+from formal_llm.agents.decoding.writer import Bounds, Writer
+from formal_llm.errors import NotRecorded, WritesNoText
+from formal_llm.llms import RandomLLM, RecordingLLM, ReplayLLM
+from formal_llm.llms.text_doubles import RandomTextLLM
+from tests.agents.decoding.runs import run
+from tests.llms.hosted import protocol_server as ps
+
+REACT = Behaviour.load("react-5")
+MARKERS = Markers.of(REACT)
+ASKED = Transcript("react-5", (Segment("question", "How?", "user"),))
+BEHIND = Monitor(REACT).after("question")
+WORLD = {"observation": "[Answer] 1"}
+WORDS = [*MARKERS.states, "[Tho", "so ", "\n"]
+
+
+def test_a_tiny_model_that_runs_here() -> None:
+    from formal_llm.llms.local.model import TransformersLLM
+    from tests import tiny_models
+
+    llm = TransformersLLM.of(tiny_models.causal("gpt2", tiny_models.VOCABULARY), tiny_models.tokenizer())
+    for streaming in (False, True):
+        bounds = Bounds(state_tokens=8, chunk_tokens=8)
+        writer = ContinuingWriter(llm, REACT, bounds=bounds, streaming=streaming)
+        made = run(writer, BEHIND, ASKED, world=WORLD, markers=MARKERS)
+        assert made.verify(REACT)
+        assert made.corrections
+
+
+def test_a_server_like_that_of_llama_cpp(monkeypatch: pytest.MonkeyPatch) -> None:
+    from formal_llm.llms.hosted.llamacpp import LlamaCppLLM
+
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    server = ps.ProtocolServer()
+    server.start()
+    try:
+        said = ["Thought] a [Answer] b", " Search [Action Input] c [Observation] 9", "Final Thought] d", " e"]
+        server.script = [ps.text(text) for text in said]
+        llm = LlamaCppLLM("tiny", base_url=f"{server.url}/v1", max_retries=0)
+        made = run(ContinuingWriter(llm, REACT), BEHIND, ASKED, world=WORLD, markers=MARKERS)
+        llm.client.close()
+    finally:
+        server.stop()
+    assert made.word == (
+        "question", "thought", "action", "action-input", "observation", "final-thought", "answer",
+    )  # fmt: skip
+    assert [(one.position, one.written, one.done) for one in made.corrections] == [
+        (2, "[Answer]", "[Action]"), (6, "", "[Answer]"),
+    ]  # fmt: skip
+    assert made.text_of("observation") == "[Answer] 1"
+    assert set(server.paths) == {"/completion"}
+    assert made.usage.requests == 4
+    assert made.usage.output_tokens == 28
+
+
+@pytest.mark.parametrize("kind", [ContinuingWriter, ChoosingWriter])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_run_is_made_again_from_its_recording(kind: type, seed: int, tmp_path: Path) -> None:
+    file = tmp_path / "texts.jsonl"
+    with RecordingLLM(RandomTextLLM(seed, WORDS), file) as recording:
+        writer = kind(recording, REACT)
+        assert isinstance(writer, Writer)
+        made = run(writer, BEHIND, ASKED, world=WORLD, markers=MARKERS)
+    replay = ReplayLLM(file)
+    again = run(kind(replay, REACT), BEHIND, ASKED, world=WORLD, markers=MARKERS)
+    assert again == made
+    assert replay.left == 0
+    with pytest.raises(NotRecorded):
+        run(kind(replay, REACT), BEHIND, ASKED, world=WORLD, markers=MARKERS)
+
+
+def test_who_does_not_go_on_with_a_text() -> None:
+    with pytest.raises(WritesNoText):
+        ContinuingWriter(RandomLLM(), REACT)  # type: ignore[arg-type]

@@ -1,0 +1,84 @@
+"""What may come next, and how it is asked for."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formal_llm import CFG, Behaviour, Limits
+from formal_llm.agents import Markers, Monitor
+from formal_llm.agents.decoding.next_states import Phrases, choose, common_prefix, next_states, rest_of, talk
+from formal_llm.errors import AutomatonError, WritingError
+from formal_llm.llms import ScriptedLLM, TokenUsage
+from formal_llm.llms.generation import Generated
+
+REACT = Behaviour.load("react")
+MARKERS = Markers.of(REACT)
+
+
+def test_what_may_come_next() -> None:
+    first = next_states(Monitor(REACT), MARKERS)
+    assert (first.only, first.prefix, first.may_end, first.shortest) == ("Ques", "[Question]", False, "[Question]")
+    open_ = next_states(Monitor(REACT).after("Ques"), MARKERS)
+    assert (open_.markers, open_.only, open_.prefix) == (("[Thought]", "[Final Thought]"), None, "[")
+    assert open_.shortest == "[Final Thought]"
+    due = next_states(Monitor(REACT).after_all(["Ques", "Tht", "Act", "Act-Inp"]), MARKERS, {"Obs"})
+    assert due.world == ("Obs",)
+    end = next_states(Monitor(REACT).after_all(["Ques", "Final-Tht", "Ans"]), MARKERS)
+    assert (end.states, end.may_end, end.only, end.prefix) == ({}, True, None, "")
+
+
+def test_of_states_that_share_a_marker_the_first_legal_one_is_meant() -> None:
+    markers = Markers({"a": "[X]", "b": "[X]", "c": "[C]"})
+    assert next_states(Monitor(CFG.from_string("S -> a | b | c")), markers).states == {"[X]": "a", "[C]": "c"}
+    assert next_states(Monitor(CFG.from_string("S -> b | c")), markers).states == {"[X]": "b", "[C]": "c"}
+
+
+def test_no_marker_and_no_way() -> None:
+    with pytest.raises(AutomatonError, match="b has no marker"):
+        next_states(Monitor(CFG.from_string("S -> a | b")), Markers({"a": "[A]"}))
+    with pytest.raises(WritingError, match="nothing can come next"):
+        next_states(Monitor(CFG.from_string("S -> a"), limits=Limits(at_most={"a": 0})), Markers({"a": "[A]"}))
+
+
+@given(st.lists(st.text("ab", max_size=4), max_size=4))
+def test_the_common_prefix(texts: list[str]) -> None:
+    found = common_prefix(texts)
+    assert all(text.startswith(found) for text in texts)
+    longer = {text[: len(found) + 1] for text in texts}
+    assert not texts or found in texts or len(longer) > 1
+
+
+def test_a_question() -> None:
+    llm = ScriptedLLM([2])
+    place, usage = choose(llm, "[Question] How?\n", Phrases().next, ["[A]", "[B]"], instructions="You act.")
+    assert (place, usage) == (1, TokenUsage())
+    system, asked = llm.questions[0].messages
+    assert system.content == "You act."
+    assert asked.content == (
+        "[Question] How?\n\nWhat comes next?\n1: [A]\n2: [B]\n\n"
+        "Answer with the number of your choice, an integer from 1 to 2, and nothing else."
+    )
+
+
+def test_a_talk_takes_turns() -> None:
+    assert [message.role for message in talk("", "a", "b", "c")] == ["user", "assistant", "user"]
+
+
+def test_the_rest_of_a_text() -> None:
+    made = Generated("ab", TokenUsage(1, 2, 3))
+    assert rest_of(iter(["b", made]), "a", streaming=False) is made
+    closed = []
+
+    def coming():
+        try:
+            yield "a"
+            yield made
+        finally:
+            closed.append(True)
+
+    stream = coming()
+    next(stream)
+    assert rest_of(stream, "a", streaming=True) == Generated("a", TokenUsage(1))
+    assert closed
