@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from formal_llm.errors import InvalidAnswer, UnreadableResponse, WritesNoText
+from formal_llm.errors import InvalidAnswer, LLMError, UnreadableResponse, WritesNoText
 from formal_llm.llms.generation import GeneratedObject, Messages, ObjectLLM, TextLLM, chat
 from formal_llm.llms.question import Message
 from formal_llm.llms.schemas import Schema, check_schema, portable
@@ -61,7 +61,7 @@ def generate_object(
     Raises:
         InvalidAnswer: after the last try, with the transcript of all and what they cost.
         WritesNoText: the model does not write.
-        ProviderError: no answer came.
+        ProviderError: no answer came; its ``usage`` is that of the tries before.
         ValueError: the schema is none that is known.
     """
     check_schema(schema)
@@ -85,8 +85,9 @@ def generate_object(
                 before_again(error)
             said = error.transcript[-1][1][:_SHOWN] if error.transcript else ""
             asked = (*talk, *([Message("assistant", said)] if said.strip() else []), _repair(error.problem))
-        except UnreadableResponse:
-            if tries < 1:
+        except LLMError as error:
+            if tries < 1 or not isinstance(error, UnreadableResponse):
+                error.usage = usage + (error.usage or TokenUsage())
                 raise
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import Answer, CachedLLM, Question, RecordingLLM, ReplayLLM
-from formal_llm.errors import InvalidAnswer, UnreadableResponse, WritesNoText
+from formal_llm.errors import InvalidAnswer, ProviderError, UnreadableResponse, WritesNoText
 from formal_llm.llms.builtin import BuiltinLLM
 from formal_llm.llms.generation import Generated, Messages, ObjectLLM, TextLLM, Writing, chat
 from formal_llm.llms.objects import INSTRUCTION, ObjectFunction, generate_object
@@ -104,6 +104,9 @@ def test_what_cannot_be_read_is_asked_for_again_as_it_was() -> None:
     assert llm.asked[0] == llm.asked[1]
     with pytest.raises(UnreadableResponse):
         generate_object(Writes(UnreadableResponse("1"), UnreadableResponse("2")), "u", SCHEMA)
+    with pytest.raises(ProviderError) as caught:
+        generate_object(Writes("wrong", ProviderError("gone")), "u", SCHEMA)
+    assert caught.value.usage == TokenUsage(1, 10, 5)
 
 
 def test_who_cannot_be_asked() -> None:

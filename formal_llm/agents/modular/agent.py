@@ -17,13 +17,14 @@ from dataclasses import asdict
 from importlib.util import find_spec
 from typing import TypeAlias
 
+from formal_llm.agents.modular.asking import Progress
 from formal_llm.agents.modular.binding import Binder
 from formal_llm.agents.modular.journal import Journal
 from formal_llm.agents.modular.masked_objects import MaskedObjects
 from formal_llm.agents.modular.memory import Memory
 from formal_llm.agents.modular.modules import Module, standard_modules
 from formal_llm.agents.modular.run import Happening, ModularRun, RunBudget
-from formal_llm.agents.modular.running import Progress, Running
+from formal_llm.agents.modular.running import Running
 from formal_llm.agents.modular.setup import Setup, Sizes, by_name, monitor_of
 from formal_llm.agents.monitor import Monitor
 from formal_llm.automata import Limits, Source

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from formal_llm.agents.modular import Module, respond
+from formal_llm import Limits
+from formal_llm.agents.modular import ModularAgent, Module, calculate, respond, search
 from formal_llm.errors import InvalidAnswer, ProviderError, UnreadableResponse
 from formal_llm.llms.generation import Generated, GeneratedObject, Messages, chat
+from formal_llm.llms.objects import ObjectFunction
 from formal_llm.llms.schemas import Schema
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.tools import tool
@@ -128,3 +130,20 @@ class Free(Wild):
         shown = last if last.rstrip().endswith("}") else first
         schema = json.loads(shown[shown.rindex("\n") + 1 :])
         return Generated(self.written(schema), TokenUsage(1, 10, 5))
+
+
+# -- a run of three steps, on the shipped corpus and calculator -------------------------------------------------------
+
+RHINE = [
+    {"context_summary": "", "thoughts": "its length", "task": "Find how long the Rhine is.", "tool": "search"},
+    {"context_summary": "1,230 km", "thoughts": "halve it", "task": "Calculate half of 1230.", "tool": "calculate"},
+    {"context_summary": "615 km", "thoughts": "done", "task": "Say that half of the Rhine is 615 km."},
+]
+CALLS = [{"query": "Rhine"}, {"expression": "1230 / 2"}, {"answer": "615 kilometres"}]
+ORDER = Limits(at_most={"search": 1, "calculate": 1}, at_least={"search": 1})
+
+
+def rhine(planned: Sequence[Any] = RHINE, called: Sequence[Any] = CALLS, **more: Any) -> ModularAgent:
+    modules = (search(), calculate(), respond())
+    script = ObjectFunction.scripted
+    return ModularAgent(script(*planned), script(*called), modules=modules, limits=ORDER, **more)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from functools import cache
@@ -14,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formal_llm import CFG, Limits, constraint
-from formal_llm.agents.modular import Memory, ModularAgent, Module, RunBudget, Sizes, calculate, respond, search
+from formal_llm.agents.modular import Memory, ModularAgent, Module, RunBudget, Sizes, respond
 from formal_llm.agents.modular.running import KEPT_STEPS, KEPT_TURNS
-from formal_llm.errors import FormalLLMError, InvalidAnswer, OutOfBudget, ResultsError, ToolError
+from formal_llm.errors import FormalLLMError, InvalidAnswer, ResultsError, ToolError
 from formal_llm.llms.objects import ObjectFunction
 from formal_llm.tools import tool
-from tests.agents.modular.doubles import TOKEN, Free, Held, Token, letters, plain
+from tests.agents.modular.doubles import CALLS, RHINE, TOKEN, Free, Held, Token, letters, plain, rhine
 
 NAMES = ["a", "b", "c", "respond"]
 #: Rules, and the same as a regular expression over the first letters of the tools.
@@ -104,20 +103,6 @@ def test_what_is_offered_is_what_can_be_finished(seed: int, rule: tuple) -> None
 
 
 # -- end to end, on the shipped corpus and calculator -----------------------------------------------------------------
-
-RHINE = [
-    {"context_summary": "", "thoughts": "its length", "task": "Find how long the Rhine is.", "tool": "search"},
-    {"context_summary": "1,230 km", "thoughts": "halve it", "task": "Calculate half of 1230.", "tool": "calculate"},
-    {"context_summary": "615 km", "thoughts": "done", "task": "Say that half of the Rhine is 615 km."},
-]
-CALLS = [{"query": "Rhine"}, {"expression": "1230 / 2"}, {"answer": "615 kilometres"}]
-ORDER = Limits(at_most={"search": 1, "calculate": 1}, at_least={"search": 1})
-
-
-def rhine(planned: list = RHINE, called: list = CALLS, **more: object) -> ModularAgent:
-    modules = (search(), calculate(), respond())
-    script = ObjectFunction.scripted
-    return ModularAgent(script(*planned), script(*called), modules=modules, limits=ORDER, **more)  # type: ignore[arg-type]
 
 
 def test_an_answer_from_corpus_and_calculator() -> None:
@@ -212,45 +197,6 @@ def test_a_tool_that_fails_is_told_and_counts() -> None:
     assert inner.tool == "search" and not inner.failed and other.failed
     assert "   failed: " in run.decisions[2].messages[1].content
     assert run.word == ("calculate", "search", "calculate", "respond")
-
-
-# -- corrections and budgets ------------------------------------------------------------------------------------------
-
-
-def test_corrections_are_on_record_and_nothing_is_replaced() -> None:
-    planned = [{**RHINE[0], "tool": "buy"}, *RHINE]
-    run = rhine(planned).run("x")
-    assert run.word == ("search", "calculate", "respond") and run.usage.requests == 7
-    (correction,) = run.corrections
-    assert "'buy' is none of search, calculate" in correction.reason and '"tool": "buy"' in correction.written
-    with pytest.raises(InvalidAnswer, match="none of search, calculate"):
-        rhine([planned[0], planned[0], *RHINE]).run("x")
-
-
-@pytest.mark.parametrize(("budget", "kind"), [(RunBudget(requests=3), "requests"), (RunBudget(tokens=300), "tokens")])
-def test_budgets(budget: RunBudget, kind: str, tmp_path: Path) -> None:
-    file = tmp_path / "run.jsonl"
-    with pytest.raises(OutOfBudget) as caught:
-        rhine().run("x", budget=budget, journal=file)
-    assert caught.value.kind == kind and not caught.value.run.complete
-    assert caught.value.run.usage.requests <= 3 and caught.value.run.word == ("search",)
-    # With more it goes on where it stands.
-    done = sum(json.loads(line)["what"] == "planner" for line in file.read_text().splitlines()[1:])
-    asked = len(file.read_text().splitlines()) - 1
-    agent = rhine(RHINE[done:], CALLS[1:] if asked < 5 else CALLS[2:])
-    assert agent.run("x", journal=file).answer == "615 kilometres"
-
-
-def test_tries_in_vain_count(tmp_path: Path) -> None:
-    agent = rhine([{**RHINE[0], "tool": "buy"}, *RHINE])
-    with pytest.raises(OutOfBudget) as caught:
-        agent.run("x", budget=RunBudget(requests=1))
-    assert caught.value.run.usage.requests == 1
-    # Also when the run goes on.
-    wrong = {**RHINE[0], "tool": "buy"}
-    with pytest.raises(InvalidAnswer):
-        rhine([wrong, wrong]).run("x", journal=tmp_path / "run.jsonl")
-    assert rhine().run("x", journal=tmp_path / "run.jsonl").usage.requests == 8
 
 
 # -- journals ---------------------------------------------------------------------------------------------------------
