@@ -12,8 +12,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from formal_llm.errors import InvalidAnswer, LLMError, UnreadableResponse, WritesNoText
-from formal_llm.llms.generation import GeneratedObject, Messages, ObjectLLM, TextLLM, chat
+from formal_llm.errors import InvalidAnswer, LLMError, NotRecorded, UnreadableResponse, WritesNoText
+from formal_llm.llms.generation import GeneratedObject, Messages, ObjectLLM, TextLLM, Texts, chat
 from formal_llm.llms.question import Message
 from formal_llm.llms.schemas import Schema, check_schema, portable
 from formal_llm.llms.usage import TokenUsage
@@ -114,6 +114,26 @@ def with_schema(messages: tuple[Message, ...], schema: Schema) -> tuple[Message,
     *earlier, last = messages
     shown = json.dumps(portable(schema, lists=True), ensure_ascii=False)
     return (*earlier, Message(last.role, f"{last.content}\n\n{INSTRUCTION}\n{shown}"))
+
+
+def recorded_object(
+    texts: Texts, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
+) -> GeneratedObject:
+    """The object that was recorded for a chat: of a model that was held to the schema, else of one that was shown it.
+
+    Raises:
+        InvalidAnswer: what was written did not keep the schema.
+        NotRecorded: there is neither, or not that often.
+    """
+    try:
+        return texts.generate_object(messages, schema, max_tokens=max_tokens, temperature=temperature)
+    except NotRecorded as error:
+        told = with_schema(chat(messages), schema)
+        try:
+            made = texts.generate(told, max_tokens=max_tokens, temperature=temperature)
+        except NotRecorded:
+            raise error from None
+        return GeneratedObject.read(made.text, schema, made.usage, told[-1].content)
 
 
 class ObjectFunction:

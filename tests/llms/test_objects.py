@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import Answer, CachedLLM, Question, RecordingLLM, ReplayLLM
-from formal_llm.errors import InvalidAnswer, ProviderError, UnreadableResponse, WritesNoText
+from formal_llm.errors import InvalidAnswer, NotRecorded, ProviderError, UnreadableResponse, WritesNoText
 from formal_llm.llms.builtin import BuiltinLLM
 from formal_llm.llms.generation import Generated, Messages, ObjectLLM, TextLLM, Writing, chat
 from formal_llm.llms.objects import INSTRUCTION, ObjectFunction, generate_object
@@ -155,6 +155,16 @@ def test_objects_go_the_ways_of_choices(tmp_path: Path) -> None:
     assert generate_object(replay, "u", SCHEMA).value == GOOD
     with RecordingLLM(Writes(), tmp_path / "none.jsonl") as recording:
         assert not isinstance(recording, ObjectLLM)
+
+
+def test_what_a_model_wrote_that_was_shown_the_schema_is_replayed(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    with RecordingLLM(Writes("wrong", json.dumps(GOOD)), file) as recording:
+        assert generate_object(recording, "u", SCHEMA).value == GOOD
+    replay = ReplayLLM(file)
+    assert generate_object(replay, "u", SCHEMA, max_tokens=2048).value == GOOD
+    with pytest.raises(NotRecorded, match="not recorded"):
+        generate_object(replay, "v", SCHEMA)
 
 
 def test_the_schema_is_part_of_the_request() -> None:
