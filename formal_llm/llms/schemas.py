@@ -143,8 +143,9 @@ def portable(schema: Schema, *, lists: bool = False) -> dict[str, object]:
 def read_object(text: str, schema: Schema) -> dict[str, object]:
     """The object that a text holds, which keeps the schema.
 
-    Blanks may stand around it, and one fence of Markdown (as chat models write it). Nothing else is passed over: no
-    words before it, no key that is given twice, no ``NaN``, no half of a surrogate pair.
+    Blanks may stand around it, and one fence of Markdown (as chat models write it); and line breaks and the like inside
+    its texts, which JSON wants escaped: they mean themselves. Nothing else is passed over: no words before it, no key
+    that is given twice, no ``NaN``, no half of a surrogate pair.
 
     Raises:
         ValueError: there is none; in words for the model that wrote it.
@@ -152,7 +153,7 @@ def read_object(text: str, schema: Schema) -> dict[str, object]:
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"it has {len(text):,} characters, at most {MOST_CHARACTERS:,} are read")
     try:
-        value: object = json.loads(_unfenced(text), object_pairs_hook=_once, parse_constant=_no_number)
+        value: object = json.loads(_unfenced(text), strict=False, object_pairs_hook=_once, parse_constant=_no_number)
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise ValueError("it has half of a surrogate pair in a text") from None

@@ -29,6 +29,7 @@ def test_what_keeps_a_schema() -> None:
     assert problem_in(GOOD, SCHEMA) is None
     assert problem_in({**GOOD, "value": {"tool": "search", "arguments": {"query": "q"}}}, SCHEMA) is None
     assert read_object(f" \n{json.dumps(GOOD)}\n", SCHEMA) == GOOD
+    assert read_object(json.dumps({**GOOD, "value": "|"}).replace("|", "\n\x18"), SCHEMA)["value"] == "\n\x18"
     assert read_object(f"```json\n{json.dumps(GOOD)}\n```", SCHEMA) == GOOD
 
 

@@ -10,7 +10,7 @@ from formal_llm.agents.decoding.written_plan import vocabulary_of
 from formal_llm.agents.decoding.xgrammar_masks import XGrammarMasks
 from formal_llm.llms.generation import GeneratedObject, Messages, chat
 from formal_llm.llms.local.model import TransformersLLM
-from formal_llm.llms.schemas import Schema, check_schema, portable
+from formal_llm.llms.schemas import Schema, check_schema
 from formal_llm.llms.usage import TokenUsage
 
 
@@ -40,7 +40,7 @@ class MaskedObjects:
         """The object that comes next in a chat.
 
         Raises:
-            InvalidAnswer: it was not whole when the tokens ran out, or breaks a bound that is checked here alone.
+            InvalidAnswer: it was not whole when the tokens ran out.
             LLMError: the chat is too long for the model.
             ValueError: the schema is none that is known.
         """
@@ -59,5 +59,5 @@ def _grammar(schema: Schema) -> Grammar:
     """The texts of a schema, written on one line: a small model that may write blanks writes blanks for ever."""
     import xgrammar  # optional; that it is there is known by now
 
-    text = json.dumps(portable(schema, lists=True))
-    return Grammar(str(xgrammar.Grammar.from_json_schema(text, any_whitespace=False)))
+    # With its bounds, those of texts too: else a small model writes one text until the tokens run out.
+    return Grammar(str(xgrammar.Grammar.from_json_schema(json.dumps(schema), any_whitespace=False)))

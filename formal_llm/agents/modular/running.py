@@ -66,8 +66,9 @@ class Running(Asking):
             raise AgentError(
                 "no tool can be used any more, and the run cannot end: the rules were too large to look ahead"
             )
-        messages = plan_messages(now.request, now.memory, now.scratchpad, list(setup.modules.values()), legal)
-        schema = plan_schema(legal)
+        most, modules = setup.sizes.planned, list(setup.modules.values())
+        messages = plan_messages(now.request, now.memory, now.scratchpad, modules, legal, most)
+        schema = plan_schema(legal, most)
         value, text = self._ask("planner", messages, schema)
         tool = str(value.get("tool", legal[0]))
         decision = Decision(

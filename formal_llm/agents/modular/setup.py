@@ -27,13 +27,15 @@ class Sizes:
         scratchpad: from here on the first steps are shown in short.
         turns: from so many turns on the first turns of a conversation are kept in short.
         read: how much of a text the summarizer is shown.
-        max_tokens: the most tokens of one request.
+        planned: how long each text of the planner may be.
+        max_tokens: the most tokens of one request: enough for what may be written at once.
     """
 
     summary: int = 800
     scratchpad: int = 12_000
     turns: int = 6
     read: int = 20_000
+    planned: int = 1_000
     max_tokens: int = 2048
 
 

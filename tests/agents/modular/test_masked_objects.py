@@ -15,7 +15,8 @@ from formal_llm.llms.schemas import closed
 from tests import tiny_models
 from tests.agents.modular.doubles import letters
 
-CHOICE = closed({"tool": {"enum": ["search", "respond"]}, "sure": {"type": "boolean"}})
+TEXT = {"type": "string", "minLength": 1, "maxLength": 6}
+CHOICE = closed({"tool": {"enum": ["search", "respond"]}, "sure": {"type": "boolean"}, "why": TEXT})
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +30,7 @@ def test_a_model_of_noise_is_held_to_the_schema(llm: TransformersLLM) -> None:
     assert isinstance(writer, MaskedObjects)
     for temperature in (0.0, 1.0, 5.0):
         made = writer.generate_object("Which tool?", CHOICE, max_tokens=200, temperature=temperature)
+        assert 1 <= len(str(made.value["why"])) <= 6
         assert made.value["tool"] in ("search", "respond") and isinstance(made.value["sure"], bool)
         assert made.usage.requests == 1 and made.usage.output_tokens > 0
     with pytest.raises(InvalidAnswer, match="no whole JSON object"):

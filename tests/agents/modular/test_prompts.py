@@ -16,13 +16,16 @@ MODULES = [search(), calculate(), respond()]
 
 
 def test_the_planner_sees_tools_and_no_signatures() -> None:
-    system, user = plan_messages("how long?", Memory(), Scratchpad(), MODULES, ("search", "respond"))
+    system, user = plan_messages("how long?", Memory(), Scratchpad(), MODULES, ("search", "respond"), 500)
     assert "- search: Search a library" in system.content and "query" not in system.content
     assert (
         user.content
         == "Request: how long?\n\nSteps so far:\nnone yet\n\nTools that may be chosen now: search, respond."
     )
-    assert "The next step uses respond." in plan_messages("x", Memory(), Scratchpad(), MODULES, ("respond",))[1].content
+    assert (
+        "The next step uses respond."
+        in plan_messages("x", Memory(), Scratchpad(), MODULES, ("respond",), 500)[1].content
+    )
 
 
 def test_the_caller_sees_its_tool_and_no_others() -> None:
@@ -34,11 +37,11 @@ def test_the_caller_sees_its_tool_and_no_others() -> None:
 
 def test_schemas() -> None:
     for tools in (("a",), ("a", "b")):
-        check_schema(plan_schema(tools))
+        check_schema(plan_schema(tools, 500))
     value = {"context_summary": "", "thoughts": "", "task": "t"}
-    assert problem_in(value, plan_schema(("a",))) is None
-    assert problem_in({**value, "task": ""}, plan_schema(("a",))) is not None
-    assert problem_in({**value, "tool": "c"}, plan_schema(("a", "b"))) is not None
+    assert problem_in(value, plan_schema(("a",), 500)) is None
+    assert problem_in({**value, "task": ""}, plan_schema(("a",), 500)) is not None
+    assert problem_in({**value, "tool": "c"}, plan_schema(("a", "b"), 500)) is not None
     check_schema(summary_schema(9))
 
 
@@ -47,7 +50,7 @@ def test_what_is_huge_is_shown_in_part() -> None:
     pad = Scratchpad((Step("search", huge, huge),))
     memory = Memory().plus(huge, huge)
     for messages in (
-        plan_messages(huge, memory, pad, MODULES, ("search", "respond")),
+        plan_messages(huge, memory, pad, MODULES, ("search", "respond"), 500),
         call_messages(MODULES[0], huge, "t", memory, pad),
         summary_messages(huge, huge, 100, 1_000),
     ):
