@@ -8,7 +8,7 @@ import pytest
 
 from formal_llm import constraint
 from formal_llm.agents import Monitor
-from formal_llm.errors import AgentError, NotAllowed, TranscriptError
+from formal_llm.errors import AgentError, NotAllowed, TranscriptError, WritingError
 
 
 def test_what_was_refused_travels_with_the_error() -> None:
@@ -23,3 +23,10 @@ def test_what_was_refused_travels_with_the_error() -> None:
 def test_one_root() -> None:
     assert issubclass(TranscriptError, AgentError)
     assert issubclass(TranscriptError, ValueError)
+
+
+def test_what_was_written_travels_with_the_error() -> None:
+    error = pickle.loads(pickle.dumps(WritingError("the text of Act is wrong", "Act", "Google", ("Search",))))
+    assert (str(error), error.state, error.wrote, error.legal) == (
+        "the text of Act is wrong", "Act", "Google", ("Search",),
+    )  # fmt: skip

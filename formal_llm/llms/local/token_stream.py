@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 #: What stands for the bytes of a sign that is not whole yet.
 _NOT_WHOLE = "\ufffd"
+#: How many of the tokens before it decide how a text begins.
+_CONTEXT = 16
 
 
 class _Closed(Exception):
@@ -86,6 +88,7 @@ def written_pieces(
 
 def after(tokenizer: PreTrainedTokenizerBase, before: Sequence[int], new: Sequence[int]) -> str:
     """The text of new tokens behind others: some tokenizers drop a blank where a text begins."""
+    before = before[-_CONTEXT:]
     first = str(tokenizer.decode(list(before), skip_special_tokens=True)) if before else ""
     whole = str(tokenizer.decode([*before, *new], skip_special_tokens=True))
     if whole.startswith(first):

@@ -1,7 +1,17 @@
 import pytest
 
 from formal_llm import CFG, Production
-from formal_llm.agents.decoding.contents import FreeText, JsonSchema, OneOf, Written, ebnf
+from formal_llm.agents.decoding.contents import (
+    FreeText,
+    Grammar,
+    JsonSchema,
+    OneOf,
+    Regex,
+    Written,
+    ebnf,
+    fitting,
+    problem,
+)
 from formal_llm.errors import AutomatonError
 
 
@@ -47,3 +57,22 @@ class TestEbnf:
     def test_limits_do_not_fit(self):
         with pytest.raises(AutomatonError, match="AutomatonMasks"):
             ebnf(CFG.from_string("S -> a S | b\n%limit 1 a"))
+
+
+def test_what_is_wrong_with_a_text() -> None:
+    assert problem(FreeText(), "anything") == problem(OneOf("a", "b"), "b") == problem(Regex("[0-9]+"), "12") == ""
+    assert problem(OneOf("a", "b"), "c") == "it is none of 'a', 'b'"
+    assert problem(Regex("[0-9]+"), "12 ") == "it does not match [0-9]+"
+    with pytest.raises(ValueError, match="no regular expression"):
+        problem(Regex("["), "")
+    with pytest.raises(ValueError, match="only masks hold a text to a Grammar"):
+        problem(Grammar("root ::= x"), "")
+
+
+def test_what_fits_what_is_begun() -> None:
+    texts = OneOf("New", "New York", "Old")
+    assert fitting(texts, "") == ["New", "New York", "Old"]
+    assert fitting(texts, " New") == ["New", "New York"]
+    assert fitting(texts, "New Y") == ["New York"]
+    assert fitting(texts, "New\n") == ["New"]
+    assert fitting(texts, "Young") == []

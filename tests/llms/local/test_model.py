@@ -15,6 +15,7 @@ from formal_llm.llms.llm import LLM, BatchLLM
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.question import Message
 from formal_llm.llms.recorded.cache import CachedLLM
+from formal_llm.llms.usage import TokenUsage
 from tests import tiny_models
 from tests.llms.local import token_by_token
 
@@ -168,3 +169,41 @@ def test_texts_that_cannot_be_scored(llm: TransformersLLM, llama: Any, spoken: C
         TransformersLLM.of(llama, spoken(chat=True)).score("restore", "")
     with pytest.raises(LLMError, match="the model reads fewer"):
         llm.score("image " * 3_000, "yes")
+
+
+def test_a_text_is_gone_on_with(llama: Any, llm: TransformersLLM, spoken: Callable[..., Any]) -> None:
+    ids = list(spoken()("[Thought] restore the")["input_ids"])
+    begin = len(ids)
+    with torch.no_grad():
+        for _ in range(8):
+            ids.append(int(llama(input_ids=torch.tensor([ids])).logits[0, -1].argmax()))
+            if ids[-1] == spoken().eos_token_id:
+                break
+    expected = spoken().decode(ids[begin:], skip_special_tokens=True)
+    made = llm.continue_text("[Thought] restore the", max_tokens=8)
+    assert made.text == expected
+    assert made.usage == TokenUsage(1, begin, len(ids) - begin)
+    assert made.ended == ("" if ids[-1] == spoken().eos_token_id else None)
+    stop = expected[len(expected) // 2 :][:2]
+    cut = llm.continue_text("[Thought] restore the", max_tokens=8, stop=[stop])
+    assert (cut.text, cut.ended) == (expected[: expected.find(stop)], stop)
+
+
+def test_a_text_piece_by_piece_is_the_same(writer: TransformersLLM) -> None:
+    ways = [(writer.stream, writer.generate)]
+    if writer.renderer.style == "seq2seq":
+        with pytest.raises(LLMError, match="encoder-decoder"):
+            writer.continue_text("restore")
+    else:
+        ways.append((writer.stream_continuation, writer.continue_text))
+    for stream, whole in ways:
+        stop = whole("restore the image", max_tokens=12).text[3:5]
+        for how in ({}, {"stop": [stop]} if len(stop) == 2 else {}):
+            *pieces, last = stream("restore the image", max_tokens=12, **how)
+            expected = whole("restore the image", max_tokens=12, **how)
+            assert "".join(pieces) == last.text == expected.text
+            assert last.ended == expected.ended
+    stream = writer.stream("restore the image", max_tokens=200)
+    assert next(stream)
+    stream.close()
+    assert writer.generate("restore the image", max_tokens=12) == writer.generate("restore the image", max_tokens=12)

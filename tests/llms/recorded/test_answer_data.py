@@ -49,6 +49,7 @@ ANSWERS = st.builds(
     st.none() | st.dictionaries(st.integers(1, 99), st.floats(0, 1)),
     st.text(),
     st.builds(TokenUsage, *[st.integers(0, 10**9)] * 5),
+    st.none() | st.text(),
 )
 
 
