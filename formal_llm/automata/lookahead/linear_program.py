@@ -67,6 +67,12 @@ class LinearProgram:
         self._version = demands.version
         self.arguments.clear()
         self._kept: dict[int, list[_Completion]] = {}
+        groups = [
+            len(group) for index, group in demands.resources.ways.items() if index not in demands.resources.leaves
+        ]
+        self._fits = len(groups) * (len(groups) + sum(groups)) <= LARGEST
+        if not self._fits:
+            return False
         self.flow = flow = Flow(demands)
         self._rows = {symbol: row for row, symbol in enumerate(flow.of)}
         self._resource_rows = {number: row for row, number in enumerate(flow.resources, len(self._rows))}

@@ -214,17 +214,17 @@ class Lookahead:
         now = self.automaton.start() if configuration is None else configuration
         return shortest_word(self.automaton, partial(self._cheapest, by_length=True), now)
 
-    def detours(self, configuration: Hashable) -> dict[str, int]:
+    def detours(self, configuration: Hashable, *, limits: bool = True) -> dict[str, int]:
         """The terminals that a completion may still use, each with by how many terminals that lengthens it at least.
 
-        An upper set: of the limits only those that are used up are looked at.
+        An upper set: of the limits only those that are used up are looked at, without ``limits`` not even those.
         """
         if self._search is None:
             return dict.fromkeys(self._plain.terminals(configuration), 0)
         (state, stack), remaining, _ = self._parts(configuration)
         found = self._search.demands.detours(state, stack)
         need, guard = self._search.counters.need, self._search.counters.guard
-        if not need:
+        if not need or not limits:
             return found
         return {name: extra for name, extra in found.items() if (remaining - need.get(name, 0)) & guard == guard}
 

@@ -7,7 +7,7 @@ there is no state at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.exact_sums import ExactSums
@@ -19,6 +19,10 @@ from formal_llm.automata.models.automaton import Stack, State
 
 #: A way of a symbol, the symbols it leaves pending as a multiset, and the moves of the free ones that are left out.
 _Compiled = tuple[PackedWay, int, float]
+
+
+#: Where a symbol has more ways, they are not counted, and looked at one after the other as they are tried.
+_MANY = 64
 
 
 class Successors:
@@ -39,6 +43,8 @@ class Successors:
         self.work = work
         self.sums = ExactSums(demands, work)
         self._compiled: dict[int, tuple[_Compiled, ...]] = {}
+        #: What looking at a way costs: the longer the numbers, the more.
+        self._effort = 0.01 + demands.resources.guard.bit_length() / 800_000
 
     def normal(self, pending: int, unresolved: Unresolved, left: int, needed: int) -> tuple[float, SearchState] | None:
         """(moves of what is free and left out, the state without it); None where some bound cannot be kept any more."""
@@ -92,19 +98,29 @@ class Successors:
             compiled = self._compiled[symbol.index] = tuple(made)
         return compiled
 
-    def _choose(self, state: SearchState) -> tuple[int, list[_Compiled]]:
+    def _choose(self, state: SearchState) -> tuple[int, Iterable[_Compiled]]:
         """The pending symbol with the fewest ways left: its unit and those ways."""
-        guard, left = self.demands.resources.guard, state.left
-        best: tuple[int, list[_Compiled]] | None = None
+        best: tuple[int, Sequence[_Compiled]] | None = None
         for symbol, _, unit in self.multisets.items(state.pending):
-            ways = [entry for entry in self._ways(symbol) if (left - entry[0].need) & guard == guard]
+            ways: Sequence[_Compiled] = self._ways(symbol)
+            if len(ways) <= _MANY:
+                ways = list(self._left_of(ways, state.left))
             # Where sums are exact, of equals the last, which lies on top of the stack: its rest is asked for next.
             if best is None or len(ways) < len(best[1]) + bool(self.sums):
                 best = (unit, ways)
                 if len(ways) <= 1:
                     break
         assert best is not None
-        return best
+        unit, ways = best
+        return unit, ways if len(ways) <= _MANY else self._left_of(ways, state.left)
+
+    def _left_of(self, ways: Iterable[_Compiled], left: int) -> Iterator[_Compiled]:
+        """The ways that what is left can pay."""
+        guard, work, effort = self.demands.resources.guard, self.work, self._effort
+        for entry in ways:
+            work.left -= effort
+            if (left - entry[0].need) & guard == guard:
+                yield entry
 
     def of(self, state: SearchState) -> Iterator[tuple[float, SearchState]]:
         """(moves, the state after them) for one pending symbol that has to be worked off, or the open part."""

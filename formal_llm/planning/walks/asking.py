@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from itertools import count, repeat
+from functools import partial
+from itertools import count
 
 from formal_llm.automata import Transition
 from formal_llm.automata.lookahead.cheapest import INFINITE
@@ -24,6 +25,11 @@ from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry, Past
 from formal_llm.planning.walks.wording import Wording
 
 _NUMBERS = count(1)
+#: For each of so many options and terminals together it is told which of these the limits still leave after it.
+_FINE = 50_000
+#: What may come after each option is looked for, where options, terminals and what making the lookahead took come to no
+#: more than this when they are multiplied.
+_MADE = 30_000_000
 
 
 class Asker:
@@ -111,13 +117,20 @@ class Asker:
         lookahead = self._table.lookahead
         after = [self._table.after(entry.configuration, choice) for choice in entry.offered]
         known = [(name, self._term(name)) for name in self._table.vocabulary.terminals]
-        prospects = tuple(map(self._prospect, entry.offered, after, lookahead.least_lengths(after), repeat(known)))
+        if lookahead.made * len(known) * len(after) <= _MADE:
+            limits = len(known) * len(after) <= _FINE
+            detours = [lookahead.detours(one, limits=limits) for one in after]
+        else:  # what may still come here, whatever is chosen
+            detours = [dict.fromkeys(lookahead.detours(entry.configuration), 0)] * len(after)
+        prospect = partial(self._prospect, known=known)
+        prospects = tuple(map(prospect, entry.offered, after, detours, lookahead.least_lengths(after)))
         so_far = tuple(self._term(move.read) for move in moves if move.read is not None)
         return Outlook(so_far, prospects, self.wording.backward)
 
-    def _prospect(self, choice: Choice, after: Hashable, least: float, known: Sequence[tuple[str, Term]]) -> Prospect:
+    def _prospect(
+        self, choice: Choice, after: Hashable, detours: dict[str, int], least: float, known: Sequence[tuple[str, Term]]
+    ) -> Prospect:
         lookahead = self._table.lookahead
-        detours = lookahead.detours(after)
         of, allows = self._allowed
         if detours is not of:  # where nothing is limited, all options have the same
             known = known or [(name, self._term(name)) for name in detours]
