@@ -47,6 +47,34 @@ class TranscriptError(AgentError, ValueError):
     """A transcript that cannot be read, or that its agent could not have written."""
 
 
+class UnfinishedRun(Protocol):
+    """A run of an agent that has not come to its end."""
+
+    @property
+    def word(self) -> tuple[str, ...]:
+        """What it did, by the names of the rules."""
+        ...
+
+
+class OutOfBudget(AgentError):
+    """A run used up its budget. With its journal it goes on where it stands, under a larger budget.
+
+    Attributes:
+        kind: ``"requests"``, ``"tokens"`` or ``"steps"``.
+        budget: the number that was allowed.
+        run: what was done so far.
+    """
+
+    def __init__(self, kind: str, budget: int, run: UnfinishedRun) -> None:
+        self.kind = kind
+        self.budget = budget
+        self.run: Any = run
+        super().__init__(
+            f"the budget of {budget:,} {kind} is used up after {len(run.word)} steps; begun again with the same "
+            f"journal and a larger RunBudget({kind}=...), the run goes on where it stands"
+        )
+
+
 class WritingError(AgentError):
     """A model did not get to an end within the bounds of its writer, or nothing can come next.
 

@@ -103,12 +103,11 @@ class WritesNoText(LLMError, TypeError):
         llm: the model.
     """
 
-    def __init__(self, llm: str) -> None:
+    def __init__(self, llm: str, wanted: str = "draft a plan", instead: str = "let it choose: search='greedy'") -> None:
         self.llm = llm
         super().__init__(
-            f"{llm} writes no free text, which drafts and agents are made of. Take a model that has "
-            "generate(messages), as those of openai:, anthropic:, ollama:, llamacpp:, vllm: and local: have; or let it "
-            "choose: search='greedy'"
+            f"{llm} writes no free text, so it cannot {wanted}. Take a model that has generate(messages), as those "
+            f"of openai:, anthropic:, ollama:, llamacpp:, vllm: and local: have{f'; or {instead}' if instead else ''}"
         )
 
 

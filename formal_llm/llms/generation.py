@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from formal_llm.errors import InvalidAnswer, WritesNoText
 from formal_llm.llms.question import Answer, Message, Question
+from formal_llm.llms.schemas import Schema, read_object
 from formal_llm.llms.usage import TokenUsage
 
 #: What is asked: one text, which the user says, or the messages of a chat.
@@ -110,6 +111,44 @@ class StreamingContinuingLLM(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class GeneratedObject:
+    """An object that a model wrote, which keeps its schema; the text that it was read from, and what it cost."""
+
+    value: dict[str, object]
+    text: str
+    usage: TokenUsage = field(default_factory=TokenUsage)
+
+    @classmethod
+    def read(cls, text: str, schema: Schema, usage: TokenUsage, prompt: str) -> GeneratedObject:
+        """The object in a text, checked whoever wrote it.
+
+        Raises:
+            InvalidAnswer: there is none that keeps the schema; with what was asked and written, and what it cost.
+        """
+        try:
+            return cls(read_object(text, schema), text, usage)
+        except ValueError as error:
+            raise InvalidAnswer(str(error), [(prompt, text)], usage) from None
+
+
+@runtime_checkable
+class ObjectLLM(Protocol):
+    """Anything that writes objects, held to a schema by its own means."""
+
+    def generate_object(
+        self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
+    ) -> GeneratedObject:
+        """The object that comes next in a chat, of a schema (:mod:`formal_llm.llms.schemas`); else as a text.
+
+        Raises:
+            InvalidAnswer: what was written does not keep the schema.
+            ProviderError: no answer came.
+            ValueError: the schema is none that is known.
+        """
+        ...
+
+
 class Writing(Question):
     """A request for free text, as a question without options: any text is an answer.
 
@@ -118,6 +157,7 @@ class Writing(Question):
 
     Args:
         messages, max_tokens, stop, temperature: as of :meth:`TextLLM.generate`.
+        schema: where the text is an object, as of :meth:`ObjectLLM.generate_object`.
         task: the task that the text is for.
         walk: the name of the walk that asks, where several are under way.
         continues: whether the last message is a text to go on with (:meth:`ContinuingLLM.continue_text`).
@@ -126,7 +166,7 @@ class Writing(Question):
         ValueError: there is nothing to go on from.
     """
 
-    __slots__ = ("continues", "max_tokens", "stop", "temperature")
+    __slots__ = ("continues", "max_tokens", "schema", "stop", "temperature")
 
     def __init__(
         self,
@@ -135,6 +175,7 @@ class Writing(Question):
         max_tokens: int = 512,
         stop: Sequence[str] = (),
         temperature: float = 0.0,
+        schema: Schema | None = None,
         task: str = "",
         walk: str = "",
         continues: bool = False,
@@ -144,6 +185,7 @@ class Writing(Question):
             raise ValueError("there is nothing to go on from")
         super().__init__(talk[-1].content, (), task=task, messages=talk, walk=walk)
         self.max_tokens, self.stop, self.temperature = max_tokens, tuple(stop), temperature
+        self.schema = schema
         self.continues = continues
 
     @property
@@ -155,7 +197,9 @@ class Writing(Question):
     def content(self) -> dict[str, object]:
         """What the writer is shown, and how it shall write, as JSON data."""
         how = {"max_tokens": self.max_tokens, "stop": list(self.stop), "temperature": self.temperature}
-        return {**super().content, "writes": {**how, **({"continues": True} if self.continues else {})}}
+        # What is not there is not told: what was kept before it could be stays known.
+        more = {**({"continues": True} if self.continues else {}), **({"schema": self.schema} if self.schema else {})}
+        return {**super().content, "writes": {**how, **more}}
 
     def check(self, given: object) -> Answer:
         """The answer that a text is.
@@ -180,6 +224,10 @@ class Writing(Question):
                 return None
             prompt = self.messages[-1].content
             made = llm.continue_text(prompt, max_tokens=self.max_tokens, stop=self.stop, temperature=self.temperature)
+        elif self.schema is not None and isinstance(llm, ObjectLLM):
+            most, warm = self.max_tokens, self.temperature
+            one = llm.generate_object(self.messages, self.schema, max_tokens=most, temperature=warm)
+            return Answer((), text=one.text, usage=one.usage)
         elif isinstance(llm, TextLLM):
             made = llm.generate(self.messages, max_tokens=self.max_tokens, stop=self.stop, temperature=self.temperature)
         else:
@@ -236,6 +284,14 @@ class Texts:
         asked = Writing(prompt, max_tokens=max_tokens, stop=stop, temperature=temperature, continues=True)
         made = self._choose(asked)
         return Generated(made.text, made.usage, made.ended)
+
+    def generate_object(
+        self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
+    ) -> GeneratedObject:
+        """The object that comes next in a chat, see :meth:`ObjectLLM.generate_object`."""
+        asked = Writing(messages, max_tokens=max_tokens, temperature=temperature, schema=schema)
+        made = self._choose(asked)
+        return GeneratedObject.read(made.text, schema, made.usage, asked.prompt)
 
 
 def chat(messages: Messages) -> tuple[Message, ...]:

@@ -14,7 +14,7 @@ from typing import Protocol, Self, TypeAlias, runtime_checkable
 
 from formal_llm.errors import InvalidAnswer, LLMError, UnknownProvider, UnreadableResponse, WritesNoText
 from formal_llm.llms.doubles import of_function
-from formal_llm.llms.generation import ContinuingLLM, TextLLM, Texts, Writing
+from formal_llm.llms.generation import ContinuingLLM, ObjectLLM, TextLLM, Texts, Writing
 from formal_llm.llms.question import Answer, AnswerLike, Question
 from formal_llm.llms.usage import TokenUsage
 
@@ -206,8 +206,8 @@ class WrapperLLM(ABC):
     """An LLM in front of another one.
 
     It has ``choose``; ``achoose`` and ``aclose`` if and only if the other one is an ``AsyncLLM``; ``choose_many`` if
-    and only if it is a ``BatchLLM``; ``generate`` if and only if it is a ``TextLLM``, and ``continue_text`` if and only
-    if it is a ``ContinuingLLM``.
+    and only if it is a ``BatchLLM``; and ``generate``, ``continue_text`` and ``generate_object`` if and only if it is a
+    ``TextLLM``, a ``ContinuingLLM``, an ``ObjectLLM``.
 
     Attributes:
         llm: the other one.
@@ -232,6 +232,8 @@ class WrapperLLM(ABC):
             self.generate = Texts(self.choose).generate
         if isinstance(self.llm, ContinuingLLM):
             self.continue_text = Texts(self.choose).continue_text
+        if isinstance(self.llm, ObjectLLM):
+            self.generate_object = Texts(self.choose).generate_object
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"

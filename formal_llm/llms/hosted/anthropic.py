@@ -14,6 +14,7 @@ from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_repl
 from formal_llm.llms.hosted.settings import check_plain, checked_address, either_client_or, from_environment, given
 from formal_llm.llms.hosted.text import Part, StreamedText, TextRequest
 from formal_llm.llms.question import Answer, Message, Question
+from formal_llm.llms.schemas import Schema, portable
 from formal_llm.llms.usage import TokenUsage
 
 if TYPE_CHECKING:
@@ -116,19 +117,21 @@ class AnthropicLLM(StreamedText):
         super().__init__(name, made, settings, async_client=async_client, bounds=self.bounds)
 
     def _send(self, client: Any, question: Question) -> Any:
-        schema = choice_schema(question)
-        config: dict[str, Any] = {"effort": self.effort} if self.effort else {}
         told = self._messages(question.messages)
         request: dict[str, Any] = {"model": self.model, "max_tokens": self.max_tokens, **told}
-        if self.method == "schema":
+        description = "Gives the answer to the question: the number of the chosen option, or the numbers."
+        return client.messages.create(**request, **self._held(choice_schema(question), description))
+
+    def _held(self, schema: Schema | None, description: str) -> dict[str, Any]:
+        """What holds a model to a schema, and says how much effort it makes."""
+        config: dict[str, Any] = {"effort": self.effort} if self.effort else {}
+        held: dict[str, Any] = {}
+        if schema is not None and self.method == "schema":
             config["format"] = {"type": "json_schema", "schema": schema}
-        else:
-            description = "Gives the answer to the question: the number of the chosen option, or the numbers."
-            request["tools"] = [{"name": _TOOL, "description": description, "input_schema": schema, "strict": True}]
-            request["tool_choice"] = {"type": "tool", "name": _TOOL, "disable_parallel_tool_use": True}
-        if config:
-            request["output_config"] = config
-        return client.messages.create(**request)
+        elif schema is not None:
+            held["tools"] = [{"name": _TOOL, "description": description, "input_schema": schema, "strict": True}]
+            held["tool_choice"] = {"type": "tool", "name": _TOOL, "disable_parallel_tool_use": True}
+        return {**held, "output_config": config} if config else held
 
     def _messages(self, messages: tuple[Message, ...]) -> dict[str, Any]:
         """The chat, with breakpoints behind what later questions have in common with this one."""
@@ -164,11 +167,17 @@ class AnthropicLLM(StreamedText):
         asked |= self._messages(request.messages)
         if request.stop:
             asked["stop_sequences"] = list(request.stop)
-        if self.effort:
-            asked["output_config"] = {"effort": self.effort}
+        schema = None if request.schema is None else portable(request.schema)
+        asked |= self._held(schema, "Gives the answer, as an object.")
         if request.streams:  # not compressed, so that it can be bounded as it comes
             asked |= {"stream": True, "extra_headers": {"Accept-Encoding": "identity"}}
         return client.messages.create(**asked)
+
+    def _read_object(self, response: Any) -> tuple[Any, TokenUsage]:
+        text, usage = self._read_text(response)
+        used = [block.input for block in response.content if block.type == "tool_use" and block.name == _TOOL]
+        # Given more than once, it is no one object, and what is read says so.
+        return ("".join(map(json.dumps, used)) if self.method == "tool" and used else text), usage
 
     def _read_part(self, event: Any, request: TextRequest) -> Part:  # noqa: ARG002
         if event.type == "message_start":

@@ -13,6 +13,7 @@ from formal_llm.llms.hosted.openai_client import Connection
 from formal_llm.llms.hosted.settings import given
 from formal_llm.llms.hosted.text import Part, TextRequest
 from formal_llm.llms.question import Question
+from formal_llm.llms.schemas import Schema, portable
 
 
 class LlamaCppLLM(CompletionsLLM):
@@ -71,6 +72,10 @@ class LlamaCppLLM(CompletionsLLM):
             # llama.cpp's own name for what is asked for; llama-cpp-python passes over names it does not know.
             held["n_probs"] = MOST_ALTERNATIVES
         return {"extra_body": held}
+
+    def _object_guarantee(self, schema: Schema) -> dict[str, Any]:
+        # Both servers know a schema by this name; bounds of texts would become grammars that llama.cpp refuses.
+        return {"response_format": {"type": "json_object", "schema": portable(schema, lists=True)}}
 
     def _complete(self, client: Any, request: TextRequest) -> Any:
         if not self._native:

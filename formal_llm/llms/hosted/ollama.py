@@ -12,6 +12,7 @@ from formal_llm.llms.hosted.openai_client import Connection, OpenAIClientLLM
 from formal_llm.llms.hosted.settings import given
 from formal_llm.llms.hosted.text import HostedText, TextRequest
 from formal_llm.llms.question import Answer, Message, Question
+from formal_llm.llms.schemas import portable
 from formal_llm.llms.usage import TokenUsage
 
 _PORT = 11434
@@ -89,7 +90,8 @@ class OllamaLLM(OpenAIClientLLM, HostedText):
     def _send_text(self, client: Any, request: TextRequest) -> Any:
         told = given(temperature=request.temperature, stop=list(request.stop) or None)
         options = {**self._options, "num_predict": request.max_tokens, **told}
-        return self._chat(client, request.messages, {"options": options})
+        held = None if request.schema is None else portable(request.schema, lists=True)
+        return self._chat(client, request.messages, {"format": held, "options": options})
 
     def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
         usage = token_usage(response.get("prompt_eval_count"), response.get("eval_count"))

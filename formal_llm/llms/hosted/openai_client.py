@@ -21,6 +21,7 @@ from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
 from formal_llm.llms.hosted.settings import check_plain, checked_address, either_client_or, from_environment, given
 from formal_llm.llms.hosted.text import Part, StreamedText, TextRequest
 from formal_llm.llms.question import Answer, Message, Question
+from formal_llm.llms.schemas import Schema, portable
 from formal_llm.llms.usage import TokenUsage
 
 if TYPE_CHECKING:
@@ -256,7 +257,13 @@ class ChatCompletionsLLM(OpenAIClientLLM, StreamedText):
     def _send_text(self, client: Any, request: TextRequest) -> Any:
         asked = given(temperature=request.temperature, stop=list(request.stop) or None)
         asked |= STREAMS if request.streams else {}
+        asked |= {} if request.schema is None else self._object_guarantee(request.schema)
         return self._create(client, request.messages, {self.text_limit: request.max_tokens, **asked})
+
+    def _object_guarantee(self, schema: Schema) -> dict[str, Any]:
+        """The arguments of the request that hold the model to a schema."""
+        held = {"name": "answer", "strict": True, "schema": portable(schema)}
+        return {"response_format": {"type": "json_schema", "json_schema": held}}
 
     def _read_part(self, event: Any, request: TextRequest) -> Part:
         choice: dict[str, Any] = next(iter(event.get("choices") or ()), {})

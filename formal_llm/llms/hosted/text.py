@@ -1,4 +1,4 @@
-"""Free text from models behind an HTTP interface: what the adapters that write share."""
+"""Free text and objects from models behind an HTTP interface: what the adapters that write share."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
-from formal_llm.llms.generation import Generated, Messages, Stream, chat, cut, streamed
+from formal_llm.llms.generation import Generated, GeneratedObject, Messages, Stream, chat, cut, streamed
 from formal_llm.llms.hosted.adapter import HostedLLM, provider_error
 from formal_llm.llms.question import Message
+from formal_llm.llms.schemas import Schema, check_schema
 from formal_llm.llms.usage import TokenUsage
 
 #: How many more parts of a stream are read for what it cost, where a stop ended it.
@@ -26,6 +27,7 @@ class TextRequest:
     Attributes:
         streams: whether it shall come piece by piece.
         continues: whether the one message is a text to go on with.
+        schema: what the text is to keep, where it is an object.
     """
 
     messages: tuple[Message, ...]
@@ -34,6 +36,7 @@ class TextRequest:
     temperature: float | None = None
     streams: bool = False
     continues: bool = False
+    schema: Schema | None = None
 
     def __post_init__(self) -> None:
         if not self.messages or self.max_tokens < 1:
@@ -70,16 +73,38 @@ class HostedText(HostedLLM):
         Raises:
             ProviderError: no answer came: no connection, a refused key, an unknown model, a rate limit.
         """
-        request = TextRequest(chat(messages), max_tokens, tuple(stop), temperature)
+        text, usage = self._text(TextRequest(chat(messages), max_tokens, tuple(stop), temperature))
+        return Generated(cut(text, stop), usage)
+
+    def generate_object(
+        self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
+    ) -> GeneratedObject:
+        """The object that the model writes next, held to a schema by its provider and checked here.
+
+        The bounds of texts and numbers in the schema are checked here alone: not all providers know them.
+
+        Raises:
+            InvalidAnswer: what was written does not keep the schema: it was cut off, refused, or its provider did not
+                hold it.
+            ProviderError: no answer came; also where the model knows no structured output.
+            ValueError: the schema is none that is known (:mod:`formal_llm.llms.schemas`).
+        """
+        check_schema(schema)
+        request = TextRequest(chat(messages), max_tokens, (), temperature, schema=schema)
+        text, usage = self._text(request)
+        return GeneratedObject.read(text, schema, usage, request.messages[-1].content)
+
+    def _text(self, request: TextRequest) -> tuple[str, TokenUsage]:
+        """What the model writes, and what it cost."""
         with self.bounds.running() if self.bounds is not None else nullcontext():
             response = self._written(request)
         try:
-            text, usage = self._read_text(response)
+            text, usage = self._read_text(response) if request.schema is None else self._read_object(response)
             if not isinstance(text, str):
                 raise TypeError("what a model writes is a text")
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise provider_error(self, error) from error
-        return Generated(cut(text, stop), usage)
+        return text, usage
 
     def _told(self, request: TextRequest) -> Stream:
         """What a request writes, piece by piece, and then the whole.
@@ -166,6 +191,10 @@ class HostedText(HostedLLM):
     @abstractmethod
     def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
         """The text in the SDK's response, empty where the model wrote none, and what it cost."""
+
+    def _read_object(self, response: Any) -> tuple[Any, TokenUsage]:
+        """As :meth:`_read_text`, of a request with a schema."""
+        return self._read_text(response)
 
 
 class StreamedText(HostedText):

@@ -7,6 +7,7 @@ from typing import Any
 from formal_llm.llms.hosted.choice_schema import choice_schema
 from formal_llm.llms.hosted.continuation import CompletionsLLM
 from formal_llm.llms.question import Question
+from formal_llm.llms.schemas import Schema, portable
 
 
 class VLLM(CompletionsLLM):
@@ -40,3 +41,6 @@ class VLLM(CompletionsLLM):
         else:
             held = {"choice": [str(option.number) for option in question.options]}
         return {"extra_body": {"structured_outputs": held}}
+
+    def _object_guarantee(self, schema: Schema) -> dict[str, Any]:
+        return {"extra_body": {"structured_outputs": {"json": portable(schema, lists=True)}}}

@@ -24,6 +24,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from formal_llm.authored.files import check_plain, open_file, parse_json
 from formal_llm.errors import AnswerFileError, InvalidAnswer, LLMError, NotRecorded
 from formal_llm.llms.generation import Texts
 from formal_llm.llms.llm import LLMLike, WrapperLLM, aanswered, all_answered, answered, checked
+from formal_llm.llms.objects import recorded_object
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.recorded import answer_data
 from formal_llm.llms.usage import TokenUsage
@@ -150,7 +152,9 @@ class ReplayLLM:
         self._digest = hashlib.sha256()
         self._left = 0
         # A text that was recorded is found as an answer is; NotRecorded where it is not there, or not that often.
-        self.generate, self.continue_text = Texts(self.choose).generate, Texts(self.choose).continue_text
+        texts = Texts(self.choose)
+        self.generate, self.continue_text = texts.generate, texts.continue_text
+        self.generate_object = partial(recorded_object, texts)
         try:
             with open_file(self.path) as file:
                 for number, line in enumerate(file, 1):

@@ -1,4 +1,4 @@
-"""Free text from all adapters that write, through the real SDKs, against the local server."""
+"""Free text and objects from all adapters that write, through the real SDKs, against the local server."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from formal_llm.errors import ProviderError
+from formal_llm.errors import InvalidAnswer, ProviderError
 from formal_llm.llms.builtin import BuiltinLLM
-from formal_llm.llms.generation import Generated, StreamingLLM, TextLLM
+from formal_llm.llms.generation import Generated, ObjectLLM, StreamingLLM, TextLLM
+from formal_llm.llms.objects import generate_object
 from formal_llm.llms.question import Message
+from formal_llm.llms.schemas import closed, portable
 from tests.llms.hosted import protocol_server as ps
 from tests.llms.hosted.adapters import ADAPTERS, Adapter
 
@@ -130,6 +132,74 @@ def test_nothing_to_write(made: Made) -> None:
 def test_who_writes_nothing(made: Made) -> None:
     assert not isinstance(made(ADAPTERS[-1]), TextLLM)
     assert not isinstance(BuiltinLLM(), TextLLM)
+
+
+# -- objects ----------------------------------------------------------------------------------------------------------
+
+SCHEMA = closed({"tool": {"enum": ["a", "b"]}, "task": {"type": "string", "maxLength": 9}})
+SENT = portable(SCHEMA)
+HELD: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "openai-chat": lambda body: body["response_format"]["json_schema"]["schema"],
+    "openai-decisions": lambda body: body["response_format"]["json_schema"]["schema"],
+    "anthropic-schema": lambda body: body["output_config"]["format"]["schema"],
+    "anthropic-tool": lambda body: body["tools"][0]["input_schema"],
+    "vllm": lambda body: body["structured_outputs"]["json"],
+    "llamacpp": lambda body: body["response_format"]["schema"],
+    "ollama": lambda body: body["format"],
+}
+
+
+@WRITERS
+def test_an_object(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:
+    server.script = [ps.text('{"tool": "a", "task": "go"}')]
+    llm = made(adapter)
+    assert isinstance(llm, ObjectLLM)
+    written = llm.generate_object("Which tool?", SCHEMA, max_tokens=99)
+    assert written.value == {"tool": "a", "task": "go"} and written.usage == adapter.one
+    (body,) = server.bodies
+    assert HELD[adapter.name](body) == SENT
+    assert "99" in json.dumps(body)
+
+
+def test_an_object_as_the_input_of_a_tool(made: Made, server: ps.ProtocolServer) -> None:
+    def used(*inputs: object) -> ps.Behaviour:
+        blocks = [{"type": "tool_use", "id": "1", "name": "choose", "input": one} for one in inputs]
+        return ps.text("", changes={"content": blocks})
+
+    good = {"tool": "b", "task": ""}
+    server.script = [used(good), used(good, good)]
+    llm = made(ADAPTERS[3])
+    assert llm.generate_object("x", SCHEMA).value == good
+    assert server.bodies[0]["tool_choice"] == {"type": "tool", "name": "choose", "disable_parallel_tool_use": True}
+    with pytest.raises(InvalidAnswer, match="no whole JSON object"):
+        llm.generate_object("x", SCHEMA)
+
+
+@WRITERS
+@pytest.mark.parametrize(
+    "behaviour", [ps.TRUNCATED, ps.EMPTY, ps.text('{"tool": "c", "task": ""}'), ps.text('{"tool": "a"}')]
+)
+def test_a_provider_is_not_trusted(
+    behaviour: ps.Behaviour, adapter: Adapter, made: Made, server: ps.ProtocolServer
+) -> None:
+    server.script = [behaviour, ps.text('{"tool": "a", "task": "far too long"}'), behaviour]
+    with pytest.raises(InvalidAnswer) as caught:
+        made(adapter).generate_object("x", SCHEMA)
+    assert caught.value.usage == adapter.one
+    with pytest.raises(InvalidAnswer) as caught:
+        generate_object(made(adapter), "x", SCHEMA)
+    assert caught.value.usage == adapter.one + adapter.one and len(server.bodies) == 3
+    assert "at most 9 are wanted" in json.dumps(server.bodies[2]["messages"])
+
+
+@WRITERS
+def test_no_object_comes(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:
+    server.script = [ps.failing(400, message="structured output is not known")]
+    with pytest.raises(ProviderError):
+        made(adapter).generate_object("x", SCHEMA)
+    with pytest.raises(ValueError, match="asked for an object"):
+        made(adapter).generate_object("x", {"type": "string"})
+    assert len(server.bodies) == 1
 
 
 STREAMS = pytest.mark.parametrize(

@@ -1,0 +1,199 @@
+"""The modular agent: a planner picks a tool and says in words what it is to do; another model writes its arguments.
+
+So planning and calling are apart, each with a model of its own, as Krasser (2024) has it: a small model that was
+trained on nothing but planning can plan, and never sees a signature. Three things hold whatever the models write:
+
+- The order of the tools is a word of the rules. The planner chooses among those that the monitor allows, and where one
+  alone is allowed it is not asked. Calls inside of calls count.
+- Arguments keep the signature of the tool. They are data; nothing that a model writes is executed.
+- What cannot be used is asked for once more with what is wrong, on record, and is then an error. Nothing is replaced.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from importlib.util import find_spec
+from typing import TypeAlias
+
+from formal_llm.agents.modular.asking import Progress
+from formal_llm.agents.modular.binding import Binder
+from formal_llm.agents.modular.journal import Journal
+from formal_llm.agents.modular.masked_objects import MaskedObjects
+from formal_llm.agents.modular.memory import Memory
+from formal_llm.agents.modular.modules import Module, standard_modules
+from formal_llm.agents.modular.run import Happening, ModularRun, RunBudget
+from formal_llm.agents.modular.running import Running
+from formal_llm.agents.modular.setup import Setup, Sizes, by_name, monitor_of
+from formal_llm.agents.monitor import Monitor
+from formal_llm.automata import Limits, Source
+from formal_llm.errors import NoValidPlan, WritesNoText
+from formal_llm.llms.generation import ObjectLLM, TextLLM
+from formal_llm.llms.llm import resolve
+from formal_llm.llms.local.model import TransformersLLM
+from formal_llm.llms.objects import ObjectFunction, Writer
+from formal_llm.llms.question import Message
+from formal_llm.llms.schemas import Schema
+from formal_llm.planning.json_data import JSON
+from formal_llm.tools.calling import Caller, CallLimits
+from formal_llm.tools.tool import Tool
+
+#: A provider string, a model that writes, or a function of the chat and the schema.
+WriterLike: TypeAlias = "str | Writer | Callable[[tuple[Message, ...], Schema], Mapping[str, object] | str]"
+
+
+class ModularAgent:
+    """An agent of modules.
+
+    Args:
+        planner_llm: the model that plans.
+        tool_llm: the model that writes the arguments of tools; that of the planner where left out.
+        summary_llm: the model that summarises; that of the tools where left out.
+        modules: what it may use: modules, or tools of ours; one at least is final. Search, calculate and respond where
+            left out.
+        rules: in which order tools may be used: any rules, or several that all have to hold. Whatever they say, the
+            last tool is a final one, and no other is. Any order where left out.
+        limits: how often each may be used, and other limits.
+        budget: what a run may take.
+        nesting: how deep calls may stand in calls.
+        sizes: how long texts may grow before they are summarised.
+        calls: what calls of tools may take.
+
+    Attributes:
+        setup: what it is made of.
+        budget: what a run may take.
+
+    Raises:
+        ToolkitError: two tools have one name, none is final, an argument is of a kind that nobody can give; the rules
+            name what is no tool, or do not name a final one.
+        NoValidPlan: no order of tools keeps the rules, or none within the budget of steps.
+        WritesNoText: a model that only chooses.
+    """
+
+    def __init__(
+        self,
+        planner_llm: WriterLike,
+        tool_llm: WriterLike | None = None,
+        *,
+        summary_llm: WriterLike | None = None,
+        modules: Iterable[Module | Tool] | None = None,
+        rules: Source | Sequence[Source] | None = None,
+        limits: Limits | None = None,
+        budget: RunBudget | None = None,
+        nesting: int = 1,
+        sizes: Sizes | None = None,
+        calls: CallLimits | None = None,
+    ) -> None:
+        planner = writer_of(planner_llm)
+        caller = planner if tool_llm is None else writer_of(tool_llm)
+        summarizer = caller if summary_llm is None else writer_of(summary_llm)
+        found = by_name(standard_modules() if modules is None else modules)
+        nests = [module.name for module in found.values() if module.nests and not module.final]
+        self.setup = Setup(
+            {"planner": planner, "caller": caller, "summarizer": summarizer},
+            found,
+            Binder([module.tool for module in found.values()], nests, nesting),
+            monitor_of(found, rules, limits),
+            Caller(calls or CallLimits()),
+            sizes or Sizes(),
+        )
+        self.budget = budget or RunBudget()
+        _check_possible(self.setup, self.budget)
+
+    def __repr__(self) -> str:
+        return f"<ModularAgent: {', '.join(self.setup.modules)}>"
+
+    @property
+    def monitor(self) -> Monitor:
+        """The rules, where a run begins."""
+        return self.setup.monitor
+
+    def run(
+        self,
+        request: str,
+        *,
+        memory: Memory | None = None,
+        journal: str | os.PathLike[str] | None = None,
+        budget: RunBudget | None = None,
+        progress: Progress | None = None,
+    ) -> ModularRun:
+        """Answer a request.
+
+        Args:
+            request: what is asked.
+            memory: the conversation before it: ``memory`` of the last run.
+            journal: a file with all that came from outside. A run that is begun again with it goes on where it broke
+                off: answers of models and results of tools are taken from there.
+            budget: what this run may take; that of the agent where left out.
+            progress: told of everything as it happens.
+
+        Raises:
+            InvalidAnswer: what a model wrote cannot be used, twice in a row.
+            OutOfBudget: requests or tokens are used up; with its journal the run goes on.
+            ResultsError: the journal is another run's, or damaged, or cannot be written.
+            NoValidPlan: as of the agent, for this budget.
+            ProviderError: a model could not be asked.
+        """
+        memory = memory or Memory()
+        if budget is not None:
+            _check_possible(self.setup, budget)
+        budget = budget or self.budget
+        with Journal(journal, self._key(request, memory, budget) if journal is not None else None, request) as file:
+            return Running(self.setup, request, memory, budget, file, progress or _unwatched).run()
+
+    async def arun(
+        self,
+        request: str,
+        *,
+        memory: Memory | None = None,
+        journal: str | os.PathLike[str] | None = None,
+        budget: RunBudget | None = None,
+        progress: Progress | None = None,
+    ) -> ModularRun:
+        """As :meth:`run`, in a thread of its own."""
+        import asyncio  # takes long to import, and most never need it
+
+        return await asyncio.to_thread(
+            self.run, request, memory=memory, journal=journal, budget=budget, progress=progress
+        )
+
+    def _key(self, request: str, memory: Memory, budget: RunBudget) -> JSON:
+        """What a journal is known by."""
+        return {
+            "request": request, "memory": asdict(memory), "rules": self.monitor.fingerprint, "steps": budget.steps,
+            "tools": [[str(module.tool), module.guidance] for module in self.setup.modules.values()],
+        }  # fmt: skip
+
+
+def writer_of(llm: WriterLike) -> Writer:
+    """The model that a provider string, a function or an object stands for, as one that writes objects or text.
+
+    A model that runs here is held to schemas by masks, where xgrammar is installed.
+
+    Raises:
+        UnknownProvider: the string names no provider.
+        WritesNoText: it writes nothing.
+    """
+    found: object = resolve(llm) if isinstance(llm, str) else llm
+    if isinstance(found, TransformersLLM) and find_spec("xgrammar") is not None:
+        return MaskedObjects(found)
+    if isinstance(found, (ObjectLLM, TextLLM)):
+        return found
+    if callable(found):
+        return ObjectFunction(found)
+    raise WritesNoText(str(getattr(found, "name", type(found).__name__)), "plan or call tools", "")
+
+
+def _check_possible(setup: Setup, budget: RunBudget) -> None:
+    if setup.legal(setup.monitor, budget.steps):
+        return
+    if setup.monitor.allowed():
+        raise NoValidPlan(f"no order of tools comes to an end within {budget.steps} steps; see RunBudget(steps=...)")
+    why = setup.monitor.why()
+    assert why is not None
+    raise NoValidPlan(why.reason, limits=why.limits, constraints=why.constraints)
+
+
+def _unwatched(_: Happening) -> None:
+    """Nobody watches."""

@@ -1,0 +1,165 @@
+"""Asking the models of a run: from its journal, within its budget, every correction on record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from formal_llm.agents.modular.journal import Given, Journal
+from formal_llm.agents.modular.memory import Memory
+from formal_llm.agents.modular.prompts import summary_messages, summary_schema
+from formal_llm.agents.modular.run import Happening, ModularRun, Role, RunBudget
+from formal_llm.agents.modular.scratchpad import shortened
+from formal_llm.agents.modular.setup import Setup
+from formal_llm.agents.transcript import Correction
+from formal_llm.errors import InvalidAnswer, LLMError, OutOfBudget, ResultsError
+from formal_llm.llms.objects import Check, generate_object
+from formal_llm.llms.question import Message
+from formal_llm.llms.schemas import Schema, problem_in
+from formal_llm.llms.usage import TokenUsage
+from formal_llm.planning.json_data import JSON
+
+#: How much of what a model wrote is kept in a correction.
+_MOST_WRITTEN = 2_000
+
+Progress = Callable[[Happening], None]
+
+
+class Asking:
+    """A run, as far as it asks models.
+
+    Attributes:
+        now: what was done so far.
+        monitor: where it stands in the rules.
+    """
+
+    def __init__(
+        self, setup: Setup, request: str, memory: Memory, budget: RunBudget, journal: Journal, progress: Progress
+    ) -> None:
+        self.setup = setup
+        self.budget = budget
+        self.journal = journal
+        self.progress = progress
+        self.monitor = setup.monitor
+        self.now = ModularRun(request, memory=memory)
+        for gave in journal.vain:
+            role: Role = next((one for one in setup.llms if one == gave.get("role")), "planner")
+            self._spend(role, self._usage(gave))
+
+    # -- asking -----------------------------------------------------------------------------------------------------
+
+    def _ask(
+        self,
+        role: Role,
+        messages: tuple[Message, ...],
+        schema: Schema,
+        check: Check | None = None,
+        *,
+        may_fail: bool = False,
+    ) -> tuple[dict[str, object], str]:
+        """What a model writes, as an object and as text; an empty object where it may fail, and did."""
+        corrections: list[dict[str, JSON]] = []
+        vain = TokenUsage()
+
+        def again(error: InvalidAnswer) -> None:
+            nonlocal vain
+            vain += error.usage or TokenUsage()
+            corrections.append(_correction(error))
+            self._afford(role, vain)
+
+        def give() -> Given:
+            self._afford(role, vain)
+            try:
+                made = generate_object(
+                    self.setup.llms[role],
+                    messages,
+                    schema,
+                    max_tokens=self.setup.sizes.max_tokens,
+                    check=check,
+                    before_again=again,
+                )
+            except InvalidAnswer as error:
+                if not may_fail:
+                    raise
+                failed = [*corrections, _correction(error)]
+                return {"value": {}, "text": "", "corrections": failed, "usage": asdict(error.usage or TokenUsage())}
+            return {"value": made.value, "text": made.text, "corrections": corrections, "usage": asdict(made.usage)}
+
+        replayed = self.journal.replaying
+        asked: JSON = [[list(message) for message in messages], json.dumps(schema, sort_keys=True)]
+        try:
+            gave = self.journal.answer(role, asked, give)
+        except LLMError as error:
+            self._waste(role, error.usage or TokenUsage())
+            raise
+        return self._read(role, gave, schema, check, may_fail, replayed)
+
+    def _read(
+        self, role: Role, gave: Given, schema: Schema, check: Check | None, may_fail: bool, replayed: bool
+    ) -> tuple[dict[str, object], str]:
+        try:
+            value, text, usage = dict(gave["value"]), str(gave["text"]), self._usage(gave)
+            told = [(str(one["problem"]), str(one["written"])) for one in gave["corrections"]]
+        except (KeyError, TypeError, ValueError) as error:
+            raise ResultsError(f"{self.journal.path}: an answer of the {role} cannot be read: {error!r}") from None
+        if value or not may_fail:
+            problem = problem_in(value, schema) or (check(value) if check is not None else None)
+            if problem is not None:  # a journal that somebody changed
+                raise ResultsError(f"{self.journal.path}: an answer of the {role} is not legal here: {problem}")
+        self._spend(role, usage)
+        place = len(self.now.scratchpad)
+        for problem, written in told:
+            correction = Correction(place, written, done=text[:_MOST_WRITTEN], reason=f"{role}: {problem}")
+            self.now = replace(self.now, corrections=(*self.now.corrections, correction))
+            self._tell("corrected", {"role": role, "problem": problem, "written": written}, replayed)
+        return value, text
+
+    def _usage(self, gave: Given) -> TokenUsage:
+        usage = gave.get("usage")
+        if not isinstance(usage, dict) or not all(type(one) is int and one >= 0 for one in usage.values()):
+            raise ResultsError(f"{self.journal.path}: what an answer cost cannot be read: {usage!r}")
+        try:
+            return TokenUsage(**usage)
+        except TypeError as error:
+            raise ResultsError(f"{self.journal.path}: what an answer cost cannot be read: {error}") from None
+
+    def _afford(self, role: Role, vain: TokenUsage) -> None:
+        used = self.now.usage + vain
+        for kind, have, budget in (
+            ("requests", used.requests, self.budget.requests),
+            ("tokens", used.tokens, self.budget.tokens),
+        ):
+            if budget is not None and have >= budget:
+                self._waste(role, vain)
+                raise OutOfBudget(kind, budget, self.now)
+
+    def _waste(self, role: Role, usage: TokenUsage) -> None:
+        """What was spent without an answer."""
+        self._spend(role, usage)
+        if usage != TokenUsage():
+            self.journal.spent_in_vain({"role": role, "usage": asdict(usage)})
+
+    def _spend(self, role: Role, usage: TokenUsage) -> None:
+        self.now = replace(self.now, spent={**self.now.spent, role: self.now.spent.get(role, TokenUsage()) + usage})
+
+    def _tell(self, kind: str, data: Mapping[str, JSON], replayed: bool | None = None) -> None:
+        self.progress(Happening(kind, len(self.now.scratchpad), data, bool(replayed)))
+
+    def _summary(self, text: str, task: str, most: int) -> str:
+        """A text of at most about ``most`` characters: a summary, or where none can be had, the text cut visibly."""
+        messages = summary_messages(text, task, most, self.setup.sizes.read)
+        value, _ = self._ask("summarizer", messages, summary_schema(most), may_fail=True)
+        if value:
+            summary = str(value["summary"])
+            self._tell("summarised", {"from": len(text), "summary": summary})
+            return summary
+        self._tell("shortened", {"from": len(text), "to": most})
+        return shortened(text, most)
+
+
+def _correction(error: InvalidAnswer) -> dict[str, Any]:
+    written = error.transcript[-1][1] if error.transcript else ""
+    # Half of a surrogate pair fits into no file.
+    return {"problem": error.problem, "written": written[:_MOST_WRITTEN].encode(errors="replace").decode()}

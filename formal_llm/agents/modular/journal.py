@@ -1,0 +1,141 @@
+"""The journal of a run: all that came from outside, in order, as JSON lines. With it a run goes on where it broke off.
+
+What a run does between two answers depends on them alone. So a run that is begun again with its journal takes the
+answers of models and tools from there, comes to the same place, and goes on. A line is written when an answer is there:
+what was under way when the program died is done again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from formal_llm.authored.tables import Keys, Named, OneOf, problems
+from formal_llm.errors import ResultsError
+from formal_llm.planning.drivers.json_lines import open_alone, write_line
+from formal_llm.planning.json_data import JSON
+
+_FORMAT = "formal-llm modular run 1"
+_VAIN = "spent in vain"
+_BUSY = "another run is writing to this journal; wait for it, or name another file"
+_HEAD = Keys({"format": OneOf(texts=(_FORMAT,)), "run": str, "request": str}, needed=("format", "run", "request"))
+_ROW = Keys({"what": str, "asked": str, "gave": Named(object)}, needed=("what", "asked", "gave"))
+
+#: JSON data as it was read or will be written.
+Given = Mapping[str, Any]
+
+
+class Journal:
+    """The answers that a run was given.
+
+    Args:
+        path: the file; None for a run that is not written down.
+        run: what the run is begun with, as JSON data: another run's file is refused.
+        request: the request, for those who read the file.
+
+    Raises:
+        ResultsError: the file is another run's, is damaged, cannot be written, or somebody is writing to it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, run: JSON, request: str) -> None:
+        self.path = None if path is None else Path(path)
+        self._left: list[Given] = []
+        #: What was spent in vain before: on requests that came to an error.
+        self.vain: list[Given] = []
+        self._next = 0
+        self._file = None
+        if self.path is None:
+            return
+        self._file = open_alone(self.path, what="journal", busy=_BUSY)
+        try:
+            key = _digest(run)
+            rows = self._read()
+            if not rows:
+                self._write({"format": _FORMAT, "run": key, "request": request})
+            elif rows[0]["run"] != key:
+                raise ResultsError(
+                    f"{self.path}: this is the journal of another run (of the request {rows[0]['request'][:200]!r}); "
+                    "request, memory, tools, rules and the budget of steps must be the same, or name another file"
+                )
+            self._left = [row for row in rows[1:] if row["what"] != _VAIN]
+            self.vain = [row["gave"] for row in rows[1:] if row["what"] == _VAIN]
+        except BaseException:
+            self.close()
+            raise
+
+    def _read(self) -> list[Given]:
+        assert self._file is not None
+        self._file.seek(0)
+        text = self._file.readall() or b""
+        whole = text[: text.rfind(b"\n") + 1]
+        if len(whole) < len(text):  # the line that was being written when the program died
+            self._file.truncate(len(whole))
+        rows: list[Given] = []
+        for number, line in enumerate(whole.split(b"\n")[:-1], 1):
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise ResultsError(f"{self.path}:{number}: this line of the journal is no JSON: {error}") from None
+            for found in problems(row, _ROW if rows else _HEAD):
+                raise ResultsError(f"{self.path}:{number}: this is no line of a journal: {found.problem}")
+            rows.append(row)
+        return rows
+
+    def _write(self, row: Mapping[str, JSON]) -> None:
+        if self._file is not None and self.path is not None:
+            write_line(self._file, self.path, row, "the answer")
+
+    @property
+    def replaying(self) -> bool:
+        """Whether the next answer is one that was written down."""
+        return self._next < len(self._left)
+
+    def answer(self, what: str, asked: JSON, give: Callable[[], Given]) -> Given:
+        """The next answer: the one that is written down, else the one that ``give`` has, which is then written down.
+
+        Args:
+            what: who is asked.
+            asked: what is asked, as JSON data: it must be the same as when it was written down.
+            give: asks. What it raises is raised, and nothing is written down.
+
+        Raises:
+            ResultsError: something else was asked at this place; or the answer cannot be written.
+        """
+        key = _digest(asked)
+        if self.replaying:
+            row = self._left[self._next]
+            self._next += 1
+            if (row["what"], row["asked"]) != (what, key):
+                raise ResultsError(
+                    f"{self.path}:{self._next + 1}: here {row['what']} was asked something else than {what} is now; "
+                    "the journal was changed, or the agent was: name another file"
+                )
+            gave: Given = row["gave"]
+            return gave
+        made = give()
+        self._write({"what": what, "asked": key, "gave": made})
+        return made
+
+    def spent_in_vain(self, spent: Mapping[str, JSON]) -> None:
+        """Write down what was spent on a request that came to an error, so that it counts when the run goes on."""
+        self._write({"what": _VAIN, "asked": "", "gave": spent})
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _digest(data: JSON) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]

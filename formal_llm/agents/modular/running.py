@@ -1,0 +1,199 @@
+"""One run of a modular agent, from its request to its answer."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+from formal_llm.agents.events import Event
+from formal_llm.agents.modular.asking import Asking
+from formal_llm.agents.modular.binding import Call
+from formal_llm.agents.modular.journal import Given
+from formal_llm.agents.modular.memory import Memory
+from formal_llm.agents.modular.prompts import (
+    call_messages,
+    plan_messages,
+    plan_schema,
+)
+from formal_llm.agents.modular.run import Decision, ModularRun
+from formal_llm.agents.modular.scratchpad import Scratchpad, Step
+from formal_llm.errors import (
+    AgentError,
+    InputError,
+    NotAllowed,
+    OutOfBudget,
+    ResultsError,
+    ToolError,
+)
+from formal_llm.planning.json_data import JSON
+from formal_llm.tools.kinds import TEXT, Value
+
+#: How many steps stay as they are when a scratchpad is summarised, and how many turns of a conversation.
+KEPT_STEPS, KEPT_TURNS = 2, 3
+
+
+class Running(Asking):
+    """A run under way."""
+
+    @property
+    def left(self) -> int:
+        """How many steps are left."""
+        return self.budget.steps - len(self.now.scratchpad)
+
+    def run(self) -> ModularRun:
+        """The whole run."""
+        while self.now.answer is None:
+            decision = self._decide()
+            call = self._bind(decision)
+            value = self._carry_out(call, decision.task, outermost=True)
+            if value is not None and self.setup.modules[call.tool.name].final:
+                self._end(_text(value))
+            else:
+                self._compact()
+        return self.now
+
+    # -- the planner, and who calls the tools -----------------------------------------------------------------------
+
+    def _decide(self) -> Decision:
+        setup, now = self.setup, self.now
+        legal = setup.legal(self.monitor, self.left)
+        if not legal:
+            if self.monitor.allowed():
+                raise OutOfBudget("steps", self.budget.steps, now)
+            raise AgentError(
+                "no tool can be used any more, and the run cannot end: the rules were too large to look ahead"
+            )
+        most, modules = setup.sizes.planned, list(setup.modules.values())
+        messages = plan_messages(now.request, now.memory, now.scratchpad, modules, legal, most)
+        schema = plan_schema(legal, most)
+        value, text = self._ask("planner", messages, schema)
+        tool = str(value.get("tool", legal[0]))
+        decision = Decision(
+            messages,
+            text,
+            schema,
+            legal,
+            tool,
+            str(value["task"]),
+            str(value["context_summary"]),
+            str(value["thoughts"]),
+        )
+        self.now = replace(self.now, decisions=(*self.now.decisions, decision))
+        self._tell("decided", {"tool": tool, "task": decision.task, "thoughts": decision.thoughts})
+        return decision
+
+    def _bind(self, decision: Decision) -> Call:
+        setup, now = self.setup, self.now
+        module = setup.modules[decision.tool]
+        if not module.tool.inputs:
+            return Call(module.tool, ())
+        schema = setup.binder.schema(module.tool, setup.inner(self.monitor, module.name, self.left))
+        if schema is None:
+            raise AgentError(f"{module.name} cannot be called here: what one of its arguments needs may not come now")
+        messages = call_messages(module, now.request, decision.task, now.memory, now.scratchpad)
+        value, _ = self._ask("caller", messages, schema, lambda value: self._objection(decision.tool, value))
+        call = setup.binder.read(module.tool, value)
+        self._tell("bound", {"tool": decision.tool, "call": str(call)})
+        return call
+
+    def _objection(self, tool: str, value: Mapping[str, object]) -> str | None:
+        """What is wrong with a call beyond its schema: its values, or the order of the tools in it."""
+        try:
+            word = self.setup.binder.read(self.setup.modules[tool].tool, value).word
+            after = self.monitor.after_all(word)
+        except ValueError as error:
+            return str(error)
+        except NotAllowed as error:
+            return f"the calls in it come in the order {', '.join(word)}, and {error}"
+        needed = after.shortest_way()
+        if len(word) + (0 if needed is None else len(needed)) > self.left:
+            return f"{self.left} uses of tools are left, and this call leaves too few to come to an end"
+        return None
+
+    # -- tools ------------------------------------------------------------------------------------------------------
+
+    def _carry_out(self, call: Call, task: str, *, outermost: bool) -> Value | None:
+        """What a call gives; None where it, or a call in it, failed."""
+        values: list[Value] = []
+        for argument in call.arguments:
+            if isinstance(argument, Call):
+                inner = self._carry_out(argument, f"for {call.tool.name}: {task}", outermost=False)
+                if inner is None:
+                    return None
+                argument = inner
+            values.append(argument)
+        return self._use(call, values, task, outermost)
+
+    def _use(self, call: Call, values: list[Value], task: str, outermost: bool) -> Value | None:
+        module = self.setup.modules[call.tool.name]
+        # First the rules: what they do not allow is not done.
+        self.monitor = self.monitor.after(Event(module.name, {"call": str(call)}))
+
+        def give() -> Given:
+            try:
+                value, _ = self.setup.caller.call(call.tool, values)
+            except ToolError as error:
+                return {"error": error.problem, "reason": error.reason}
+            if value.kind == TEXT:
+                return {"text": value.get()}
+            return {"data": base64.b64encode(value.dump()).decode()}
+
+        asked: JSON = [module.name, [value.key for value in values]]
+        replayed = self.journal.replaying
+        gave = self.journal.answer("tool", asked, give)
+        if "error" in gave:
+            problem = str(gave["error"])
+            self._note(Step(module.name, task, problem, str(call), failed=True))
+            self._tell("failed", {"tool": module.name, "problem": problem}, replayed)
+            if module.final:
+                raise ToolError(module.name, problem, reason=str(gave.get("reason", "failed")))
+            return None
+        value = self._value(call, gave)
+        text = _text(value)
+        self._tell("used", {"tool": module.name, "result": text}, replayed)
+        if module.summarised and outermost and len(text) > self.setup.sizes.summary:
+            text = self._summary(text, task, self.setup.sizes.summary)
+        self._note(Step(module.name, task, text, str(call)))
+        return value
+
+    def _value(self, call: Call, gave: Given) -> Value:
+        kind = call.tool.output
+        try:
+            if kind == TEXT:
+                return Value(kind, kind.accept(gave["text"]))
+            return Value(kind, kind.read(base64.b64decode(gave["data"], validate=True)))
+        except (KeyError, TypeError, binascii.Error, InputError) as error:
+            raise ResultsError(f"{self.journal.path}: what {call.tool.name} gave cannot be read: {error}") from None
+
+    def _note(self, step: Step) -> None:
+        self.now = replace(self.now, scratchpad=self.now.scratchpad.plus(step))
+
+    # -- what grows too long ------------------------------------------------------------------------------------------
+
+    def _compact(self) -> None:
+        pad = self.now.scratchpad
+        count = len(pad) - KEPT_STEPS
+        if len(pad.text()) > self.setup.sizes.scratchpad and count > pad.summarised:
+            told = Scratchpad(pad.steps[:count], pad.summary, pad.summarised).text()
+            summary = self._summary(told, self.now.request, self.setup.sizes.scratchpad // 4)
+            self.now = replace(self.now, scratchpad=pad.with_summary(summary, count))
+
+    def _end(self, answer: str) -> None:
+        memory = self.now.memory.plus(self.now.request, answer)
+        if len(memory.turns) > self.setup.sizes.turns:
+            older = Memory(memory.turns[:-KEPT_TURNS], memory.summary).text()
+            summary = self._summary(older, "what the user may come back to later", self.setup.sizes.summary)
+            memory = Memory(memory.turns[-KEPT_TURNS:], summary)
+        self.now = replace(self.now, answer=answer, memory=memory)
+        self._tell("answered", {"answer": answer})
+
+
+def _text(value: Value) -> str:
+    """A value as models are shown it."""
+    inside = value.get()
+    if isinstance(inside, str):
+        return inside
+    return json.dumps(inside) if isinstance(inside, (bool, int, float)) else f"<{value.kind}>"

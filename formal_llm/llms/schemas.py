@@ -1,0 +1,277 @@
+"""JSON schemas that models are held to: a small part of JSON Schema, and a strict reading of what they wrote.
+
+The part is what providers of structured output have in common, so that a schema means the same everywhere: ``type``
+(one name), ``enum``, ``anyOf``, ``properties`` (all of them required, no others), ``items``, ``$ref`` into ``$defs`` at
+the top, and ``description``. Bounds (``maxLength``, ``minimum``, ...) are checked here, and not sent to those who do
+not know them. What is beyond that is an error before anything is asked, since a keyword that is passed over is a rule
+that does not hold.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NoReturn, TypeAlias
+
+#: A schema as JSON data.
+Schema: TypeAlias = Mapping[str, object]
+
+#: What is longer is not read: no object that is asked for has so many characters.
+MOST_CHARACTERS = 500_000
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "object": (dict,), "array": (list,), "string": (str,), "integer": (int,), "number": (int, float),
+    "boolean": (bool,), "null": (type(None),),
+}  # fmt: skip
+_CALLED = {
+    "object": "an object", "array": "a list", "string": "a text", "integer": "a whole number", "number": "a number",
+    "boolean": "true or false", "null": "null",
+}  # fmt: skip
+_OF_TEXT, _OF_NUMBER, _OF_LIST = ("minLength", "maxLength"), ("minimum", "maximum"), ("minItems", "maxItems")
+_BOUNDS = (*_OF_TEXT, *_OF_NUMBER, *_OF_LIST)
+_KNOWN = frozenset((
+    "type", "enum", "anyOf", "properties", "required", "additionalProperties", "items", "$ref", "$defs", "description",
+    "title", *_BOUNDS,
+))  # fmt: skip
+
+
+def check_schema(schema: Schema) -> None:
+    """Raise for a schema that is not of the part described above.
+
+    Raises:
+        ValueError: it is not; says where.
+    """
+    if schema.get("type") != "object":
+        raise ValueError("a model is asked for an object: the schema has no type 'object' at its top")
+    definitions = _definitions(schema)
+    for place, one in [("the schema", schema), *((f"$defs/{name}", part) for name, part in definitions.items())]:
+        _check(one, place, definitions, top=one is schema)
+    for name in definitions:
+        if name in _reached(definitions[name], definitions):
+            raise ValueError(f"$defs/{name} refers to itself; not all providers know schemas that do")
+
+
+def _definitions(schema: Schema) -> Mapping[str, Schema]:
+    given = schema.get("$defs", {})
+    if not isinstance(given, Mapping) or not all(isinstance(one, Mapping) for one in given.values()):
+        raise ValueError("$defs is a table of schemas")
+    return given
+
+
+def _check(schema: object, place: str, definitions: Mapping[str, Schema], *, top: bool = False) -> None:
+    if not isinstance(schema, Mapping):
+        raise ValueError(f"{place} is no schema: {schema!r}")
+    if unknown := set(schema) - _KNOWN or ({"$defs"} & set(schema) if not top else set()):
+        raise ValueError(f"{place} has {', '.join(sorted(unknown))}, which not all providers know")
+    if "$ref" in schema:
+        if len(schema) > 1 or _target(schema["$ref"]) not in definitions:
+            raise ValueError(f"{place}: $ref stands alone and names one of $defs, as in '#/$defs/name'")
+    elif "anyOf" in schema:
+        for number, one in enumerate(_list(schema["anyOf"], f"{place}: anyOf"), 1):
+            _check(one, f"{place}/anyOf {number}", definitions)
+    elif "enum" in schema:
+        if not all(type(one) in (str, int) for one in _list(schema["enum"], f"{place}: enum")):
+            raise ValueError(f"{place}: enum lists texts and whole numbers")
+    elif not isinstance(schema.get("type"), str) or schema["type"] not in _TYPES:
+        raise ValueError(f"{place}: type is one of {', '.join(_TYPES)}")
+    elif schema["type"] == "object":
+        properties = schema.get("properties")
+        required = schema.get("required", ())
+        listed = sorted(required) if isinstance(required, (list, tuple)) else None
+        if not isinstance(properties, Mapping) or listed != sorted(properties):
+            raise ValueError(f"{place}: an object has properties, and all of them are required")
+        if schema.get("additionalProperties") is not False:
+            raise ValueError(f"{place}: an object has additionalProperties false")
+        for name, one in properties.items():
+            _check(one, f"{place}/{name}", definitions)
+    elif schema["type"] == "array":
+        _check(schema.get("items"), f"{place}/items", definitions)
+
+
+def _list(value: object, place: str) -> Sequence[object]:
+    if not isinstance(value, (list, tuple)) or not value:
+        raise ValueError(f"{place} is a list of one thing at least")
+    return value
+
+
+def _target(reference: object) -> str:
+    return str(reference).removeprefix("#/$defs/")
+
+
+def _reached(schema: object, definitions: Mapping[str, Schema]) -> set[str]:
+    """The definitions that a schema needs, directly or by way of others."""
+    found: set[str] = set()
+    waiting = [schema]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Mapping):
+            if "$ref" in one and (name := _target(one["$ref"])) not in found:
+                found.add(name)
+                waiting.append(definitions.get(name))
+            waiting.extend(one.values())
+        elif isinstance(one, (list, tuple)):
+            waiting.extend(one)
+    return found
+
+
+def closed(properties: Mapping[str, Schema]) -> dict[str, object]:
+    """The schema of an object with exactly these properties."""
+    names = list(properties)
+    return {"type": "object", "properties": dict(properties), "required": names, "additionalProperties": False}
+
+
+def portable(schema: Schema, *, lists: bool = False) -> dict[str, object]:
+    """The schema without bounds, for whoever does not know them; ``lists``: those of lists stay.
+
+    They are checked in what comes back all the same.
+    """
+    gone = {*_OF_TEXT, *_OF_NUMBER, *(() if lists else _OF_LIST)}
+
+    def of(one: object, names: bool = False) -> object:
+        if isinstance(one, Mapping):
+            kept = {key: value for key, value in one.items() if names or key not in gone}
+            return {key: of(value, not names and key in ("properties", "$defs")) for key, value in kept.items()}
+        return [of(part) for part in one] if isinstance(one, (list, tuple)) else one
+
+    made = of(schema)
+    assert isinstance(made, dict)
+    return made
+
+
+# -- what was written -------------------------------------------------------------------------------------------------
+
+
+def read_object(text: str, schema: Schema) -> dict[str, object]:
+    """The object that a text holds, which keeps the schema.
+
+    Blanks may stand around it, and one fence of Markdown (as chat models write it); and line breaks and the like inside
+    its texts, which JSON wants escaped: they mean themselves. Nothing else is passed over: no words before it, no key
+    that is given twice, no ``NaN``, no half of a surrogate pair.
+
+    Raises:
+        ValueError: there is none; in words for the model that wrote it.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"it has {len(text):,} characters, at most {MOST_CHARACTERS:,} are read")
+    try:
+        value: object = json.loads(_unfenced(text), strict=False, object_pairs_hook=_once, parse_constant=_no_number)
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError("it has half of a surrogate pair in a text") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it is no whole JSON object: {error}") from None
+    if found := problem_in(value, schema):
+        raise ValueError(found)
+    assert isinstance(value, dict)
+    return value
+
+
+def _unfenced(text: str) -> str:
+    inner = text.strip()
+    if inner.startswith("```") and inner.endswith("```") and "\n" in inner:
+        first, _, rest = inner.partition("\n")
+        if first[3:].strip().casefold() in ("", "json"):
+            return rest[:-3]
+    return inner
+
+
+def _once(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
+    made: dict[str, object] = {}
+    for key, value in pairs:
+        if key in made:
+            raise ValueError(f"the key {_short(key)} is given twice")
+        made[key] = value
+    return made
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def problem_in(value: object, schema: Schema) -> str | None:
+    """What is wrong with a value, the first thing that is found; None where it keeps the schema.
+
+    Args:
+        value: JSON data.
+        schema: as of :func:`check_schema`.
+    """
+    found = _problem(value, schema, _definitions(schema), ())
+    if found is None:
+        return None
+    place, what = found
+    return f"{'.'.join(place)}: {what}" if place else what
+
+
+_Found: TypeAlias = "tuple[tuple[str, ...], str] | None"
+
+
+def _problem(value: object, schema: object, definitions: Mapping[str, Schema], place: tuple[str, ...]) -> _Found:
+    assert isinstance(schema, Mapping)
+    if "$ref" in schema:
+        return _problem(value, definitions[_target(schema["$ref"])], definitions, place)
+    if "anyOf" in schema:
+        found = [_problem(value, one, definitions, place) for one in schema["anyOf"]]
+        if None in found:
+            return None
+        # The one that came farthest was probably meant.
+        return max((one for one in found if one is not None), key=lambda one: len(one[0]))
+    if "enum" in schema:
+        # By type as well: true is no 1.
+        if any(type(value) is type(one) and value == one for one in schema["enum"]):
+            return None
+        return place, f"{_shown(value)} is none of {', '.join(map(str, schema['enum']))}"
+    kind = schema["type"]
+    if not isinstance(value, _TYPES[kind]) or (isinstance(value, bool) and kind != "boolean"):
+        return place, f"{_CALLED[kind]} was expected, not {_shown(value)}"
+    if isinstance(value, dict):
+        return _object_problem(value, schema, definitions, place)
+    if isinstance(value, list):
+        if out := _out_of_bounds(len(value), schema, _OF_LIST, "entries"):
+            return place, out
+        parts = (_problem(one, schema["items"], definitions, (*place, str(n))) for n, one in enumerate(value, 1))
+        return next((one for one in parts if one is not None), None)
+    if isinstance(value, str):
+        out = _out_of_bounds(len(value), schema, _OF_TEXT, "characters")
+    else:
+        out = _out_of_bounds(value, schema, _OF_NUMBER, "")
+    return (place, out) if out else None
+
+
+def _object_problem(
+    value: dict[str, object], schema: Mapping[str, object], definitions: Mapping[str, Schema], place: tuple[str, ...]
+) -> _Found:
+    properties = schema["properties"]
+    assert isinstance(properties, Mapping)
+    for name in properties:
+        if name not in value:
+            return place, f"the key {name} is missing"
+    for name in value:
+        if name not in properties:
+            return place, f"there is no key {_short(name)}; the keys are {', '.join(properties)}"
+    parts = (_problem(value[name], one, definitions, (*place, name)) for name, one in properties.items())
+    return next((one for one in parts if one is not None), None)
+
+
+def _out_of_bounds(amount: object, schema: Mapping[str, object], names: tuple[str, str], unit: str) -> str:
+    least, most = (schema.get(name) for name in names)
+    assert isinstance(amount, (int, float, type(None)))
+    shown = f"{amount} {unit}".strip()
+    if amount is not None and isinstance(least, (int, float)) and amount < least:
+        return f"{shown}, and at least {least} are wanted"
+    if amount is not None and isinstance(most, (int, float)) and amount > most:
+        return f"{shown}, and at most {most} are wanted"
+    return ""
+
+
+def _shown(value: object) -> str:
+    return _short(value) if isinstance(value, (str, int, float)) else _CALLED[_name_of(value)]
+
+
+def _name_of(value: object) -> str:
+    return next((name for name, types in _TYPES.items() if isinstance(value, types)), "null")
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."

@@ -1,0 +1,64 @@
+"""Journals: what was answered is answered again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from formal_llm.agents.modular.journal import Journal
+from formal_llm.errors import ResultsError
+
+
+def test_answers_are_kept(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    with Journal(file, "run", "r") as journal:
+        assert journal.answer("planner", [1], lambda: {"a": 1}) == {"a": 1} and not journal.replaying
+        with pytest.raises(OSError, match="no"):
+            journal.answer("tool", [2], fails)
+        with pytest.raises(ResultsError, match="another run is writing"):
+            Journal(file, "run", "r")
+    with Journal(file, "run", "r") as journal:
+        assert journal.replaying and journal.answer("planner", [1], fails) == {"a": 1} and not journal.replaying
+        assert journal.answer("tool", [2], lambda: {"b": "ü"}) == {"b": "ü"}
+    assert len(file.read_text().splitlines()) == 3
+
+
+def fails() -> dict[str, int]:
+    raise OSError("no")
+
+
+def test_other_runs_other_questions_and_damage(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    with Journal(file, "run", "how long?") as journal:
+        journal.answer("planner", [1], lambda: {"a": 1})
+    with pytest.raises(ResultsError, match="of the request 'how long"):
+        Journal(file, "other", "r")
+    for what, asked in [("caller", [1]), ("planner", [2])]:
+        with (
+            Journal(file, "run", "r") as journal,
+            pytest.raises(ResultsError, match="jsonl:2: here planner was asked"),
+        ):
+            journal.answer(what, asked, fails)
+    text = file.read_text()
+    for wrong, said in [("x\n", ":1: this line"), (f"{text}[]\n", ":3: this is no line"), ("{}\n", ":1: this is no")]:
+        file.write_text(wrong)
+        with pytest.raises(ResultsError, match=said):
+            Journal(file, "run", "r")
+
+
+def test_a_line_that_was_cut_is_done_again(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    with Journal(file, "run", "r") as journal:
+        journal.answer("planner", [1], lambda: {"a": 1})
+    whole = file.read_bytes()
+    for end in range(len(whole)):
+        file.write_bytes(whole[:end])
+        with Journal(file, "run", "r") as journal:
+            journal.answer("planner", [1], lambda: {"a": 1})
+        assert file.read_bytes() == whole
+
+
+def test_without_a_file() -> None:
+    with Journal(None, None, "r") as journal:
+        assert journal.answer("tool", [], lambda: {"a": 1}) == {"a": 1} and not journal.replaying
