@@ -82,6 +82,7 @@ CASES = [
     Case("memory of 12,000 questions", "100 MB", questions),
     Case("memory of 16,000 plans", "constant", lambda: plans(16_000)),
     Case("memory of 100,000 plans", "constant", lambda: plans(100_000)),
+    Case("memory of a million plans", "constant", lambda: plans(1_000_000)),
     Case("memory of a results file, 5,000 tasks", "constant", lambda: results(5_000)),
     Case("memory of a results file, 20,000 tasks", "constant", lambda: results(20_000)),
 ]

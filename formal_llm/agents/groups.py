@@ -120,17 +120,4 @@ def _multiplied(
         sums=tuple(one for one in limits.sums if part.letters & (carried[one.quantity] or idle)),
         times=limits.times if part.letters.issuperset(names) else Timetable(),
     )
-    made = PDA(
-        whole.transitions,
-        start=whole.start_state,
-        accepting=whole.accepting_states,
-        stack=whole.start_stack,
-        symbols=symbols,
-        classes=whole.classes,
-        cfg=whole.cfg,
-        factors=whole.factors,
-        alphabet=names,
-        order=whole.order,
-        check=False,
-    )
-    return as_automaton(made, kept)
+    return as_automaton(whole.without_limits, kept)

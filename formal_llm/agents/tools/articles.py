@@ -103,13 +103,11 @@ class TextArticles:
                 raise NotationError("a title is empty", file=str(self.path), line=number, source_line=line)
 
 
-class JsonArticles:
-    """The articles of a JSON file.
+class ArticleFile:
+    """A large file of articles, of which it is known how far it has been read.
 
-    It has an object a line with ``title`` and ``text`` or ``extract``, or is an answer of MediaWiki's API, with
-    ``query.pages``. A ``redirect`` is the title of the page that is meant.
-
-    Lines are read one by one: the file may be larger than the memory. An answer of the API may have 16 MB.
+    Raises:
+        OSError: the file cannot be read.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -126,6 +124,16 @@ class JsonArticles:
     def share(self) -> float:
         """How much of the file has been read."""
         return self._at / self.size if self.size else 1.0
+
+
+class JsonArticles(ArticleFile):
+    """The articles of a JSON file.
+
+    It has an object a line with ``title`` and ``text`` or ``extract``, or is an answer of MediaWiki's API, with
+    ``query.pages``. A ``redirect`` is the title of the page that is meant.
+
+    Lines are read one by one: the file may be larger than the memory. An answer of the API may have 16 MB.
+    """
 
     def read(self, skip: int = 0) -> Iterator[Article]:
         """The articles in their order.

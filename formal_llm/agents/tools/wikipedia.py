@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, NoReturn, cast
 from xml.parsers import expat
 
-from formal_llm.agents.tools.articles import Article, file_fingerprint
+from formal_llm.agents.tools.articles import Article, ArticleFile
 from formal_llm.authored.files import open_file
 from formal_llm.errors import MissingDependency, NotationError
 
@@ -44,7 +44,7 @@ _BACK_MATTER = frozenset(
 )
 
 
-class WikipediaDump:
+class WikipediaDump(ArticleFile):
     """The articles of a dump, in its order; redirects are articles that have a target.
 
     Args:
@@ -56,20 +56,8 @@ class WikipediaDump:
     """
 
     def __init__(self, path: str | Path, plain: Callable[[str], str] | None = None) -> None:
-        self.path = Path(path)
+        super().__init__(path)
         self._plain = plain or plain_text
-        with open_file(path) as file:
-            self.size = file.seek(0, 2)
-        self._at = 0
-
-    @property
-    def fingerprint(self) -> str:
-        """Told from name, size and time."""
-        return file_fingerprint(self.path)
-
-    def share(self) -> float:
-        """How much of the file has been read."""
-        return self._at / self.size if self.size else 1.0
 
     def read(self, skip: int = 0) -> Iterator[Article]:
         """The articles in their order, less the first so many, whose markup is not looked at.

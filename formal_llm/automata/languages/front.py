@@ -5,6 +5,7 @@ How the set of configurations behind it is found and kept is told in :mod:`forma
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ class Allowed(NamedTuple):
     certain: bool = True
 
 
-class Front:
+class Front(ABC):
     """Where a word has led. Made by :class:`~formal_llm.automata.languages.fronts.Fronts`.
 
     Attributes:
@@ -43,24 +44,24 @@ class Front:
         self.word: Word | None = None
 
     @property
+    @abstractmethod
     def may_stop(self) -> bool:
         """Whether the word may end here."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def viable(self) -> bool | None:
         """Whether some word within the limits goes on from here; None where the budget of states ran out."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def names(self) -> Iterable[str]:
         """The terminals that can be read next, in the order of the alphabet; they may lead to a dead end."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def readable(self) -> Collection[str]:
         """The terminals that the automaton can read next where nobody looks ahead, dead ends among them."""
-        raise NotImplementedError
 
     @property
     def shortest(self) -> int | None:
@@ -91,11 +92,13 @@ class Front:
         found = self._next.get(name)
         return self._follow(name) if found is None else found
 
+    @abstractmethod
     def _find_shortest(self) -> int | None:
-        raise NotImplementedError
+        """What :attr:`shortest` is where the word may not end here."""
 
+    @abstractmethod
     def _follow(self, name: str) -> Front:
-        raise NotImplementedError
+        """What :meth:`after` gives, made and kept."""
 
     def forget(self) -> None:
         """Let go of the fronts after this one; they are made anew where they are asked for."""

@@ -171,26 +171,30 @@ class Flow:
                             todo.append(child)
         return reached
 
-    def moves(
-        self, counts: Mapping[int, int], pending: Mapping[int, int], left: tuple[int, ...], needed: Mapping[int, int]
-    ) -> float | None:
-        """The moves of a completion that takes each way so often; None where it is none, or one is not reached."""
-        balance = Counter(pending)
-        taken: Counter[int] = Counter()
-        due = dict(needed)
-        moves: float = 0
+    def after(
+        self, counts: Mapping[int, int], pending: Mapping[int, int], left: Sequence[int], needed: Mapping[int, int]
+    ) -> tuple[Counter[int], tuple[int, ...], dict[int, int]]:
+        """The parts of a state when each way has been taken so often; below 0 where that is too often."""
+        balance, over, due = Counter(pending), list(left), dict(needed)
         for number, count in counts.items():
             way = self.ways[number]
             balance[way.head] -= count
             for child, times in way.children:
                 balance[child] += times * count
             for resource, amount in way.takes:
-                taken[resource] += amount * count
+                over[resource] -= amount * count
             for shift, amount in way.pays:
                 due[shift] -= amount * count
-            moves += way.moves * count
-        if any(amount > left[resource] for resource, amount in taken.items()) or any(d > 0 for d in due.values()):
+        return balance, tuple(over), due
+
+    def moves(
+        self, counts: Mapping[int, int], pending: Mapping[int, int], left: tuple[int, ...], needed: Mapping[int, int]
+    ) -> float | None:
+        """The moves of a completion that takes each way so often; None where it is none, or one is not reached."""
+        balance, over, due = self.after(counts, pending, left, needed)
+        if min(over, default=0) < 0 or any(d > 0 for d in due.values()):
             return None
+        moves = sum([self.ways[number].moves * count for number, count in counts.items()])
         for symbol, count in balance.items():
             if count:
                 steps = self.free.get(symbol)

@@ -237,21 +237,8 @@ class LinearProgram:
         high: list[float],
     ) -> bool:
         """Whether factors of rows become an argument that rules out a state within bounds; it is learned then."""
-        pending, left, needed = parts
         flow = self.flow
-        # What must be taken is taken before.
-        if lower:
-            pending, amounts, needed = Counter(pending), list(left), dict(needed)
-            for number, count in lower.items():
-                way = flow.ways[number]
-                pending[way.head] -= count
-                for child, times in way.children:
-                    pending[child] += times * count
-                for resource, amount in way.takes:
-                    amounts[resource] -= amount * count
-                for shift, amount in way.pays:
-                    needed[shift] -= amount * count
-            left = tuple(amounts)
+        pending, left, needed = flow.after(lower, *parts)  # what must be taken is taken before
         # The bound of a way is whole where what is left, divided by what it takes, is not.
         uneven = (n for n, way in enumerate(flow.ways) if way.alone and left[way.alone[0]] % way.alone[1])
         capped = {*upper, *uneven}

@@ -171,7 +171,7 @@ class CompletionSearch:
         return found + cost, self._how.get(state, SEARCH)
 
     def _solve(self, state: SearchState) -> float:
-        """What is known, the search by prices, a little search, linear programs, the integer program, all the search.
+        """What is known, a little search, linear programs or else more search and prices, the solver, all the search.
 
         What is certain is noted, also that the budget of states is spent; not what only the end of the work left open.
         """
