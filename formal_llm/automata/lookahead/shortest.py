@@ -85,11 +85,10 @@ class ShortestSearch:
         Infinite when there is none, ``UNKNOWN`` when the budget is spent.
         """
         demand = self.demands.of(state, stack)
-        found = self.completion.steps(demand, remaining, needed)
-        if found == INFINITE:
-            return INFINITE
-        if not self.counters.bounds and not demand.pending and demand.unresolved is None:
+        if not self.counters.bounds:
             return demand.least_length if by_length else demand.least_steps  # nothing to search: nothing is limited
+        if self.completion.steps(demand, remaining, needed) == INFINITE:
+            return INFINITE
         measure = _BY_LENGTH if by_length else _BY_STEPS
         self._refresh()
         begin = self._weigh(measure, [], (state, stack), self.demands.resources.of(remaining), needed)

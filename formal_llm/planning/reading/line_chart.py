@@ -132,7 +132,7 @@ class LineChart:
 
         def pass_on(state: _State, origin: int) -> None:
             self._work += 1
-            after = state._replace(passed=state.passed + 1)
+            after = _State(state.head, state.body, state.passed + 1, state.origin)
             if after not in column:
                 column[after] = []
                 todo.append(after)
