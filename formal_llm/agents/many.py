@@ -1,7 +1,7 @@
 """Many runs of an agent, driven as many plans are: awaited, from threads, asked together, or one after the other.
 
-Who drives the runs (:mod:`formal_llm.planning.drivers.streams`) sees questions come out of each and gives answers in. One
-run advances at a time: the rules are shared, and tools are called between two answers.
+Who drives the runs (:mod:`formal_llm.planning.drivers.streams`) sees questions come out of each and gives answers in.
+One run advances at a time: the rules are shared, and tools are called between two answers.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class AgentRun:
                             self.question = asked
                         case Wish():
                             assert self._coming is not None
-                            came = next(self._coming, None) if step is Wish.MORE else self._coming.close()
+                            came = next(self._coming) if step is Wish.MORE else None
                         case Do(work):
                             came = work()
                 except Exception as raised:

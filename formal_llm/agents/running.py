@@ -5,14 +5,13 @@ A :class:`Run` is what the functions that write for the environment are given (:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import Any, Never
 
 from formal_llm.agents import happenings
+from formal_llm.agents.acting import NO_TOOL, StatesMonitor
 from formal_llm.agents.actions import Action, actions_of
-from formal_llm.agents.acting import NO_TOOL, ActingRules, StatesMonitor
 from formal_llm.agents.decoding.contents import Content, OneOf
 from formal_llm.agents.decoding.steps import Do, Step, Steps, Telling, adriven, driven, given, relayed
 from formal_llm.agents.decoding.writer import Began, ContentOf, Due, Spent, Text, Writer
@@ -26,12 +25,9 @@ from formal_llm.errors import AgentStopped, NotAllowed, WritingError, did_you_me
 from formal_llm.llms.generation import Messages, Writing
 from formal_llm.llms.llm import LLM, asking
 from formal_llm.llms.question import Answer, Question
-from formal_llm.llms.usage import Prices, TokenUsage
 from formal_llm.planning.plans.usage import Usage
-from formal_llm.planning.walks.budget import Budget
-from formal_llm.tools.calling import Caller, CallLimits
+from formal_llm.tools.calling import Caller
 from formal_llm.tools.toolkit import Toolkit
-
 
 #: How many tools are called at once.
 _AT_ONCE = 8

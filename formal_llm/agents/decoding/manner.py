@@ -111,6 +111,4 @@ class MarkedWriter(Writer):
             raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
         self.llm = llm
         markers = Markers.of(markers) if isinstance(markers, Behaviour) else markers
-        self.manner = Manner(
-            markers, instructions, bounds or Bounds(), phrases or Phrases(), temperature, streaming
-        )
+        self.manner = Manner(markers, instructions, bounds or Bounds(), phrases or Phrases(), temperature, streaming)
