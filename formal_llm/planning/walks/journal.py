@@ -124,13 +124,12 @@ class JournalEntry:
             else RuledOut(self.excluded | {self.fork.part.taken}, self.fork.part)
         )
 
-    @property
-    def inherited(self) -> frozenset[ChoiceKey]:
-        """What is ruled out here and on the pages after this one."""
-        more = self.fork.more
-        if more is None:
+    def ruled_out_on(self, page: Fork) -> frozenset[ChoiceKey]:
+        """What is ruled out here, as far as it concerns a page after this one."""
+        part = page.part
+        if not self.excluded or part is None:
             return self.excluded
-        return frozenset(key for key in self.excluded if isinstance(key, int) or more.marker not in key)
+        return frozenset(k for k in self.excluded if isinstance(k, frozenset) and part.taken < k <= part.every)
 
     def opens(self, numbers: Sequence[int]) -> bool:
         """Whether an answer opens another page."""
@@ -185,7 +184,7 @@ class JournalEntry:
         """Going on to the next page of a selection; where just one set is left there, that one."""
         if not taken <= self.fork.scope.here:
             return None
-        out = self.inherited | {taken}
+        out = self.excluded | {taken}
         few, all_of_them = table.few_subsets(self.configuration, left, 1, out, (taken, taken | self.fork.scope.later))
         if all_of_them and len(few) < 2:
             return table.subset(self.configuration, few[0].names, left) if few else None

@@ -109,8 +109,8 @@ class Trail:
         if choice.menu is not None:
             page = choice.menu.make(frozenset(choice.reads))
             self.state = JournalEntry(self.configuration, page, len(self.moves))
-            self.state.excluded = entry.inherited
-            self.opening = bool(entry.excluded)
+            self.state.excluded = entry.ruled_out_on(page)
+            self.opening = bool(self.state.excluded)
         else:
             self._go(choice)
 
