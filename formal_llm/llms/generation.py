@@ -251,7 +251,7 @@ class Writing(Question):
             return
         answer = self.written_by(llm)
         if answer is None:
-            raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
+            raise WritesNoText(llm, "write this")
         if answer.text:
             yield answer.text
         yield Generated(answer.text, answer.usage, answer.ended)

@@ -173,7 +173,7 @@ def answered(llm: LLM, question: Question) -> Answer:
         return llm.choose(question)
     answer = question.written_by(llm)
     if answer is None:
-        raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
+        raise WritesNoText(llm, "write this")
     return answer
 
 

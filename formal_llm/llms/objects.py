@@ -103,7 +103,7 @@ def _once(
         # Whoever it is, it is not taken at its word.
         return GeneratedObject.read(made.text, schema, made.usage, messages[-1].content)
     if not isinstance(llm, TextLLM):
-        raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)), "write an object", "")
+        raise WritesNoText(llm, "write an object")
     told = with_schema(messages, schema)
     text = llm.generate(told, max_tokens=max_tokens, temperature=temperature)
     return GeneratedObject.read(text.text, schema, text.usage, told[-1].content)

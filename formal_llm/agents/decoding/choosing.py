@@ -74,7 +74,7 @@ class ChoosingWriter:
         streaming: bool = False,
     ) -> None:
         if not isinstance(llm, TextLLM):
-            raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
+            raise WritesNoText(llm, "write as an agent")
         self.llm = llm
         self.manner = Manner(
             markers_of(markers), instructions, bounds or Bounds(), phrases or Phrases(), temperature, streaming

@@ -58,7 +58,7 @@ class ContinuingWriter:
         streaming: bool = False,
     ) -> None:
         if not isinstance(llm, ContinuingLLM):
-            raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
+            raise WritesNoText(llm, "go on with a text", "use ChoosingWriter")
         self.llm = llm
         self.manner = Manner(
             markers_of(markers), instructions, bounds or Bounds(), phrases or Phrases(), temperature, streaming

@@ -130,7 +130,7 @@ class ModularAgent:
 
         Raises:
             InvalidAnswer: what a model wrote cannot be used, twice in a row.
-            OutOfBudget: requests or tokens are used up; with its journal the run goes on.
+            AgentStopped: requests or tokens are used up; with its journal the run goes on.
             ResultsError: the journal is another run's, or damaged, or cannot be written.
             NoValidPlan: as of the agent, for this budget.
             ProviderError: a model could not be asked.
@@ -182,7 +182,7 @@ def writer_of(llm: WriterLike) -> Writer:
         return found
     if callable(found):
         return ObjectFunction(found)
-    raise WritesNoText(str(getattr(found, "name", type(found).__name__)), "plan or call tools", "")
+    raise WritesNoText(found, "plan or call tools")
 
 
 def _check_possible(setup: Setup, budget: RunBudget) -> None:

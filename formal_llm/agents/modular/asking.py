@@ -14,7 +14,7 @@ from formal_llm.agents.modular.run import Happening, ModularRun, Role, RunBudget
 from formal_llm.agents.modular.scratchpad import shortened
 from formal_llm.agents.modular.setup import Setup
 from formal_llm.agents.transcript import Correction
-from formal_llm.errors import InvalidAnswer, LLMError, OutOfBudget, ResultsError
+from formal_llm.errors import AgentStopped, InvalidAnswer, LLMError, ResultsError
 from formal_llm.llms.objects import Check, generate_object
 from formal_llm.llms.question import Message
 from formal_llm.llms.schemas import Schema, problem_in
@@ -133,7 +133,7 @@ class Asking:
         ):
             if budget is not None and have >= budget:
                 self._waste(role, vain)
-                raise OutOfBudget(kind, budget, self.now)
+                raise AgentStopped(kind, budget, self.now.transcript, run=self.now)
 
     def _waste(self, role: Role, usage: TokenUsage) -> None:
         """What was spent without an answer."""

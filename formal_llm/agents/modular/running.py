@@ -22,9 +22,9 @@ from formal_llm.agents.modular.run import Decision, ModularRun
 from formal_llm.agents.modular.scratchpad import Scratchpad, Step
 from formal_llm.errors import (
     AgentError,
+    AgentStopped,
     InputError,
     NotAllowed,
-    OutOfBudget,
     ResultsError,
     ToolError,
 )
@@ -62,7 +62,7 @@ class Running(Asking):
         legal = setup.legal(self.monitor, self.left)
         if not legal:
             if self.monitor.allowed():
-                raise OutOfBudget("steps", self.budget.steps, now)
+                raise AgentStopped("steps", self.budget.steps, now.transcript, run=now)
             raise AgentError(
                 "no tool can be used any more, and the run cannot end: the rules were too large to look ahead"
             )
