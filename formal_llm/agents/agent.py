@@ -25,12 +25,13 @@ from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.decoding.writer import Bounds, ContentOf, Writer
 from formal_llm.agents.examples import load_examples
 from formal_llm.agents.happenings import HappeningCallback
-from formal_llm.agents.many import AgentRun, Choose, Handed, RunsMany
+from formal_llm.agents.many import RunsMany
 from formal_llm.agents.markers import Markers
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.published.rewoo import LLM_WORKER
 from formal_llm.agents.roles import Roles, World
-from formal_llm.agents.running import Run, RunSettings
+from formal_llm.agents.run_settings import RunSettings
+from formal_llm.agents.running import Run
 from formal_llm.agents.tool_calls import check_texts, signature
 from formal_llm.agents.transcript import Transcript
 from formal_llm.agents.worlds import WORLDS
@@ -179,19 +180,14 @@ class Agent(RunsMany):
         return self.start(question).go()
 
     async def arun(self, question: str) -> Transcript:
-        """As :meth:`run`, letting others go on in the meantime. Tools are called on the event loop."""
-        return (await self.awaited(AgentRun(self, 0, question))).unwrap()
+        """As :meth:`run`, letting others go on in the meantime; tools are called in threads."""
+        return await self.start(question).ago()
 
-    def begin(self, question: str, choose: Choose, name: str = "") -> Run:
-        """A run before its beginning, whose model is asked by ``choose``."""
-        return self.start(question, llm=Handed(self.llm, choose), name=name)
-
-    def start(self, question: str, *, llm: LLM | None = None, name: str = "", before: Sequence[Transcript] = ()) -> Run:
+    def start(self, question: str, *, name: str = "", before: Sequence[Transcript] = ()) -> Run:
         """A run before its beginning, for those who want more of it than its transcript: the calls of its tools.
 
         Args:
             question: what is asked.
-            llm: who writes in place of the agent's own.
             name: its name, which its events tell.
             before: earlier runs of the same conversation, which the model is shown.
         """
@@ -199,10 +195,8 @@ class Agent(RunsMany):
         if before:
             told += "\n".join(["Earlier in this conversation:", *(one.to_text(self.behaviour) for one in before), ""])
 
-        def writer(llm: LLM) -> Writer:
-            return self._writer_of(llm, self.behaviour, told)
-
-        return Run(self._settings, writer, llm or self.llm, self._make_tools(), question, self.on_event, name)
+        writer = self._writer_of(self.llm, self.behaviour, told)
+        return Run(self._settings, writer, self.llm, self._make_tools(), question, self.on_event, name)
 
 
 _HELPERS = {LLM_WORKER: f"{LLM_WORKER}(request): Answers a request by itself, without tools."}

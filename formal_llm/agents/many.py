@@ -1,41 +1,34 @@
 """Many runs of an agent, driven as many plans are: awaited, from threads, asked together, or one after the other.
 
-A run is written as code that asks its model and waits. Here each has a thread of its own that stands still while its
-question is out, so that who drives the runs (:mod:`formal_llm.planning.drivers.streams`) sees questions come out and
-gives answers in. One thread runs at a time: the rules are shared, and tools are called between two answers.
+Who drives the runs (:mod:`formal_llm.planning.drivers.streams`) sees questions come out of each and gives answers in.
+One run advances at a time: the rules are shared, and tools are called between two answers.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from queue import SimpleQueue
-from typing import Protocol, TypeAlias
+from typing import Never, Protocol
 
+from formal_llm.agents.decoding.steps import Do, Steps, Telling, Wish, given
 from formal_llm.agents.happenings import ToolCall
 from formal_llm.agents.kept_calls import KeptCalls
 from formal_llm.agents.outcomes import AgentOutcome, outcome_of, record
-from formal_llm.agents.published.summaries import ScoringLLM
 from formal_llm.agents.transcript import Transcript
 from formal_llm.automata.models.automaton import fingerprint
 from formal_llm.errors import AgentStopped, Cancelled, InvalidAnswer
-from formal_llm.llms.generation import ContinuingLLM, ObjectLLM, TextLLM, Texts
+from formal_llm.llms.generation import Stream, in_one_piece
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.usage import Prices, TokenUsage
-from formal_llm.planning.drivers.driving import achosen
 from formal_llm.planning.drivers.results import Results
 from formal_llm.planning.drivers.streams import run as run_many
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.budget import Budget, Meter
-
-#: Asks a model, and has its answer.
-Choose: TypeAlias = Callable[[Question], Answer]
 
 
 class OneRun(Protocol):
@@ -51,28 +44,9 @@ class OneRun(Protocol):
         """The calls of tools so far."""
         ...
 
-    def go(self) -> object:
-        """Take the run to its end."""
+    def steps(self) -> Steps[Never]:
+        """The run, of nobody: what is asked for comes out, answers go in."""
         ...
-
-
-class Handed:
-    """An LLM whose answers somebody else gets: it has what the real one has."""
-
-    takes_text = True
-
-    def __init__(self, llm: object, choose: Choose) -> None:
-        self.choose = choose
-        self.name = getattr(llm, "name", type(llm).__name__)
-        texts = Texts(choose)
-        if isinstance(llm, TextLLM):
-            self.generate = texts.generate
-        if isinstance(llm, ObjectLLM):
-            self.generate_object = texts.generate_object
-        if isinstance(llm, ContinuingLLM):
-            self.continue_text = texts.continue_text
-        if isinstance(llm, ScoringLLM):
-            self.log_probabilities = llm.log_probabilities
 
 
 class AgentRun:
@@ -98,49 +72,61 @@ class AgentRun:
         self.question: Question | None = None
         self.outcome: AgentOutcome | None = None
         self._index, self._asked, self._shared, self._kept = index, question, shared, kept
-        self._out: SimpleQueue[Question | None] = SimpleQueue()
-        self._in: SimpleQueue[Answer | Exception] = SimpleQueue()
-        self._error: Exception | None = None
-        self.run = agent.begin(question, self._choose, str(index))
-        threading.Thread(target=self._work, name=f"formal-llm-run-{index}", daemon=True).start()
-        self._wait()
+        self.run = agent.start(question, name=str(index))
+        self._steps = self.run.steps()
+        self._coming: Stream | None = None  # a text that was to come piece by piece comes here in one
+        self._telling = False
+        self._advance(None)
 
-    def give(self, given: Answer | Exception) -> None:
+    def give(self, came: Answer | Exception) -> None:
         """Take an answer to the question; or what was raised instead of one."""
-        if self._shared is not None and isinstance(given, (Answer, InvalidAnswer)):
-            self._shared.pay(given.usage or TokenUsage())
-        if self._kept is not None and self.question is not None and isinstance(given, Answer):
-            self._kept.keep(self._index, self.question, given)
-        self._in.put(given)
-        self._wait()
+        if self._shared is not None and isinstance(came, (Answer, InvalidAnswer)):
+            self._shared.pay(came.usage or TokenUsage())
+        if self._kept is not None and self.question is not None and isinstance(came, Answer):
+            self._kept.keep(self._index, self.question, came)
+        self._advance(self._taken(came))
 
-    def _wait(self) -> None:
-        self.question = self._out.get()
+    def _taken(self, came: Answer | Exception) -> object:
+        """What the run is given for an answer: where it wants it piece by piece, the first piece."""
+        if not self._telling or not isinstance(came, Answer):
+            return came
+        self._coming = in_one_piece(came)
+        return next(self._coming)
+
+    def _advance(self, came: object) -> None:
+        self.question = error = None
+        try:
+            while self.question is None:
+                step, came = given(self._steps, came), None
+                try:
+                    match step:
+                        case Question() | Telling():
+                            self._telling = isinstance(step, Telling)
+                            asked = step.asked if isinstance(step, Telling) else step
+                            known = None if self._kept is None else self._kept.known(self._index, asked)
+                            if known is not None:
+                                came = self._taken(known)
+                                continue
+                            if self._shared is not None:
+                                self._shared.take(self.run.transcript, asked)
+                            self.question = asked
+                        case Wish():
+                            assert self._coming is not None
+                            if step is Wish.MORE:
+                                came = next(self._coming, None)
+                            else:
+                                self._coming.close()
+                        case Do(work):
+                            came = work()
+                except Exception as raised:
+                    came = raised
+        except StopIteration:
+            pass
+        except Exception as raised:
+            error = raised
         if self.question is None:
             run = self.run
-            self.outcome = AgentOutcome(self._index, Task(self._asked), run.transcript, self._error, tuple(run.calls))
-
-    # -- in the thread of the run -------------------------------------------------------------------------------
-
-    def _work(self) -> None:
-        try:
-            self.run.go()
-        except Exception as error:
-            self._error = error
-        except BaseException as error:  # a tool may raise anything; whoever waits must not wait for ever
-            self._error = RuntimeError(f"the run was ended by {type(error).__name__}: {error}")
-        self._out.put(None)
-
-    def _choose(self, question: Question) -> Answer:
-        if self._kept is not None and (known := self._kept.known(self._index, question)) is not None:
-            return known
-        if self._shared is not None:
-            self._shared.take(self.run.transcript, question)
-        self._out.put(question)
-        given = self._in.get()
-        if isinstance(given, Exception):
-            raise given
-        return given
+            self.outcome = AgentOutcome(self._index, Task(self._asked), run.transcript, error, tuple(run.calls))
 
 
 class SharedRuns:
@@ -234,8 +220,8 @@ class RunsMany(ABC):
     prices: Prices | None = None
 
     @abstractmethod
-    def begin(self, question: str, choose: Choose, name: str = "") -> OneRun:
-        """A run before its beginning, whose models are asked by ``choose``."""
+    def start(self, question: str, *, name: str = "") -> OneRun:
+        """A run before its beginning."""
 
     @property
     @abstractmethod
@@ -292,17 +278,6 @@ class RunsMany(ABC):
     def _run_all(runs: AgentRuns, concurrency: int | None) -> list[AgentOutcome]:
         with closing(runs):
             return run_many(runs, concurrency)
-
-    async def awaited(self, run: AgentRun) -> AgentOutcome:
-        """The outcome of a run that has begun, letting others go on in the meantime."""
-        try:
-            while run.question is not None:
-                run.give(await achosen(self.llm, run.question))
-        finally:
-            while run.question is not None:
-                run.give(Cancelled())
-        assert run.outcome is not None
-        return run.outcome
 
 
 def run_of(agent: RunsMany) -> dict[str, str]:

@@ -131,7 +131,7 @@ class Free:
     def __init__(self, lines: list[tuple[str, str]]) -> None:
         self.lines = iter(lines)
 
-    def write(self, transcript, monitor, *, until=(), contents=None):  # type: ignore[no-untyped-def]
+    def steps(self, transcript, monitor, *, until=(), contents=None):  # type: ignore[no-untyped-def]
         from formal_llm.agents.decoding.writer import Due
         from formal_llm.agents.transcript import Segment
 

@@ -168,7 +168,7 @@ def test_another_corpus_or_another_tool_is_another_run(tmp_path) -> None:  # typ
     agent(0).run_all(QUESTIONS[:2], results=file)
     with pytest.raises(ResultsError, match="belongs to another run"):
         agent(1).run_all(QUESTIONS[:2], results=file)
-    shipped = find("agents", "react.agent").read_text()
+    shipped = find("agents", "react", (".agent",)).read_text()
     (tmp_path / "react.agent").write_text(shipped.replace("[Thought]", "[Idea]"))
     with pytest.raises(ResultsError, match="belongs to another run"):
         agent(0, tmp_path / "react.agent").run_all(QUESTIONS[:2], results=file)

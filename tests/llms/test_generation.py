@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from formal_llm import Answer, Question
 from formal_llm.errors import InvalidAnswer, WritesNoText
-from formal_llm.llms.generation import Generated, Messages, Texts, Writing, chat, cut, first_stop, streamed
+from formal_llm.llms.generation import Generated, Messages, Writing, chat
 from formal_llm.llms.question import Message
+from formal_llm.llms.stops import Cutter, cut, first_stop
+from formal_llm.llms.texts import Texts
 from formal_llm.llms.usage import TokenUsage
 
 
@@ -65,16 +67,12 @@ def test_requests_for_text_are_values() -> None:
 
 @given(st.text("ab;"), st.lists(st.text("ab;", max_size=3), max_size=3), st.integers(1, 4))
 def test_a_text_in_pieces_ends_where_the_whole_does(text: str, stop: list[str], size: int) -> None:
-    coming = streamed((text[at : at + size] for at in range(0, len(text), size)), stop, "")
-    pieces = []
-    try:
-        while True:
-            pieces.append(next(coming))
-    except StopIteration as end:
-        whole, ended = end.value
-    assert "".join(pieces) == whole == cut(text, stop)
+    cutter = Cutter(stop)
+    pieces = [cutter.feed(text[at : at + size]) for at in range(0, len(text), size)]
+    pieces.append(cutter.close())
+    whole, ended = cutter.whole, cutter.ended
     found = first_stop(text, stop)
-    assert (ended == "") == (found is None)
+    assert (ended is None) == (found is None)
     assert not ended or text[len(whole) :].startswith(ended)
 
 
@@ -93,7 +91,7 @@ def test_a_text_to_go_on_with_is_another_request() -> None:
     assert asked.written_by(Continues()) == Answer((), text="u and on", usage=TokenUsage(1), ended="")
     assert asked.written_by(Echo()) is None
     assert Writing("u").written_by(object()) is None
-    assert list(asked.told_by(Continues(), streaming=True)) == ["u and on", Generated("u and on", TokenUsage(1), "")]
+    assert list(asked.told_by(Continues())) == ["u and on", Generated("u and on", TokenUsage(1), "")]
     with pytest.raises(WritesNoText):
         list(asked.told_by(Echo()))
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from formal_llm.agents.happenings import ToolCall
 from formal_llm.agents.modular.memory import Memory
 from formal_llm.agents.modular.scratchpad import Scratchpad
 from formal_llm.agents.transcript import Correction, Segment, Transcript
@@ -126,6 +127,14 @@ class ModularRun:
         return f"{self.scratchpad.text()}\n{'' if self.answer is None else self.answer}".strip()
 
     @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The uses of tools, in the form of the other agents."""
+        return tuple(
+            ToolCall(place, step.tool, step.call or step.task, step.result, not step.failed)
+            for place, step in enumerate(self.scratchpad.steps)
+        )
+
+    @property
     def transcript(self) -> Transcript:
         """The run in the form of the other agents: a segment for each use of a tool, its text what it gave."""
         segments = tuple(
@@ -138,7 +147,7 @@ class ModularRun:
             output_tokens=used.output_tokens, cached_tokens=used.cached_tokens,
             cache_write_tokens=used.cache_write_tokens,
         )  # fmt: skip
-        return Transcript("modular", segments, self.corrections, usage)
+        return Transcript("modular", segments, self.corrections, {"": usage})
 
 
 def _last(count: int) -> list[bool]:

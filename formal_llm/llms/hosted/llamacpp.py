@@ -11,7 +11,7 @@ from formal_llm.llms.hosted.continuation import CompletionsLLM
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
 from formal_llm.llms.hosted.openai_client import Connection
 from formal_llm.llms.hosted.settings import given
-from formal_llm.llms.hosted.text import Part, TextRequest
+from formal_llm.llms.hosted.text_request import Part, TextRequest
 from formal_llm.llms.question import Question
 from formal_llm.llms.schemas import Schema, portable
 
@@ -83,13 +83,13 @@ class LlamaCppLLM(CompletionsLLM):
         body = {"prompt": request.messages[-1].content, "n_predict": request.max_tokens, "cache_prompt": True}
         asked = given(temperature=request.temperature, stop=list(request.stop) or None, stream=request.streams or None)
         path = str(client.base_url).rstrip("/").removesuffix("/v1") + "/completion"
-        try:
-            return self._post(client, path, {**body, **asked, **self._extra_body})
-        except Exception as error:
-            if getattr(error, "status_code", None) != 404:
-                raise
-        self._native = False
-        return self._complete(client, request)
+        return self._post(client, path, {**body, **asked, **self._extra_body})
+
+    def _less(self, error: Exception, request: TextRequest) -> TextRequest:
+        if request.continues and self._native and getattr(error, "status_code", None) == 404:
+            self._native = False
+            return request
+        return super()._less(error, request)
 
     def _read_completion(self, response: Any, request: TextRequest) -> Part:
         if "choices" in response:

@@ -10,7 +10,8 @@ from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_repl
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
 from formal_llm.llms.hosted.openai_client import Connection, OpenAIClientLLM
 from formal_llm.llms.hosted.settings import given
-from formal_llm.llms.hosted.text import HostedText, TextRequest
+from formal_llm.llms.hosted.text import HostedText
+from formal_llm.llms.hosted.text_request import TextRequest
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.schemas import portable
 from formal_llm.llms.usage import TokenUsage

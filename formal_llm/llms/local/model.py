@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Unpack
 
 from formal_llm.errors import LLMError
-from formal_llm.llms.generation import Generated, Messages, Stream, chat, cut, first_stop, streamed
+from formal_llm.llms.generation import Generated, Messages, Stream, chat
 from formal_llm.llms.local.causal import CausalScorer, Packing
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import DeviceMap, Placement, check_vocabulary, load, model_and_settings
@@ -15,6 +15,7 @@ from formal_llm.llms.local.scorer import PromptScorer
 from formal_llm.llms.local.seq2seq import Seq2SeqScorer
 from formal_llm.llms.local.token_stream import TokenStream, after, open_tokens, written_pieces
 from formal_llm.llms.question import Question
+from formal_llm.llms.stops import Cutter, cut, first_stop
 from formal_llm.llms.usage import TokenUsage
 
 if TYPE_CHECKING:
@@ -183,13 +184,19 @@ class TransformersLLM(LocalLLM):
             self._write(ids, max_tokens=max_tokens, stop=stop, temperature=temperature, streamer=streamer)
 
         new: list[int] = []
-        pieces = written_pieces(write, self.scorer.tokenizer, before, new)
+        pieces, cutter = written_pieces(write, self.scorer.tokenizer, before, new), Cutter(stop)
         try:
-            whole, ended = yield from streamed(pieces, stop)
+            for piece in pieces:
+                if certain := cutter.feed(piece):
+                    yield certain
+                if cutter.ended is not None:
+                    break
         finally:
             pieces.close()
-        ended = self._ended(new, "", ()) if ended is None else ended
-        yield Generated(whole, TokenUsage(1, len(ids), len(new)), ended)
+        if rest := cutter.close():
+            yield rest
+        ended = self._ended(new, "", ()) if cutter.ended is None else cutter.ended
+        yield Generated(cutter.whole, TokenUsage(1, len(ids), len(new)), ended)
 
     def _prompt_ids(self, prompt: str) -> list[int]:
         if self.renderer.style == "seq2seq":

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG, Behaviour, Limits
 from formal_llm.agents import Markers, Monitor
-from formal_llm.agents.decoding.next_states import Phrases, choose, common_prefix, next_states, rest_of, talk
+from formal_llm.agents.decoding.next_states import common_prefix, next_states
 from formal_llm.errors import AutomatonError, WritingError
 from formal_llm.llms import ScriptedLLM, TokenUsage
 from formal_llm.llms.generation import Generated
