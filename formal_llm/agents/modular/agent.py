@@ -32,12 +32,14 @@ from formal_llm.agents.modular.setup import Setup, Sizes, by_name, monitor_of
 from formal_llm.agents.monitor import Monitor
 from formal_llm.automata import Limits, Source
 from formal_llm.errors import NoValidPlan, WritesNoText
+from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.generation import ObjectLLM, TextLLM
 from formal_llm.llms.llm import resolve
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.objects import ObjectFunction, Writer
-from formal_llm.llms.question import Message
+from formal_llm.llms.question import Message, Question
 from formal_llm.llms.schemas import Schema
+from formal_llm.llms.text_doubles import RandomObjectLLM
 from formal_llm.planning.json_data import JSON
 from formal_llm.tools.calling import Caller, CallLimits
 from formal_llm.tools.tool import Tool
@@ -192,13 +194,16 @@ class ModularAgent(RunsMany):
 def writer_of(llm: WriterLike) -> Writer:
     """The model that a provider string, a function or an object stands for, as one that writes objects or text.
 
-    A model that runs here is held to schemas by masks, where xgrammar is installed.
+    A model that runs here is held to schemas by masks, where xgrammar is installed. Chance (``test:random``) writes
+    random objects.
 
     Raises:
         UnknownProvider: the string names no provider.
         WritesNoText: it writes nothing.
     """
     found: object = resolve(llm) if isinstance(llm, str) else llm
+    if isinstance(found, RandomLLM):
+        return RandomObjectLLM(found.choose(Question("", "ab" * 500)).number)
     if isinstance(found, TransformersLLM) and find_spec("xgrammar") is not None:
         return MaskedObjects(found)
     if isinstance(found, (ObjectLLM, TextLLM)):
