@@ -1,7 +1,7 @@
 """A real peer: all 17 test tasks of OpenAGI through ``llamacpp:``, with a real llama.cpp server and a random model.
 
-Run: make llamacpp   (builds the server in an environment of its own, some minutes the first time)
-or:  python benchmarks/llamacpp.py --python PYTHON, where PYTHON has llama-cpp-python[server] and gguf.
+Run: make llamacpp   (installs the server in an environment of its own)
+or:  python benchmarks/llamacpp.py --python PYTHON, where PYTHON has xllamacpp (or llama-cpp-python[server]) and gguf.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ def llamacpp_server(python: str, folder: Path) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    options = ["--host", "127.0.0.1", "--port", str(port), "--n_ctx", "8192", "--logits_all", "true"]
     log = folder / "server.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [python, "-m", "llama_cpp.server", "--model", str(model), *options], stdout=output, stderr=output
+            [python, str(Path(__file__).with_name("llama_server.py")), str(model), str(port)],
+            stdout=output,
+            stderr=output,
         )
     try:
         for _ in range(300):

@@ -183,11 +183,12 @@ class Agent(RunsMany):
         """As :meth:`run`, letting others go on in the meantime; tools are called in threads."""
         return await self.start(question).ago()
 
-    def start(self, question: str, *, name: str = "", before: Sequence[Transcript] = ()) -> Run:
+    def start(self, question: str, *, llm: LLM | None = None, name: str = "", before: Sequence[Transcript] = ()) -> Run:
         """A run before its beginning, for those who want more of it than its transcript: the calls of its tools.
 
         Args:
             question: what is asked.
+            llm: who writes in place of the agent's own.
             name: its name, which its events tell.
             before: earlier runs of the same conversation, which the model is shown.
         """
@@ -195,8 +196,9 @@ class Agent(RunsMany):
         if before:
             told += "\n".join(["Earlier in this conversation:", *(one.to_text(self.behaviour) for one in before), ""])
 
-        writer = self._writer_of(self.llm, self.behaviour, told)
-        return Run(self._settings, writer, self.llm, self._make_tools(), question, self.on_event, name)
+        llm = llm or self.llm
+        writer = self._writer_of(llm, self.behaviour, told)
+        return Run(self._settings, writer, llm, self._make_tools(), question, self.on_event, name)
 
 
 _HELPERS = {LLM_WORKER: f"{LLM_WORKER}(request): Answers a request by itself, without tools."}

@@ -112,10 +112,7 @@ class AgentRun:
                             self.question = asked
                         case Wish():
                             assert self._coming is not None
-                            if step is Wish.MORE:
-                                came = next(self._coming, None)
-                            else:
-                                self._coming.close()
+                            came = next(self._coming) if step is Wish.MORE else None
                         case Do(work):
                             came = work()
                 except Exception as raised:

@@ -139,9 +139,12 @@ def driven(steps: Generator[T | Step, Any, None], llm: Any) -> Generator[T]:
                     case Telling(asked):
                         coming = streams.enter_context(closing(asked.told_by(llm)))
                         came = next(coming, None)
-                    case Wish():
+                    case Wish.MORE:
                         assert coming is not None
-                        came = next(coming, None) if step is MORE else coming.close()
+                        came = next(coming, None)
+                    case Wish.ENOUGH:
+                        assert coming is not None
+                        coming.close()
                     case Do(work):
                         came = work()
             except Exception as error:
@@ -171,9 +174,12 @@ async def adriven(steps: Generator[T | Step, Any, None], llm: Any) -> AsyncGener
                     case Telling(asked):
                         coming = await streams.enter_async_context(aclosing(atold_by(asked, llm)))
                         came = await anext(coming, None)
-                    case Wish():
+                    case Wish.MORE:
                         assert coming is not None
-                        came = await (anext(coming, None) if step is MORE else coming.aclose())
+                        came = await anext(coming, None)
+                    case Wish.ENOUGH:
+                        assert coming is not None
+                        await coming.aclose()
                     case Do(work):
                         came = await asyncio.to_thread(work)
             except Exception as error:

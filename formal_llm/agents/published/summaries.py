@@ -9,7 +9,7 @@ so here: taking the first or the shortest would be one that nobody asked for.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -72,7 +72,7 @@ class Summarise:
     def _best(self, run: Run, asked: str, texts: list[str]) -> Generator[Step, Any, str]:
         if len(texts) < 2:
             return texts[0] if texts else "The summary is empty."
-        scored = None
+        scored: Sequence[tuple[float, int]] | None = None
         if isinstance(run.llm, ScoringLLM):
             scored = yield Do(partial(run.llm.log_probabilities, asked, texts))
         if scored is not None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from formal_llm.llms.hosted.openai_client import STREAMS, ChatCompletionsLLM, counted_usage
+from formal_llm.llms.hosted.scoring import ScoredText
 from formal_llm.llms.hosted.settings import given
 from formal_llm.llms.hosted.text import ContinuedText
 from formal_llm.llms.hosted.text_request import Part, TextRequest
 
 
-class CompletionsLLM(ChatCompletionsLLM, ContinuedText):
+class CompletionsLLM(ChatCompletionsLLM, ContinuedText, ScoredText):
     """A model that is asked through chat completions, and goes on with a text through ``/completions``."""
 
     def _send_text(self, client: Any, request: TextRequest) -> Any:

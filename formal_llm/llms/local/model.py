@@ -290,6 +290,17 @@ class TransformersLLM(LocalLLM):
             LLMError: both together are too long for the model.
             ValueError: the continuation has no token.
         """
+        return self._scored(messages, continuation)[0]
+
+    def log_probabilities(self, messages: Messages, texts: Sequence[str]) -> list[tuple[float, int]]:
+        """As :meth:`score`, of several texts, each with its number of tokens.
+
+        Raises:
+            LLMError, ValueError: as there.
+        """
+        return [self._scored(messages, text) for text in texts]
+
+    def _scored(self, messages: Messages, continuation: str) -> tuple[float, int]:
         import torch
 
         model, renderer = self.scorer.model, self.renderer
@@ -309,7 +320,7 @@ class TransformersLLM(LocalLLM):
             else:
                 logits = model(input_ids=torch.tensor([[*before, *ids]], device=device)).logits[0, len(before) - 1 : -1]
             logs = torch.log_softmax(logits.float(), dim=-1)
-            return float(logs[torch.arange(len(ids)), torch.tensor(ids)].sum())
+            return float(logs[torch.arange(len(ids)), torch.tensor(ids)].sum()), len(ids)
 
     def _length(self, question: Question) -> int:
         return len(self.renderer.prompt(question).tokens)

@@ -32,7 +32,7 @@ class Scoring(Scripted):
     scores: ClassVar = {"short": (-3.0, 1), "quite a long one": (-6.0, 4), "odd": (-9.0, 1)}
 
     def log_probabilities(self, messages, texts):  # type: ignore[no-untyped-def]
-        assert "a\n" in messages[-1].content or "meet[a]" in messages[-1].content
+        assert "meet[a]" in messages
         return [self.scores[text] for text in texts]
 
 
