@@ -89,7 +89,7 @@ class Agent(RunsMany):
     Raises:
         ResourceNotFound: no such behaviour; a state of the environment that nothing writes.
         NotationError: the behaviour, an example or a rule cannot be read.
-        ToolkitError: it calls tools and has none, or one that takes or gives what is no text.
+        ToolkitError: it calls tools and has none, or one whose arguments cannot be written.
         AutomatonError: a tool has the name of a state, a limit names neither; nothing is asked at the beginning.
         NotAllowed: nothing keeps the rules.
         TranscriptError: an example is no run of the behaviour.
