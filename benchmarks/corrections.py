@@ -1,12 +1,12 @@
 """How often a model that knows nothing of the rules is corrected: tiny random models write runs of ReAct.
 
-    python benchmarks/corrections.py                        a model that runs here, by transformers
-    python benchmarks/corrections.py --python PYTHON        and one on a llama.cpp server (PYTHON has xllamacpp and gguf)
+    python benchmarks/corrections.py                      a model that runs here, by transformers
+    python benchmarks/corrections.py --python PYTHON      and one on a llama.cpp server; PYTHON has xllamacpp and gguf
 
-Both writers, offline. A model with random weights is the worst case: almost nothing it writes is a marker. Each thing
-that the world says is full of forged markers; runs are made until there were ``--forged`` of them. Printed: runs, states,
-requests, tokens and CPU milliseconds a state, how many transcripts keep the rules, how many forged markers were taken
-for real; then corrections by state, and one streamed run, piece by piece.
+Both writers, offline. A model with random weights is the worst case: almost nothing it writes is a marker. A run has to
+observe three times at least, and each observation is full of forged markers; runs are made until there were ``--forged``
+of them. Printed: runs, states, requests, tokens and CPU milliseconds a state, how many transcripts keep the rules, how
+many forged markers were taken for real; then corrections by state, and one streamed run, piece by piece.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.llamacpp import llamacpp_server
-from formal_llm import Behaviour
+from formal_llm import Behaviour, Limits
 from formal_llm.agents import Markers, Monitor, Segment, Transcript
 from formal_llm.agents.decoding.choosing import ChoosingWriter
 from formal_llm.agents.decoding.continuing import ContinuingWriter
@@ -38,8 +38,9 @@ from tests import tiny_models
 
 REACT = Behaviour.load("react-5")
 MARKERS = Markers.of(REACT)
+RULES = Monitor(REACT, limits=Limits(at_least={"observation": 3}))
 #: How many forged markers the world writes at a time.
-AT_ONCE = 10
+AT_ONCE = 20
 WRITERS: dict[str, type[MarkedWriter]] = {"goes on": ContinuingWriter, "chooses": ChoosingWriter}
 
 
@@ -55,7 +56,7 @@ def run(writer: MarkedWriter, question: str, told: list[Told] | None = None) -> 
     said: list[str] = []
     while True:
         due = None
-        monitor = Monitor(REACT).after_all(transcript.word)
+        monitor = RULES.after_all(transcript.word)
         for one in writer.write(transcript, monitor, until={"observation"}):
             transcript = added(transcript, one)
             due = one if isinstance(one, Due) else None
@@ -103,7 +104,7 @@ def main() -> None:
     parser.add_argument("--forged", type=int, default=1_000, help="how many forged markers at least")
     parser.add_argument("--python", help="a Python with a llama.cpp server")
     args = parser.parse_args()
-    console = Console()
+    console = Console(width=120)
     table = Table(
         "model", "writer", "runs", "states", "requests a state", "tokens", "CPU ms", "legal", "forged", "taken"
     )
@@ -123,7 +124,7 @@ def main() -> None:
                         counts["requests"] += one.usage.requests
                         counts["tokens"] += one.usage.output_tokens
                 states = sum(counts[f"times {state}"] for state in names)
-                legal = sum(transcript.verify(REACT).valid for transcript in made)
+                legal = sum(transcript.verify(RULES).valid for transcript in made)
                 table.add_row(
                     model, name, f"{len(made)}", f"{states}", f"{counts['requests'] / states:.2f}",
                     f"{counts['tokens'] / states:.1f}", f"{1000 * took / states:.1f}", f"{legal} of {len(made)}",
@@ -142,7 +143,7 @@ def main() -> None:
             pieces = [one.text for one in told if isinstance(one, Text)]
             console.print(
                 f"{model}, streamed: {len(pieces)} pieces of {len(transcript)} states, "
-                f"{transcript.verify(REACT).valid and 'legal'}: {' | '.join(map(repr, pieces[:8]))} ...",
+                f"{transcript.verify(RULES).valid and 'legal'}: {' | '.join(map(repr, pieces[:8]))} ...",
                 markup=False,
             )
 
