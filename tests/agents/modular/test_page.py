@@ -17,7 +17,7 @@ def test_every_decision_call_and_correction_is_shown() -> None:
         assert "&lt;b&gt;What" in page and "<b>What" not in page and "x &amp; y" in page
         assert page.count("<h2>plan ") == len(run.decisions)
         assert page.count('class="call"') == len(run.word)
-        assert page.count('>failed</span>') == sum(step.failed for step in run.scratchpad.steps)
+        assert page.count(">failed</span>") == sum(step.failed for step in run.scratchpad.steps)
         assert page.count("Corrected: ") == len(run.corrections)
         assert page.count("<h2>answer ") == 1
     assert "the money is gone" in modular_page(run, error=RuntimeError("the money is gone"))
