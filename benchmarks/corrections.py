@@ -4,8 +4,8 @@
     python benchmarks/corrections.py --python PYTHON      and one on a llama.cpp server; PYTHON has xllamacpp and gguf
 
 Both writers, offline. A model with random weights is the worst case: almost nothing it writes is a marker. A run has to
-observe three times at least, and each observation is full of forged markers; runs are made until there were ``--forged``
-of them. Printed: runs, states, requests, tokens and CPU milliseconds a state, how many transcripts keep the rules, how
+observe three times at least, and each observation is full of forged markers; runs are made until there were enough of
+them. Printed: runs, states, requests, tokens and CPU milliseconds a state, how many transcripts keep the rules, and how
 many forged markers were taken for real; then corrections by state, and one streamed run, piece by piece.
 """
 

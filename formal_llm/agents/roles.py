@@ -6,18 +6,17 @@ Label]`` its label, and what the environment writes is found by its marker in a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from formal_llm.agents.decoding.steps import Step
+from formal_llm.agents.decoding.steps import Asks
 from formal_llm.automata import Behaviour
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.errors import ResourceNotFound
 
 #: What the environment writes in a state; called with the :class:`~formal_llm.agents.running.Run` so far. One that asks
 #: the model, or calls tools, is a generator: ``text = yield from run.write(...)``.
-World = Callable[..., str | Generator[Step, Any, str]]
+World = Callable[..., str | Asks[str]]
 
 
 @dataclass(frozen=True, slots=True)

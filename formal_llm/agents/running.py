@@ -5,15 +5,15 @@ A :class:`Run` is what the functions that write for the environment are given (:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Never
+from typing import Never
 
 from formal_llm.agents import happenings
 from formal_llm.agents.acting import NO_TOOL, StatesMonitor
 from formal_llm.agents.actions import Action, actions_of
 from formal_llm.agents.decoding.contents import Content, OneOf
-from formal_llm.agents.decoding.steps import Do, Step, Steps, Telling, adriven, driven, given, relayed
+from formal_llm.agents.decoding.steps import Asks, Do, Step, Steps, Telling, adriven, driven, given, relayed
 from formal_llm.agents.decoding.writer import Began, ContentOf, Due, Spent, Text, Writer
 from formal_llm.agents.events import Event
 from formal_llm.agents.happenings import Happening, ToolCall
@@ -143,7 +143,7 @@ class Run:
         self.tell(happenings.Wrote(first, self.question, self.name))
         self._add(Segment(first, self.question, "user"))
 
-    def _step(self) -> Generator[Step, Any, bool]:
+    def _step(self) -> Asks[bool]:
         """Have the model write until the world is due; False at the end."""
         states = self.settings.rules.behaviour.states
         outside = {name for name, state in states.items() if state.from_environment}
@@ -159,7 +159,7 @@ class Run:
             raise NotAllowed(refused)
         return False
 
-    def _written(self, outside: set[str]) -> Generator[Step, Any, tuple[str, ...] | None]:
+    def _written(self, outside: set[str]) -> Asks[tuple[str, ...] | None]:
         """Take down what a writer tells.
 
         Returns:
@@ -267,7 +267,7 @@ class Run:
 
     # -- the world ----------------------------------------------------------------------------------------------
 
-    def _ask_world(self, state: str) -> Generator[Step, Any, None]:
+    def _ask_world(self, state: str) -> Asks[None]:
         self.tell(happenings.Began(state, "environment", self.name))
         self._writing = state
         said = self.settings.roles.worlds[state](self)
@@ -280,7 +280,7 @@ class Run:
         """What is asked of tools since the environment wrote last, each with all that is known of it."""
         return actions_of(self.segments, self.settings.roles, self._refused, self.settings.rules.tools)
 
-    def carried_out(self, actions: Sequence[Action]) -> Generator[Step, Any, list[ToolCall]]:
+    def carried_out(self, actions: Sequence[Action]) -> Asks[list[ToolCall]]:
         """What comes of some actions, in their order; none of them is taken down.
 
         Tools that depend on their input alone are called at once, the others one after the other.
@@ -294,14 +294,14 @@ class Run:
 
         return (yield Do(work))  # type: ignore[no-any-return]  # what the work returns
 
-    def write(self, messages: Messages, *, temperature: float = 0.0) -> Generator[Step, Any, str]:
+    def write(self, messages: Messages, *, temperature: float = 0.0) -> Asks[str]:
         """A text of the model that belongs to no state: an evaluation, a summary; ``yield from`` it."""
         asked = Writing(messages, max_tokens=self.settings.max_tokens, temperature=temperature, walk=self.name)
         answer: Answer = yield asked
         self._spend(Spent.of(self._writing, answer.usage))
         return answer.text.strip()
 
-    def choose(self, question: Question) -> Generator[Step, Any, int]:
+    def choose(self, question: Question) -> Asks[int]:
         """The number of an option that the model chooses; ``yield from`` it."""
         answer = yield from asking(question)
         self._spend(Spent.of(self._writing, answer.usage, questions=1))

@@ -5,10 +5,9 @@ Each is a function of the run so far. Which one writes a state is told by its ma
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
-from formal_llm.agents.decoding.steps import Step
+from formal_llm.agents.decoding.steps import Asks
 from formal_llm.agents.published.rewoo import solve
 from formal_llm.agents.published.summaries import Summarise
 from formal_llm.agents.roles import World
@@ -16,7 +15,7 @@ from formal_llm.agents.running import Run
 from formal_llm.agents.tool_calls import ERROR
 
 
-def observe(run: Run) -> Generator[Step, Any, str]:
+def observe(run: Run) -> Asks[str]:
     """An observation: what the tool of the last action returns for the last input."""
     asked = run.actions()
     if not asked:
@@ -35,7 +34,7 @@ Is the proposed answer right, and does it follow from what was observed? Write o
 Wrong or Unsure."""
 
 
-def evaluate(run: Run) -> Generator[Step, Any, str]:
+def evaluate(run: Run) -> Asks[str]:
     """An evaluation by the model itself, of what it wrote and observed. It is shown no right answer."""
     behaviour = run.settings.rules.behaviour
     trace = "\n".join(f"{behaviour.states[one.state].text} {one.text}" for one in run.segments if one.source != "user")

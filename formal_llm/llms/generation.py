@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from formal_llm.errors import InvalidAnswer, WritesNoText
 from formal_llm.llms.question import Answer, Message, Question
@@ -238,12 +238,12 @@ class Writing(Question):
         """The same request."""
         return self
 
-    def way(self, llm: object) -> tuple[str, tuple[Any, ...], dict[str, Any]] | None:
+    def way(self, llm: object) -> tuple[str, tuple[object, ...], dict[str, object]] | None:
         """By which method a model writes this, and with what it is called; None where it writes nothing of this kind.
 
         Its twin that is awaited has an ``a`` before its name.
         """
-        how: dict[str, Any] = {"max_tokens": self.max_tokens, "temperature": self.temperature}
+        how: dict[str, object] = {"max_tokens": self.max_tokens, "temperature": self.temperature}
         if self.continues:
             prompt = self.messages[-1].content
             return ("continue_text", (prompt,), {**how, "stop": self.stop}) if isinstance(llm, ContinuingLLM) else None

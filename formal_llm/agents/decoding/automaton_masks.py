@@ -113,7 +113,7 @@ class AutomatonMatcher:
         """The tokens that may come next; after the end of the text those that end it."""
         if self._stopped:
             return self._engine.stops
-        # One array for all masks: what the last one had is taken out. To make a new one would take longer than all else.
+        # One array for all masks, from which the last one is taken out: to make another takes longer than all else.
         self._mask[self._filled] = 0
         self._filled, words = self._engine.words(self._texts, self._states[-1])
         self._mask[self._filled] = words

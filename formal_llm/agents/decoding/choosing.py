@@ -6,13 +6,13 @@ it. Nothing is asked where one state is legal.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Collection, Mapping
+from typing import Protocol, runtime_checkable
 
 from formal_llm.agents.decoding.contents import Content, FreeText, OneOf, problem
 from formal_llm.agents.decoding.manner import MarkedWriter, talk
 from formal_llm.agents.decoding.next_states import Next
-from formal_llm.agents.decoding.steps import Step, Steps
+from formal_llm.agents.decoding.steps import Going, Step, Steps
 from formal_llm.agents.decoding.writer import GOES_ON, Began, ContentOf, Due, Spent, Text, Told
 from formal_llm.agents.decoding.writer_run import FORCED, WriterRun
 from formal_llm.agents.markers import Splitter
@@ -73,7 +73,7 @@ class _Run(WriterRun):
             yield from self._written(state)
             self.monitor = self.monitor.after(state)
 
-    def _chosen(self, following: Next) -> Generator[Told | Step, Any, str | None]:
+    def _chosen(self, following: Next) -> Going[Told | Step, str | None]:
         """The state that the model chooses; None for the end."""
         options = [*following.markers, *((self.how.phrases.end,) if following.may_end else ())]
         self._afford("")
@@ -113,7 +113,7 @@ class _Run(WriterRun):
 
     def _generated(
         self, state: str, marker: str, content: Content, said: list[str]
-    ) -> Generator[Told | Step, Any, tuple[str, list[Correction]]]:
+    ) -> Going[Told | Step, tuple[str, list[Correction]]]:
         """A text up to its first marker, and what was cut off."""
         self._afford(state)
         most = content.max_tokens if isinstance(content, FreeText) and content.max_tokens else self.bounds.state_tokens

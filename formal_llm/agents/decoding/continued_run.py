@@ -6,14 +6,13 @@ a marker has to come; what was generated beyond a cut does not count.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
-from typing import Any
 
 from formal_llm.agents.decoding.contents import Content, FreeText, OneOf, fitting, problem
 from formal_llm.agents.decoding.manner import Manner
 from formal_llm.agents.decoding.next_states import common_prefix
-from formal_llm.agents.decoding.steps import Step, Steps
+from formal_llm.agents.decoding.steps import Going, Step, Steps
 from formal_llm.agents.decoding.writer import GOES_ON, Began, ContentOf, Due, Spent, Text, Told
 from formal_llm.agents.decoding.writer_run import FORCED, WriterRun
 from formal_llm.agents.markers import Piece, Splitter
@@ -98,7 +97,7 @@ class ContinuedRun(WriterRun):
 
     # -- what needs no request ----------------------------------------------------------------------------------
 
-    def _settled(self) -> Generator[Told | Step, Any, bool]:
+    def _settled(self) -> Going[Told | Step, bool]:
         """Take what comes next where the rules leave no choice; whether they did."""
         following, prefix = self._following(), self.prefix
         if not following.states:
@@ -121,7 +120,7 @@ class ContinuedRun(WriterRun):
             return False
         return True
 
-    def _settled_text(self) -> Generator[Told | Step, Any, bool]:
+    def _settled_text(self) -> Going[Told | Step, bool]:
         """End the text of a state where nothing more of it can come; whether it did."""
         if isinstance(self.content, OneOf) and not self.splitter.held:
             left = fitting(self.content, self.raw)
@@ -322,7 +321,7 @@ class ContinuedRun(WriterRun):
             yield from self._close()
             self._between(None)
 
-    def _chosen(self, so_far: str, asked: str, options: Sequence[str]) -> Generator[Told | Step, Any, int | None]:
+    def _chosen(self, so_far: str, asked: str, options: Sequence[str]) -> Going[Told | Step, int | None]:
         """What the model chooses; None where it does not answer the question."""
         if len(options) == 1:
             return 0

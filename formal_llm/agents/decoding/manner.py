@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from formal_llm.agents.decoding.steps import Model
 from formal_llm.agents.decoding.writer import Bounds, Writer
 from formal_llm.agents.markers import Markers
 from formal_llm.automata import Behaviour
@@ -98,7 +99,7 @@ class MarkedWriter(Writer):
 
     def __init__(
         self,
-        llm: Any,
+        llm: Model,
         markers: Markers | Behaviour,
         *,
         instructions: str = "",

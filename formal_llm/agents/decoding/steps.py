@@ -18,11 +18,11 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AsyncExitStack, ExitStack, aclosing, closing
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 from formal_llm.llms.awaited import AsyncStream, atold_by
-from formal_llm.llms.generation import Generated, Stream, Writing
-from formal_llm.llms.llm import aanswered, answered
+from formal_llm.llms.generation import ContinuingLLM, Generated, Stream, TextLLM, Writing
+from formal_llm.llms.llm import LLM, aanswered, answered
 from formal_llm.llms.question import Question
 from formal_llm.llms.usage import TokenUsage
 
@@ -53,8 +53,14 @@ class Wish(Enum):
 
 MORE, ENOUGH = Wish.MORE, Wish.ENOUGH
 Step: TypeAlias = Question | Telling | Wish | Do
-#: Told things and steps come out; what goes in depends on what came out, so it has no type of its own.
-Steps: TypeAlias = Generator[T | Step, Any, None]
+#: What comes out of a generator, and what it returns. What goes in depends on what came out, so it has no type.
+Going: TypeAlias = Generator[T, Any, R]
+#: What is told, and what is asked for.
+Steps: TypeAlias = Going[T | Step, None]
+#: What is asked for on the way to a result.
+Asks: TypeAlias = Going[Step, R]
+#: Whom steps may ask.
+Model: TypeAlias = LLM | TextLLM | ContinuingLLM
 
 
 class Coming:
@@ -74,7 +80,7 @@ class Coming:
         self.text = ""
         self.made: Generated | None = None
 
-    def more(self) -> Generator[Step, Any, str]:
+    def more(self) -> Asks[str]:
         """The next piece; at the end an empty one."""
         if self.made is not None:
             return ""
@@ -91,7 +97,7 @@ class Coming:
         self.text += came
         return str(came)
 
-    def close(self) -> Generator[Step, Any, Generated]:
+    def close(self) -> Asks[Generated]:
         """The whole; what is streamed is closed where it is not read to its end, and counted as one request."""
         if self.made is None:
             yield ENOUGH
@@ -99,12 +105,12 @@ class Coming:
         return self.made
 
 
-def given(steps: Generator[T, Any, object], came: object) -> T:
+def given(steps: Going[T, R], came: object) -> T:
     """What comes out of steps after something was sent in; or thrown in, where it is an error."""
     return steps.throw(came) if isinstance(came, Exception) else steps.send(came)
 
 
-def relayed(steps: Generator[T | Step, Any, R], take: Callable[[T | Step], bool]) -> Generator[T | Step, Any, R]:
+def relayed(steps: Going[T, R], take: Callable[[T], bool]) -> Going[T, R]:
     """Steps on their way: ``take`` sees what comes out, and says whether it goes on; what it raises is thrown in."""
     came: object = None
     with closing(steps):
@@ -121,8 +127,9 @@ def relayed(steps: Generator[T | Step, Any, R], take: Callable[[T | Step], bool]
                 came = error
 
 
-def driven(steps: Generator[T | Step, Any, None], llm: Any) -> Generator[T]:
-    """What steps tell, while a model answers; ``llm``: a model of whatever kind the steps ask."""
+def driven(steps: Steps[T], model: Model) -> Generator[T]:
+    """What steps tell, while a model answers."""
+    llm = cast("LLM", model)  # one that only writes is asked for texts alone
     came: object = None
     coming: Stream | None = None
     with closing(steps), ExitStack() as streams:
@@ -153,8 +160,9 @@ def driven(steps: Generator[T | Step, Any, None], llm: Any) -> Generator[T]:
                 yield step
 
 
-async def adriven(steps: Generator[T | Step, Any, None], llm: Any) -> AsyncGenerator[T]:
+async def adriven(steps: Steps[T], model: Model) -> AsyncGenerator[T]:
     """As :func:`driven`, letting others go on in the meantime: a model is awaited where it can be, else in threads."""
+    llm = cast("LLM", model)  # as above
     import asyncio  # half of what importing this library would take, and most never need it
 
     came: object = None

@@ -15,10 +15,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from formal_llm.agents.decoding.contents import Content, FreeText
-from formal_llm.agents.decoding.steps import Steps, adriven, driven
+from formal_llm.agents.decoding.steps import Model, Steps, adriven, driven
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.errors import WritingError
@@ -92,7 +92,7 @@ class Writer(ABC):
         llm: the model.
     """
 
-    llm: Any  # what a writer needs of its model, it says itself
+    llm: Model
 
     @abstractmethod
     def steps(

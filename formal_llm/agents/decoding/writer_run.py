@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from formal_llm.agents.decoding.contents import Content
 from formal_llm.agents.decoding.manner import Manner, asked_for
 from formal_llm.agents.decoding.next_states import Next, next_states
-from formal_llm.agents.decoding.steps import Coming, Step, Steps, relayed
+from formal_llm.agents.decoding.steps import Coming, Going, Step, Steps, relayed
 from formal_llm.agents.decoding.writer import ContentOf, Spent, Told, added, content_of
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Transcript
@@ -74,7 +73,7 @@ class WriterRun(ABC):
     def _coming(self, asked: Writing) -> Coming:
         return Coming(asked, streaming=self.how.streaming)
 
-    def _ask(self, state: str, so_far: str, asked: str, options: Iterable[str]) -> Generator[Told | Step, Any, int]:
+    def _ask(self, state: str, so_far: str, asked: str, options: Iterable[str]) -> Going[Told | Step, int]:
         """The place of the option that the model chooses, from 0.
 
         Raises:

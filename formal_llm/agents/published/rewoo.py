@@ -8,11 +8,10 @@ calls (a lookup on the page that was found last) are called in the order of the 
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from formal_llm.agents.actions import Action
-from formal_llm.agents.decoding.steps import Step
+from formal_llm.agents.decoding.steps import Asks
 from formal_llm.agents.happenings import ToolCall
 from formal_llm.agents.running import Run
 
@@ -54,7 +53,7 @@ def levels(actions: Sequence[Action]) -> list[list[int]]:
     return [[place for place, one in enumerate(level) if one == number] for number in range(max(level, default=-1) + 1)]
 
 
-def solve(run: Run) -> Generator[Step, Any, str]:
+def solve(run: Run) -> Asks[str]:
     """Carry the plan out, and have the model answer with what it brought."""
     actions = run.actions()
     evidence: dict[str, str] = {}

@@ -9,12 +9,11 @@ so here: taking the first or the shortest would be one that nobody asked for.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
-from formal_llm.agents.decoding.steps import Do, Step
+from formal_llm.agents.decoding.steps import Asks, Do
 from formal_llm.agents.running import Run
 from formal_llm.agents.tool_calls import ERROR
 from formal_llm.llms.generation import ScoringLLM
@@ -54,7 +53,7 @@ class Summarise:
         if self.candidates < 1:
             raise ValueError(f"there is one summary at least, not {self.candidates}")
 
-    def __call__(self, run: Run) -> Generator[Step, Any, str]:
+    def __call__(self, run: Run) -> Asks[str]:
         """The summary."""
         made = yield from run.carried_out(run.actions())
         calls = [run.note(call) for call in made]
@@ -69,7 +68,7 @@ class Summarise:
             written |= {text: None} if text else {}
         return (yield from self._best(run, asked, list(written)))
 
-    def _best(self, run: Run, asked: str, texts: list[str]) -> Generator[Step, Any, str]:
+    def _best(self, run: Run, asked: str, texts: list[str]) -> Asks[str]:
         if len(texts) < 2:
             return texts[0] if texts else "The summary is empty."
         scored: Sequence[tuple[float, int]] | None = None

@@ -10,7 +10,7 @@ from formal_llm.llms.hosted.adapter import chat_data, token_usage
 from formal_llm.llms.hosted.continuation import CompletionsLLM
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
 from formal_llm.llms.hosted.openai_client import Connection
-from formal_llm.llms.hosted.scoring import root, summed, tokens_in
+from formal_llm.llms.hosted.scoring import at_root, summed, tokens_in
 from formal_llm.llms.hosted.settings import given
 from formal_llm.llms.hosted.text_request import Part, TextRequest
 from formal_llm.llms.question import Message, Question
@@ -84,7 +84,7 @@ class LlamaCppLLM(CompletionsLLM):
             return super()._complete(client, replace(request, stop=()))
         body = {"prompt": request.messages[-1].content, "n_predict": request.max_tokens, "cache_prompt": True}
         asked = given(temperature=request.temperature, stop=list(request.stop) or None, stream=request.streams or None)
-        return self._post(client, f"{root(client)}/completion", {**body, **asked, **self._extra_body})
+        return self._post(client, at_root(client.base_url, "/completion"), {**body, **asked, **self._extra_body})
 
     def _less(self, error: Exception, request: TextRequest) -> TextRequest:
         if request.continues and self._native and getattr(error, "status_code", None) == 404:
@@ -93,21 +93,23 @@ class LlamaCppLLM(CompletionsLLM):
         return super()._less(error, request)
 
     def _chat_tokens(self, messages: Sequence[Message]) -> list[int]:
-        made = self._post(self.client, f"{root(self.client)}/apply-template", {"messages": chat_data(messages)})
+        made = self._post(
+            self.client, at_root(self.client.base_url, "/apply-template"), {"messages": chat_data(messages)}
+        )
         return self._tokens(made["prompt"], add_special=True, parse_special=True)
 
     def _text_tokens(self, text: str) -> list[int]:
         return self._tokens(text, add_special=False)
 
     def _tokens(self, text: str, **how: bool) -> list[int]:
-        return tokens_in(self._post(self.client, f"{root(self.client)}/tokenize", {"content": text, **how}))
+        return tokens_in(self._post(self.client, at_root(self.client.base_url, "/tokenize"), {"content": text, **how}))
 
     def _score(self, before: Sequence[int], tokens: Sequence[int]) -> tuple[float, int]:
         # The server does not tell of what it reads. So it writes the text, held to its tokens by a grammar, and tells
         # how probable each was before the grammar came.
         held = "root ::= " + " ".join(f"<[{token}]>" for token in tokens)
         asked = {"prompt": [*before], "n_predict": len(tokens), "n_probs": 1, "temperature": 0.0, "cache_prompt": True}
-        made = self._post(self.client, f"{root(self.client)}/completion", {**asked, "grammar": held})
+        made = self._post(self.client, at_root(self.client.base_url, "/completion"), {**asked, "grammar": held})
         told = made["completion_probabilities"]
         if [one["id"] for one in told] != [*tokens]:
             raise TypeError("the server wrote other tokens than it was held to")

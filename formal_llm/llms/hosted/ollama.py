@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from formal_llm.llms.generation import Generated
 from formal_llm.llms.hosted.adapter import CUT_OFF, chat_data, token_usage
@@ -19,6 +19,9 @@ from formal_llm.llms.hosted.text_request import Part, TextRequest
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.schemas import portable
 from formal_llm.llms.usage import TokenUsage
+
+if TYPE_CHECKING:
+    import openai
 
 _PORT = 11434
 
@@ -167,7 +170,7 @@ def host_address(host: str) -> str:
 
 
 @cache
-def json_lines() -> tuple[type[Any], type[Any]]:
+def json_lines() -> tuple[type[openai.Stream[object]], type[openai.AsyncStream[object]]]:
     """Streams of the SDK whose events are lines of JSON, the one that waits and the one that is awaited."""
     import openai
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 from formal_llm.llms.generation import Messages, chat
 from formal_llm.llms.hosted.adapter import HostedLLM, provider_error
@@ -62,12 +61,12 @@ def _cannot(error: Exception) -> bool:
     return status in (404, 405) or (status in (400, 422, 500, 501) and any(word in said for word in _UNKNOWN))
 
 
-def root(client: Any) -> str:
-    """The address of a server without the version of OpenAI's protocol."""
-    return str(client.base_url).rstrip("/").removesuffix("/v1")
+def at_root(base_url: object, path: str) -> str:
+    """The address of a path of a server that is not below the version of OpenAI's protocol."""
+    return str(base_url).rstrip("/").removesuffix("/v1") + path
 
 
-def tokens_in(response: Mapping[str, Any]) -> list[int]:
+def tokens_in(response: Mapping[str, Iterable[int]]) -> list[int]:
     """The tokens that a server made of a text."""
     return [int(token) for token in response["tokens"]]
 

@@ -8,7 +8,7 @@ from typing import Any
 from formal_llm.llms.hosted.adapter import chat_data
 from formal_llm.llms.hosted.choice_schema import choice_schema
 from formal_llm.llms.hosted.continuation import CompletionsLLM
-from formal_llm.llms.hosted.scoring import root, summed, tokens_in
+from formal_llm.llms.hosted.scoring import at_root, summed, tokens_in
 from formal_llm.llms.question import Message, Question
 from formal_llm.llms.schemas import Schema, portable
 
@@ -56,7 +56,9 @@ class VLLM(CompletionsLLM):
         return self._tokens(prompt=text, add_special_tokens=False)
 
     def _tokens(self, **what: object) -> list[int]:
-        return tokens_in(self._post(self.client, f"{root(self.client)}/tokenize", {"model": self.model, **what}))
+        return tokens_in(
+            self._post(self.client, at_root(self.client.base_url, "/tokenize"), {"model": self.model, **what})
+        )
 
     def _score(self, before: Sequence[int], tokens: Sequence[int]) -> tuple[float, int]:
         # Told of what it reads; the one token that it has to write is left out.
