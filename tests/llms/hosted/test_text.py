@@ -252,7 +252,7 @@ def test_an_awaited_stream_that_is_closed_is_not_read_on(
         async with aclosing(llm.astream("x")) as stream:
             return await anext(stream)
 
-    server.script = [ps.text("so " * 50_000), ps.text("again")]
+    server.script = [ps.text("so " * 10_000), ps.text("again")]
     llm = made(adapter)
     assert loop.run(first(llm)) == "so"
     assert loop.run(llm.agenerate("x")).text == "again"
@@ -294,7 +294,7 @@ def test_an_awaited_stream_is_bounded(server: ps.ProtocolServer, loop: asyncio.R
 
 @STREAMS
 def test_a_stream_that_is_closed_is_not_read_on(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:
-    server.script = [ps.text("so " * 50_000), ps.text("again")]
+    server.script = [ps.text("so " * 10_000), ps.text("again")]
     llm = made(adapter)
     stream = llm.stream("x")
     assert next(stream) == "so"
