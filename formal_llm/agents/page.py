@@ -52,7 +52,7 @@ _BY = {"user": "asked", "model": "the model", "environment": "the environment", 
 
 def run_page(
     transcript: Transcript,
-    behaviour: Behaviour,
+    behaviour: Behaviour | None,
     calls: Sequence[ToolCall] = (),
     *,
     error: BaseException | None = None,
@@ -62,12 +62,12 @@ def run_page(
 
     Args:
         transcript: the run.
-        behaviour: whose run it is.
+        behaviour: whose run it is; None where its states are shown by their names.
         calls: the calls of its tools.
         error: why it is not whole.
         about: what else is to be told in a table: who wrote, with which tools.
     """
-    title = transcript.segments[0].text if transcript.segments else behaviour.name
+    title = transcript.segments[0].text if transcript.segments else transcript.agent
     parts = [f"<h1>{_shown(title[:200])}</h1>"]
     if transcript.answer and error is None:
         parts.append(f"<p><strong>{_shown(transcript.answer)}</strong></p>")
@@ -102,11 +102,11 @@ def _by_position(found: Iterable[ToolCall | Correction]) -> dict[int, tuple[Tool
 
 def _segment(
     segment: Segment,
-    behaviour: Behaviour,
+    behaviour: Behaviour | None,
     calls: Iterable[ToolCall | Correction],
     corrections: Iterable[ToolCall | Correction],
 ) -> str:
-    state = behaviour.states.get(segment.state)
+    state = behaviour.states.get(segment.state) if behaviour is not None else None
     heading = (state.text if state is not None else "") or segment.state
     inside = "".join(_call(one) for one in calls if isinstance(one, ToolCall))
     inside += f"<pre>{_shown(segment.text)}</pre>" if segment.text else ""

@@ -283,7 +283,7 @@ class Writing(Question):
             return
         answer = self.written_by(llm)
         if answer is None:
-            raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
+            raise WritesNoText(llm, "write this")
         yield from in_one_piece(answer)
 
     def __repr__(self) -> str:

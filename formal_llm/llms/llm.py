@@ -184,7 +184,7 @@ def answered(llm: LLM, question: Question) -> Answer:
 
 def _writes(llm: LLM, answer: Answer | None) -> Answer:
     if answer is None:
-        raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
+        raise WritesNoText(llm, "write this")
     return answer
 
 

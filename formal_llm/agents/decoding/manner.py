@@ -109,7 +109,7 @@ class MarkedWriter(Writer):
         streaming: bool = False,
     ) -> None:
         if not isinstance(llm, self.needs):
-            raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
+            raise WritesNoText(llm, "write as an agent")
         self.llm = llm
         markers = Markers.of(markers) if isinstance(markers, Behaviour) else markers
         self.manner = Manner(markers, instructions, bounds or Bounds(), phrases or Phrases(), temperature, streaming)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
+from formal_llm.agents.happenings import ToolCall
 from formal_llm.agents.modular.memory import Memory
 from formal_llm.agents.modular.scratchpad import Scratchpad
 from formal_llm.agents.transcript import Correction, Segment, Transcript
@@ -124,6 +125,14 @@ class ModularRun:
 
     def __str__(self) -> str:
         return f"{self.scratchpad.text()}\n{'' if self.answer is None else self.answer}".strip()
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The uses of tools, in the form of the other agents."""
+        return tuple(
+            ToolCall(place, step.tool, step.call or step.task, step.result, not step.failed)
+            for place, step in enumerate(self.scratchpad.steps)
+        )
 
     @property
     def transcript(self) -> Transcript:
