@@ -1,4 +1,6 @@
-"""A world: the cities of some states, and what flies, drives, sleeps and eats there::
+"""A world: the cities of some states, and what flies, drives, sleeps and eats there.
+
+An example::
 
     world = World.from_folder("database")          # the published CSV files
     world.flights("Las Vegas", "Denver", date(2022, 3, 12))

@@ -60,7 +60,8 @@ def read_folder(
         raise NotationError(
             "there is no such folder", file=str(folder), suggestion="name the folder with the published CSV files"
         )
-    paths = {name: found for name, place in FILES.items() if (found := _find(root, place)) is not None}
+    places = {name: _find(root, place) for name, place in FILES.items()}
+    paths = {name: path for name, path in places.items() if path is not None}
     if not paths.keys() - {"cities"}:
         raise NotationError(
             "none of the published tables is in this folder", file=str(folder), expected=tuple(FILES.values()),
@@ -120,12 +121,11 @@ def _find(root: Path, place: str) -> Path | None:
 def _roads(path: Path, told: list[RowProblem]) -> list[Road]:
     """The roads of a table; one that is there twice with other values is told, the first counts."""
     first: dict[tuple[str, str], Road] = {}
-    line = 0
+    at = [0]
 
     def lines() -> Iterator[tuple[int, Mapping[str, Value]]]:
-        nonlocal line
-        for line, cells in csv_lines(path, ROADS):  # told below, with the row that is made of it
-            yield line, cells
+        for at[0], cells in csv_lines(path, ROADS):
+            yield at[0], cells
 
     for road in ROADS.rows(lines(), str(path), told):
         same = first.setdefault((road.origin, road.destination), road)
@@ -134,5 +134,5 @@ def _roads(path: Path, told: list[RowProblem]) -> list[Road]:
                 f"the way from {road.origin} to {road.destination} is there twice, and the first one counts: "
                 f"{same.distance} and not {road.distance}, {same.duration} and not {road.duration}"
             )
-            told.append(RowProblem(str(path), line, None, said))
+            told.append(RowProblem(str(path), at[0], None, said))
     return list(first.values())

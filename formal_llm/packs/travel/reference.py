@@ -13,6 +13,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from formal_llm.authored.files import parse_json
 from formal_llm.errors import NotationError
@@ -193,11 +194,8 @@ def printed_lines(text: str, table: Table[object], title: str) -> Iterator[tuple
     """
     header, *lines = text.strip("\n").split("\n")
     header = header.rjust(max(map(len, lines), default=0))  # the tools print a table without the blanks before it
-    edges: list[tuple[int, str]] = []
-    for column in table.columns:
-        if found := re.search(rf"(?<!\S){re.escape(column)}(?!\S)", header):
-            edges.append((found.end(), column))
-    edges.sort()
+    places = ((re.search(rf"(?<!\S){re.escape(column)}(?!\S)", header), column) for column in table.columns)
+    edges = sorted((found.end(), column) for found, column in places if found)
     table.check_header([column for _, column in edges], title)
     begin = _number_width([header, *lines], [edge for edge, _ in edges], title)
     for number, line in enumerate(lines, 2):
@@ -209,10 +207,7 @@ def _number_width(lines: Sequence[str], edges: Sequence[int], title: str) -> int
 
     With row numbers, at least two blanks part all columns; without, there is a column of texts that one blank parts.
     """
-    gaps = (
-        min(right - left - len(line[left:right].lstrip(" ")) for line in lines)
-        for left, right in zip(edges, edges[1:], strict=False)
-    )
+    gaps = (min(right - left - len(line[left:right].lstrip(" ")) for line in lines) for left, right in pairwise(edges))
     if min(gaps, default=1) < 2:
         return 0
     width = 0

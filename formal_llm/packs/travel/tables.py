@@ -17,7 +17,7 @@ from typing import Generic, TypeAlias, TypeVar
 from formal_llm.errors import NotationError, did_you_mean
 from formal_llm.packs.travel.rows import Accommodation, Attraction, Flight, Money, Restaurant, Road
 
-R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 #: What a table may hold: texts of a CSV file, values of a JSON text.
 Value: TypeAlias = "str | int | float | None"
 #: What stands for a value that is missing.
@@ -162,7 +162,7 @@ def money(value: Value, column: str) -> Money:
 
 
 @dataclass(frozen=True)
-class Table(Generic[R]):
+class Table(Generic[R_co]):
     """One of the published tables.
 
     Attributes:
@@ -175,7 +175,7 @@ class Table(Generic[R]):
     name: str
     columns: tuple[str, ...]
     needed: tuple[str, ...]
-    make: Callable[[Cells], R]
+    make: Callable[[Cells], R_co]
 
     def check_header(self, header: Iterable[str], source: str, line: int = 1) -> None:
         """Raise where a column is missing.
@@ -203,7 +203,7 @@ class Table(Generic[R]):
 
     def rows(
         self, lines: Iterable[tuple[int, Mapping[str, Value]]], source: str, problems: list[RowProblem]
-    ) -> Iterator[R]:
+    ) -> Iterator[R_co]:
         """The rows of a table's lines; what is left out is put down in ``problems``.
 
         Raises:
