@@ -120,7 +120,7 @@ class Accommodation:
         return f"No {house_rule}" not in self.house_rules
 
     def is_of(self, room_type: str) -> bool:
-        """Whether it is what a query calls ``"entire room"``, ``"private room"``, ``"shared room"``, ``"not shared room"``.
+        """Whether it is what a query calls ``"entire room"``, ``"private room"``, ``"shared room"`` and so on.
 
         Raises:
             KeyError: no such type.
