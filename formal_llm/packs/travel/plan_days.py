@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from formal_llm.authored.files import parse_json
+from formal_llm.authored.files import lines_of, parse_json
 from formal_llm.errors import InputError
 
 #: Where nothing is said: no meal, no bed, no journey.
@@ -130,7 +130,7 @@ def read_submissions(text: str, where: str = "the file") -> tuple[Submission, ..
     Raises:
         InputError: it is none of these; with the line.
     """
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    lines = [(number, line) for number, line in enumerate(lines_of(text), 1) if line.strip()]
     if not lines:
         raise InputError(f"{where}: the file is empty; it should hold a plan as JSON, or a submission a line")
     whole = _parsed_or_none(text)
@@ -174,7 +174,7 @@ def _text(value: object, place: str) -> str:
         return ""
     if not isinstance(value, str):
         raise InputError(f"{place}: this should be a text, or '-' for nothing, not {_short(value)}")
-    return value.strip()
+    return value
 
 
 def _parsed(text: str, where: str) -> object:
