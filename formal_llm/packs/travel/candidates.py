@@ -1,15 +1,14 @@
 """What a trip can be made of: the rows of a world that fit the wishes of a traveller, priced for all who travel.
 
-A plan says ``"Coco Bambu, Rockford"``, and the published checks take the first row whose name *contains* what stands
-before the comma. Where several rows of a city are meant by one name, it counts as the dearest and the strictest of them:
-then every reading of the plan keeps the wishes.
+A plan says ``"Coco Bambu, Rockford"``. That means all rows of this name in the city, and the published checks take the
+first row whose name *contains* it. Where these are several, the name counts as the dearest and the strictest of them: then
+every reading of the plan keeps the wishes.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
@@ -32,7 +31,8 @@ _MINUTES = re.compile(r"(\d+)\s*min")
 
 class _Named(Protocol):
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What it is called."""
 
 
 N = TypeVar("N", bound=_Named)
@@ -144,15 +144,15 @@ class Candidates:
 
     def _city(self, name: str) -> City:
         query = self.query
-        beds = _by_name(self.world.accommodations(name), self._bed)
-        eateries = _by_name(self.world.restaurants(name), self._eatery)
-        sights = dict.fromkeys(row.name for row in self.world.attractions(name))
+        beds = map(self._bed, _groups(self.world.accommodations(name)))
+        eateries = list(map(self._eatery, _groups(self.world.restaurants(name))))
+        sights = [group[0].name.strip() for group in _groups(self.world.attractions(name))]
         by_cost = sorted(eateries, key=lambda one: (one.cost, one.name))
         return City(
             name,
             tuple(sorted((one for one in beds if one is not None), key=lambda one: (-(one.row.rating or 0), one.cost))),
             {one.name: one for one in sorted(eateries, key=lambda one: (-(one.row.rating or 0), one.cost))},
-            tuple(f"{sight}, {name}" for sight in sights if _sayable(sight) and ";" not in sight),
+            tuple(f"{sight}, {name}" for sight in sights if ";" not in sight),
             Kitchen([Table(one.cost, one.offers) for one in by_cost], self.wanted if name != query.org else 0),
             {one.name: place for place, one in enumerate(by_cost)},
         )
@@ -169,14 +169,14 @@ class Candidates:
                 return None
         cost = max(cents(row.cost_for(people)) for row in meant)
         row = meant[0]
-        return Bed(f"{row.name}, {row.city}", cost, max(row.minimum_nights for row in meant), row)
+        return Bed(f"{row.name.strip()}, {row.city}", cost, max(row.minimum_nights for row in meant), row)
 
     def _eatery(self, meant: Sequence[Restaurant]) -> Eatery:
         offers = self.wanted
         for row in meant:
             offers &= sum(1 << bit for bit, cuisine in enumerate(self.cuisines) if cuisine in row.cuisines)
         row = meant[0]
-        return Eatery(f"{row.name}, {row.city}", max(cents(row.cost * self.query.people) for row in meant), offers, row)
+        return Eatery(f"{row.name.strip()}, {row.city}", max(cents(row.cost * self.query.people) for row in meant), offers, row)
 
     def ways(self, origin: str, destination: str, day: date) -> tuple[Way, ...]:
         """The ways from a city to another that fit the wishes, the most convenient first (price and hours together)."""
@@ -187,8 +187,10 @@ class Candidates:
             ways: list[Way] = []
             if wish != "no flight":
                 for row in self.world.flights(origin, destination, day):
+                    # The published checks take the first flight of a number, whichever day it is on.
+                    price = max(one.price for one in (row, *self.world.flights_numbered(row.number)[:1]))
                     name = f"Flight Number: {row.number}"
-                    ways.append(Way(name, cents(row.price * people), _hours(row.duration) or _FLIGHT_HOURS, row))
+                    ways.append(Way(name, cents(price * people), _hours(row.duration) or _FLIGHT_HOURS, row))
             for mode in MODES:
                 drive = self.world.distance(origin, destination, mode)
                 if drive is not None and wish != f"no {mode}":
@@ -217,23 +219,14 @@ def _hours(duration: str | None) -> float:
     return (int(hours[1]) if hours else 0) + (int(minutes[1]) / 60 if minutes else 0)
 
 
-def _sayable(name: str) -> bool:
-    """Whether a plan can name it: it is there, and is not what says that there is nothing."""
-    return name.strip() == name and name not in ("", "-")
-
-
-def _by_name(rows: Sequence[N], make: Callable[[Sequence[N]], object]) -> list:  # type: ignore[type-arg]
-    """What ``make`` makes of the rows that each name means, in the order of the names."""
-    names = dict.fromkeys(row.name for row in rows if _sayable(row.name))
-    return [make(_meant(name, rows)) for name in names]
-
-
-def _meant(name: str, rows: Iterable[N]) -> list[N]:
-    """The rows that a name may mean: those of that name, then those whose name contains it."""
-    inside = [row for row in rows if name in row.name]
-    return sorted(inside, key=lambda row: row.name != name)
-
-
-def rooms(people: int, occupancy: int) -> int:
-    """How many rooms so many people need."""
-    return math.ceil(people / occupancy)
+def _groups(rows: Sequence[N]) -> list[list[N]]:
+    """The rows by the names that plans tell them by; of each name all that it may mean, what it is taken for first."""
+    exact: dict[str, list[N]] = {}
+    for row in rows:
+        if row.name.strip() not in ("", "-"):
+            exact.setdefault(" ".join(row.name.split()).casefold(), []).append(row)
+    found = []
+    for group in exact.values():
+        loose = next(row for row in rows if group[0].name.strip() in row.name)
+        found.append(group if loose in group else [*group, loose])
+    return found

@@ -43,6 +43,8 @@ class Stay(NamedTuple):
         return 3 * (self.nights - 1)
 
 
+#: Of more cities than these not all ways between them are listed.
+_FEW = 6
 #: The stays of a trip, in their order.
 Shape = tuple[Stay, ...]
 
@@ -131,7 +133,9 @@ class Routes:
         return self.candidates.ways(origin, destination, self.candidates.query.dates[day])
 
     def known_ways(self) -> Iterator[Way]:
-        """The ways between the cities, on the days on which they may be taken."""
+        """The ways between the cities, on the days on which they may be taken; none where that would be very many."""
+        if len(self.cities) > _FEW:
+            return
         home = self.candidates.query.org
         days = {stay.arrival for shape in self.shapes for stay in shape} | {self.candidates.query.days - 1}
         for day in sorted(days):

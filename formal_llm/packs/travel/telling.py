@@ -76,13 +76,13 @@ class Telling:
 
     def bed(self, bed: Bed) -> str:
         """A bed: what a night costs for all travellers."""
-        return f"{bed.row.name}: {dollars(bed.cost)} a night{_stars(bed.row.rating)}"
+        return f"{bed.row.name.strip()}: {dollars(bed.cost)} a night{_stars(bed.row.rating)}"
 
     def eatery(self, eatery: Eatery) -> str:
         """A restaurant: what a meal costs for all travellers, and what it offers of the wanted cuisines."""
         offered = [cuisine for bit, cuisine in enumerate(self._candidates.cuisines) if eatery.offers >> bit & 1]
         shown = offered or eatery.row.cuisines[:1]
-        return f"{eatery.row.name}: {dollars(eatery.cost)}{_stars(eatery.row.rating)}, {', '.join(shown)}"
+        return f"{eatery.row.name.strip()}: {dollars(eatery.cost)}{_stars(eatery.row.rating)}, {', '.join(shown)}"
 
     def sight(self, name: str) -> str:
         """A sight."""

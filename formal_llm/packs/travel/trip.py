@@ -113,7 +113,7 @@ class Trip:
             shapes = self.routes.shapes
             return telling.ask_nights(cities), ((nights_of(one), telling.nights(cities, one)) for one in shapes)
         if len(ways) <= len(cities):
-            leg = self._leg(cities, shape, len(ways))
+            leg = self.leg(cities, shape, len(ways))
             fit = (way for way in self.routes.ways(*leg) if not ways or way.driven == (ways[0] == SELF_DRIVING))
             return telling.ask_way(*leg, left), ((way.name, telling.way(way)) for way in fit)
         todo = slots(shape)
@@ -146,7 +146,7 @@ class Trip:
         if shape is None:
             return configuration._replace(shape=next(one for one in self.routes.shapes if nights_of(one) == name))
         if len(ways) <= len(cities):
-            way = self.way(*self._leg(cities, shape, len(ways)), name)
+            way = self.way(*self.leg(cities, shape, len(ways)), name)
             return configuration._replace(ways=(*ways, name), spent=spent + way.cost)
         slot = slots(shape)[len(picks)]
         city = self.candidates.city(cities[slot.stay])
@@ -157,7 +157,7 @@ class Trip:
             spent, missing = spent + eatery.cost, missing & ~eatery.offers
         return Chosen(cities, shape, ways, (*picks, name), spent, missing)
 
-    def _leg(self, cities: tuple[str, ...], shape: Shape, number: int) -> tuple[str, str, int]:
+    def leg(self, cities: tuple[str, ...], shape: Shape, number: int) -> tuple[str, str, int]:
         """From where to where a leg goes, and on which day."""
         round_trip = (self.query.org, *cities, self.query.org)
         day = shape[number].arrival if number < len(shape) else shape[-1].leaving
@@ -201,7 +201,7 @@ class Trip:
             return self.routes.least(cities, shape, most=NEVER - 1, some=False)
         driven = ways[0] == SELF_DRIVING
         for number in range(len(ways), len(cities) + 1):
-            spent += self.routes.leg(*self._leg(cities, shape, number), driven=driven)
+            spent += self.routes.leg(*self.leg(cities, shape, number), driven=driven)
         if len(picks) == len(slots(shape)):
             return spent if not missing else NEVER
         stay, begin = beginning(shape, len(picks))
