@@ -121,15 +121,21 @@ class Trip:
             return "", ()
         slot = todo[len(picks)]
         city, stay = self.candidates.city(cities[slot.stay]), shape[slot.stay]
-        return telling.ask(slot, city.name, stay.nights, left, missing), self._picks(city, slot, stay.nights, picks)
+        return telling.ask(slot, city.name, stay.nights, left, missing), self._picks(configuration, slot, city)
 
-    def _picks(self, city: City, slot: Slot, nights: int, picks: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    def _picks(self, configuration: Chosen, slot: Slot, city: City) -> Iterator[tuple[str, str]]:
+        _, shape, _, picks, _, missing = configuration
+        assert shape is not None
         if slot.kind == "bed":
+            nights = shape[slot.stay].nights
             yield from ((bed.name, self._telling.bed(bed)) for bed in city.beds if bed.nights <= nights)
         elif slot.kind == "sight":
             yield from ((name, self._telling.sight(name)) for name in city.sights if name not in picks)
         else:
-            yield from ((one.name, self._telling.eatery(one)) for one in city.eateries.values() if one.name not in picks)
+            found = [one for one in city.eateries.values() if one.name not in picks]
+            if missing:  # what is still wanted comes first
+                found.sort(key=lambda one: -(one.offers & missing).bit_count())
+            yield from ((one.name, self._telling.eatery(one)) for one in found)
             if not slot.must:
                 yield NOTHING, self._telling.nothing(slot.kind)
 
