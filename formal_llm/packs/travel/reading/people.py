@@ -28,7 +28,7 @@ _TOTALS = tuple(
         rf"\b(?:we|there)\s*(?:are|'re|’re|will be|'ll be)\s+(?:only\s+)?(?P<n>{COUNT})\b(?!\s*(?:days|nights|cities))",
         rf"\bthere\s*(?:'ll be|will be|are)\s+(?P<n>{COUNT})\s+of\s+us",
         rf"\bthe\s+(?P<n>{COUNT})\s+of\s+us\b",
-        rf"\bfor\s+(?P<n>{COUNT})\b(?!\s*[-–]?\s*(?:full\s+)?(?:days?|nights?|weeks?|hours?|cit|town|dollars|%|[,\d]))",
+        rf"\bfor\s+(?P<n>{COUNT})\b(?!\s*[-–]?\s*(?:full\s+)?(?:days?|nights?|weeks?|hours?|cit|town|dollars|%|,?\d))",
     )
 )
 _ONE = re.compile(

@@ -107,7 +107,9 @@ def _roles(text: str, mentions: list[_Mention], world: World) -> tuple[_Mention 
 def _mentions(text: str, world: World) -> Iterator[_Mention]:
     """Where names of cities and states stand; of names inside of others, the longest."""
     names = dict.fromkeys([*world.cities(), *world.states])
-    by_key = {_key(name): name for name in names}
+    by_key: dict[str, str] = {}
+    for name in names:
+        by_key.setdefault(_key(name), name)
     alone = "|".join(sorted(map(_pattern, names), key=len, reverse=True))
     if not alone:
         return
@@ -115,7 +117,8 @@ def _mentions(text: str, world: World) -> Iterator[_Mention]:
     capitals = any(sign.isupper() for sign in text[1:])
     for found in re.finditer(rf"(?<![\w-])(?:{alone})(?!\w)", text, re.IGNORECASE):
         if not capitals or found.group()[0].isupper():
-            yield _Mention(by_key[_key(found.group())], *found.span())
+            name = found.group() if found.group() in names else by_key[_key(found.group())]
+            yield _Mention(name, *found.span())
 
 
 def _pattern(name: str) -> str:

@@ -17,6 +17,7 @@ _NOT = re.compile(
     r"impossible|forbid\w*|wo|do|does|are|is|would|could)(?:n't|n’t|nt)?\b",
     re.IGNORECASE,
 )
+_JOINS = re.compile(r"\b(?:and|but|so|while|because|although|yet)\b(?!\s+(?:no|not|never|without)\b)", re.IGNORECASE)
 _PLAIN = re.compile(r"^(?:wo|do|does|are|is|would|could)$", re.IGNORECASE)
 _FLY = re.compile(
     r"\b(?:flights?|fly|flying|flown|planes?|airplanes?|aeroplanes?|aircraft|air travel|by air|airlines?)\b",
@@ -106,9 +107,11 @@ def _clause(passage: Passage, begin: int) -> tuple[int, int]:
 def _denied(passage: Passage, begin: int, end: int, *, behind: bool = False) -> bool:
     """Whether a word before a part of its clause turns it into its contrary; or one behind it."""
     a, b = _clause(passage, begin)
-    around = [passage.text[a:begin], *([passage.text[end:b]] if behind else [])]
+    # "We prefer no flights and like French food": what stands beyond the word that joins is another wish.
+    before = _JOINS.split(passage.text[a:begin])[-1]
+    around = [before, *([_JOINS.split(passage.text[end:b])[0]] if behind else [])]
     return any(not _PLAIN.match(found.group()) for part in around for found in _NOT.finditer(part)) or bool(
-        re.search(r"\bnon-$", passage.text[a:begin])
+        re.search(r"\bnon-$", before)
     )
 
 
@@ -122,7 +125,7 @@ def _read_transport(passage: Passage, draft: Draft) -> None:
                 wishes.append(wish)
             else:
                 draft.not_understood.append(passage.text[slice(*_clause(passage, found.start()))].strip())
-            passage.mark(_clause(passage, found.start()) if wish in wishes else found.span())
+            passage.mark(found.span())
     _only_one(draft, "transportation", wishes)
 
 
