@@ -1,4 +1,4 @@
-"""Days of the calendar in a text: ``March 16th to March 18th, 2022``, ``the 8th to the 10th of March``, ``2022-03-08``."""
+"""Days of the calendar in a text: ``March 16th to March 18th, 2022``, ``the 8th to the 10th of March``."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from formal_llm.packs.travel.reading.draft import Draft
 from formal_llm.packs.travel.reading.numbers import COUNT, count_of
 from formal_llm.packs.travel.reading.passages import Passage
 
-_MONTHS = (
-    ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]
-)  # fmt: skip
+_MONTH_NAMES = """january february march april may june july august september october november december"""
+_MONTHS = _MONTH_NAMES.split()
 _MONTH = r"(?:" + "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in _MONTHS) + r"|sept)\b\.?"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?\b\.?"
 _TO = r"(?:-|–|—|to|until|till|til|through|thru|and|&|,\s*and|,|up to)"
-_WEEKDAY = r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,?\s+)?"
+_WEEKDAY_NAME = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_WEEKDAY = rf"(?:{_WEEKDAY_NAME},?\s+)?"
 _MORE_DAYS = rf"(?:\s*{_TO}\s*{_WEEKDAY}(?:the\s+)?{_DAY}(?![/\d]))*"
 _YEAR = r"(?:,?\s*(?:of\s+|in\s+)?(?P<year>(?:19|20)\d\d)\b)?"
 _FORMS = (
@@ -59,7 +59,8 @@ def read_dates(passage: Passage, draft: Draft, today: date) -> None:
         today: where no year is told, it is that of the next such day.
     """
     told = sorted(_told(passage), key=lambda one: (one.begin, one.end))
-    days = list(_days(passage, told, draft, today))
+    passage.mark(*[found.span() for found in re.finditer(rf"\b{_WEEKDAY_NAME}s?\b", passage.text, re.IGNORECASE)])
+    days = list(_days(told, draft, today))
     lengths = _lengths(passage)
     ends = [place for place, one in enumerate(told) if _ENDS.search(passage.text[: one.begin]) and len(told) == 1]
     if days and not any(role == "dates" for role, _, _ in draft.problems):
@@ -110,7 +111,7 @@ def _told(passage: Passage) -> Iterator[_Told]:
             yield _Told(int(digits.group()), None, year, found.start(), found.end(), found.group())
 
 
-def _days(passage: Passage, told: list[_Told], draft: Draft, today: date) -> Iterator[date]:
+def _days(told: list[_Told], draft: Draft, today: date) -> Iterator[date]:
     """The days of the calendar: what one does not tell is told by its neighbours."""
     years = [one.year for one in told if one.year is not None]
     for place, one in enumerate(told):

@@ -5,29 +5,13 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-_ONES = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-]
-_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_ONE_WORDS = """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen
+"""
+_ONES = _ONE_WORDS.split()
+_TEN_WORDS = """twenty thirty forty fifty sixty seventy eighty ninety"""
+_TENS = _TEN_WORDS.split()
 _SMALL = {word: value for value, word in enumerate(_ONES)} | {
     word: 10 * value for value, word in enumerate(_TENS, start=2)
 }
@@ -37,9 +21,8 @@ COUNT = rf"(?:\d{{1,4}}|{'|'.join([*reversed(_ONES), *_TENS])})"
 DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d{1,2})?(?![\d])\s?k?\b"
 _WORDS = rf"(?:{'|'.join([*reversed(_ONES), *_TENS])}|hundred|thousand|and|a)"
 #: An amount in words.
-IN_WORDS = (
-    rf"(?:(?:{'|'.join([*reversed(_ONES), *_TENS])}|a)(?:[ -]+{_WORDS})*[ -]+(?:hundred|thousand)(?:[ -]+{_WORDS})*)"
-)
+_NUMBER = "|".join([*reversed(_ONES), *_TENS])
+IN_WORDS = rf"(?:(?:{_NUMBER}|a)(?:[ -]+{_WORDS}){{0,4}}[ -]+(?:hundred|thousand)(?:[ -]+{_WORDS}){{0,5}})"
 
 
 def count_of(word: str) -> int:

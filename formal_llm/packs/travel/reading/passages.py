@@ -6,330 +6,48 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-#: Words that tell nothing of a trip, or only that one is wanted.
-_FILLER = frozenset(
-    [
-        "a",
-        "able",
-        "about",
-        "adult",
-        "adventure",
-        "afternoon",
-        "again",
-        "ahead",
-        "all",
-        "alone",
-        "also",
-        "altogether",
-        "am",
-        "an",
-        "and",
-        "any",
-        "anything",
-        "are",
-        "around",
-        "arrange",
-        "arranging",
-        "as",
-        "assemble",
-        "assist",
-        "at",
-        "available",
-        "back",
-        "be",
-        "because",
-        "been",
-        "before",
-        "begin",
-        "beginning",
-        "begins",
-        "being",
-        "best",
-        "between",
-        "book",
-        "both",
-        "break",
-        "brief",
-        "but",
-        "by",
-        "can",
-        "city",
-        "come",
-        "comes",
-        "coming",
-        "compose",
-        "conclude",
-        "could",
-        "craft",
-        "crafting",
-        "create",
-        "creating",
-        "day",
-        "days",
-        "dear",
-        "depart",
-        "departing",
-        "departs",
-        "departure",
-        "design",
-        "desired",
-        "destination",
-        "details",
-        "develop",
-        "devise",
-        "do",
-        "does",
-        "draft",
-        "each",
-        "end",
-        "ending",
-        "ends",
-        "enjoy",
-        "ensure",
-        "excited",
-        "experience",
-        "explore",
-        "exploring",
-        "fine",
-        "first",
-        "follow",
-        "following",
-        "for",
-        "formulate",
-        "from",
-        "fully",
-        "generate",
-        "generating",
-        "get",
-        "getaway",
-        "give",
-        "go",
-        "going",
-        "good",
-        "grateful",
-        "great",
-        "group",
-        "guests",
-        "happy",
-        "have",
-        "having",
-        "head",
-        "heading",
-        "hello",
-        "help",
-        "helping",
-        "hey",
-        "hi",
-        "holiday",
-        "hope",
-        "i",
-        "idea",
-        "if",
-        "in",
-        "individual",
-        "into",
-        "is",
-        "it",
-        "itinerary",
-        "its",
-        "journey",
-        "just",
-        "keep",
-        "kind",
-        "kindly",
-        "last",
-        "leave",
-        "leaving",
-        "let",
-        "like",
-        "little",
-        "look",
-        "looking",
-        "lovely",
-        "make",
-        "making",
-        "may",
-        "me",
-        "month",
-        "more",
-        "morning",
-        "move",
-        "moving",
-        "much",
-        "must",
-        "my",
-        "need",
-        "needed",
-        "needs",
-        "new",
-        "next",
-        "nice",
-        "night",
-        "nights",
-        "of",
-        "off",
-        "on",
-        "one",
-        "only",
-        "open",
-        "or",
-        "organise",
-        "organize",
-        "our",
-        "ourselves",
-        "out",
-        "outline",
-        "over",
-        "overall",
-        "own",
-        "people",
-        "person",
-        "persons",
-        "place",
-        "places",
-        "plan",
-        "planned",
-        "planner",
-        "planning",
-        "please",
-        "possible",
-        "prefer",
-        "preferred",
-        "prepare",
-        "proposal",
-        "propose",
-        "provide",
-        "put",
-        "quick",
-        "ready",
-        "request",
-        "require",
-        "return",
-        "returning",
-        "rough",
-        "round",
-        "schedule",
-        "see",
-        "set",
-        "setting",
-        "short",
-        "should",
-        "show",
-        "sketch",
-        "so",
-        "some",
-        "someone",
-        "specific",
-        "stay",
-        "staying",
-        "start",
-        "starting",
-        "starts",
-        "state",
-        "stop",
-        "stopping",
-        "such",
-        "suggest",
-        "take",
-        "takes",
-        "taking",
-        "thank",
-        "thanks",
-        "that",
-        "the",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "think",
-        "this",
-        "those",
-        "through",
-        "time",
-        "to",
-        "too",
-        "total",
-        "tour",
-        "town",
-        "towards",
-        "travel",
-        "traveler",
-        "travelers",
-        "traveling",
-        "traveller",
-        "travellers",
-        "travelling",
-        "travels",
-        "trip",
-        "trips",
-        "two",
-        "until",
-        "up",
-        "us",
-        "vacation",
-        "very",
-        "via",
-        "visit",
-        "visiting",
-        "visits",
-        "wanna",
-        "want",
-        "wanted",
-        "wants",
-        "way",
-        "we",
-        "week",
-        "weekend",
-        "well",
-        "what",
-        "when",
-        "where",
-        "which",
-        "while",
-        "will",
-        "wish",
-        "with",
-        "within",
-        "would",
-        "year",
-        "you",
-        "your",
-        "yours",
-        "hey",
-        "everyone",
-        "responsible",
-        "proper",
-        "thing",
-        "things",
-        "whole",
-        "entire",
-        "itinerary",
-        "lasting",
-        "spanning",
-        "span",
-        "duration",
-        "period",
-        "during",
-        "approximately",
-        "roughly",
-        "total",
-        "maximum",
-        "max",
-        "budget",
-        "dollars",
-        "money",
-        "spend",
-        "spending",
-        "cost",
-        "costs",
-        "intend",
-        "intending",
-        "looking",
-        "forward",
-    ]
-)
+#: Words that tell nothing of a trip by themselves, or only that one is wanted.
+_FILLER_WORDS = """
+    a able about absolutely accommodate accommodated accommodation accommodations additionally adult adventure
+    afford after afternoon again ahead all allocate allocated allotted allow allowed allows alone along also
+    alternative altogether am an and any anything approximately are around arrange arranging arrival arrive arriving
+    as ask assemble assist at available avoid back be because been before begin beginning begins being below best
+    between beyond blend book both break brief bring bringing budget budgeted budgeting but by can capped city
+    colleagues come comes coming commence commencing company compose concerned conclude consider considering cooking
+    cost cost-effective costs could couple cover covering covers craft crafting create creating cuisine cuisines
+    culinary curious currently date dates day days dear depart departing departs departure design desired
+    destination destinations details develop devise different dining dinner distinct do does dollars done down draft
+    during each eat eating else embark embarking end ending ends enjoy enough ensure entire entirely etc even every
+    everyone everything exactly exceed exceeding excited expect expenses experience explore exploring extending far
+    find fine first flexible fly follow following fond food foods for formulate forward friendly friends from full
+    fully further generate generating get getaway give go goal going good grateful great ground group guests guide
+    had happy has have having he head headed heading hello help helpful helping her here hey hi him his holiday
+    holidays home hope hoping hotel hotels house how however i idea ideal ideally if imperative important in include
+    included includes including individual indulge intend intended intending interested into involve is it itinerary
+    its itself journey just keen keep keeping kick kicking kind kindest kindly know last lasting lasts late later
+    least leave leaving leisure less let lie like limit limited little live local lodging lodgings long look looking
+    lot love lovely lovers made make making many map march max maximum may me meal meals means meet might mind money
+    month more morning most move moving much must my myself necessary necessity need needed needing needs new next
+    nice night nights no nor normally not note nothing now number of off offer offering offers ok okay on once one
+    ones only onwards open option options or order organise organising organize organizing origin other our ours
+    ourselves out outline outlined over overall own particular particularly party pay pays people per perhaps
+    permissible permit person persons place places plan planned planner planning plans please plus pocket possible
+    prefer preferable preferably preference preferences preferred prepare prepared proposal propose provide provided
+    providing put question quick range rather ready really reason refuse regard regarding regards rent request
+    require required requirement requirements requires residing responsible restaurants return returning revised
+    rough round route rules same sample schedule scheduled searching see seek seeking series serve set setting
+    settle several shall she short should show since single sketch so some someone something soon span spanning
+    specific specifically spend spending stage start started starting starts state states stay stayed staying stays
+    step still stop stopping stops strangers strictly such suggest suggestion sum sure take takes taking tell term
+    terms than thank thanks that the their them then there these they thing things think this those though three
+    through time times to together too total tour touring tours toward towards town towns transport transportation
+    travel traveler travelers traveling traveller travellers travelling travels trip trips try trying two under
+    unique until up upon us use using vacation variety various venture venturing very via visit visited visiting
+    visits vital walk wanna want wanted wants was way we week weekend weekends weeks welcome welcomes well were what
+    whatever when where which while who whole whom will willing wish wishes with within work would year years yes
+    yet you your yours
+"""
+_FILLER = frozenset(_FILLER_WORDS.split())
 _CLAUSE = re.compile(r"[^.;!?,:\n()]+(?:\.(?=\S)[^.;!?,:\n()]*)*")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+", re.UNICODE)
 
@@ -355,19 +73,30 @@ class Passage:
         return all(end <= a or b <= begin for a, b in self.understood)
 
     def left_over(self) -> Iterator[str]:
-        """Clauses in which something is said that nobody understood: a number, or words of which none was."""
+        """What is said and nobody understood: clauses of which nothing was, and words and numbers in others."""
         for begin, end in self.clauses():
-            clause = self.text[begin:end]
-            marked = not self.is_free(begin, end)
-            words = [
-                (word.start() + begin, word.end() + begin, word.group())
-                for word in _WORD.finditer(clause)
-                if self.is_free(word.start() + begin, word.end() + begin)
-            ]
-            numbers = [word for _, _, word in words if word.isdigit()]
-            telling = [word for _, _, word in words if word.casefold() not in _FILLER and not word.isdigit()]
-            if numbers or (telling and not marked):
-                yield clause.strip(" -–—…\"'")
+            words = [(one.start() + begin, one.end() + begin) for one in _WORD.finditer(self.text[begin:end])]
+            left = [span for span in words if self.is_free(*span) and self._tells(*span)]
+            if left and self.is_free(begin, end):
+                yield self.text[begin:end].strip(" -–—…\"'")
+            else:
+                yield from (self.text[a:b] for a, b in self._runs(left))
+
+    def _runs(self, words: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        """Words with nothing that was understood between them, as one part of the text."""
+        run: list[tuple[int, int]] = []
+        for word in words:
+            if run and not self.is_free(run[0][0], word[1]):
+                yield run[0][0], run[-1][1]
+                run = []
+            run.append(word)
+        if run:
+            yield run[0][0], run[-1][1]
+
+    def _tells(self, begin: int, end: int) -> bool:
+        """Whether a word tells something of a trip by itself; short forms do not: I'd, we're."""
+        word = self.text[begin:end].casefold()
+        return word not in _FILLER and not re.search(r"['’]", word) and (len(word) > 1 or word.isdigit())
 
     def clauses(self) -> Iterator[tuple[int, int]]:
         """Where each clause begins and ends: what stands between commas, full stops and the like."""
@@ -392,7 +121,7 @@ class Passage:
 
 
 def protected(text: str) -> str:
-    """A text of the same length in which no sign inside of a number or an abbreviation looks like the end of a clause."""
+    """A text of the same length in which no sign inside of a number or an abbreviation ends a clause."""
     text = re.sub(r"(?<=\d)[.,](?=\d)", "_", text)
     text = re.sub(r"\b(St|Mt|Ft|Mr|Mrs|Dr|max|approx|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.", r"\1_", text)
     return re.sub(r"(?<=\d)\.(?=\s*[-–]|\s+[A-Z][a-z]+\s+\d{4})", "_", text)

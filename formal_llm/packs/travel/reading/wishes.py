@@ -14,11 +14,11 @@ from formal_llm.packs.travel.reading.passages import Passage
 _NOT = re.compile(
     r"\b(?:no|not|non|never|without|avoid\w*|except|neither|nor|nobody|none|cannot|can't|can’t|unable|afraid|fear\w*|"
     r"scared|hate\w*|dislike\w*|refus\w*|rather than|instead of|out of the question|skip\w*|allergic|free of|"
-    r"impossible|forbid\w*|wo|do|does|are|is|would|could)(?:n't|n’t|nt)?\b",
+    r"impossible|forbid\w*|wo|do|does|did|are|is|would|could|should|must|need|has|have)(?:n't|n’t|nt)?\b",
     re.IGNORECASE,
 )
 _JOINS = re.compile(r"\b(?:and|but|so|while|because|although|yet)\b(?!\s+(?:no|not|never|without)\b)", re.IGNORECASE)
-_PLAIN = re.compile(r"^(?:wo|do|does|are|is|would|could)$", re.IGNORECASE)
+_PLAIN = re.compile(r"^(?:wo|do|does|did|are|is|would|could|should|must|need|has|have)$", re.IGNORECASE)
 _FLY = re.compile(
     r"\b(?:flights?|fly|flying|flown|planes?|airplanes?|aeroplanes?|aircraft|air travel|by air|airlines?)\b",
     re.IGNORECASE,
@@ -110,16 +110,20 @@ def _denied(passage: Passage, begin: int, end: int, *, behind: bool = False) -> 
     # "We prefer no flights and like French food": what stands beyond the word that joins is another wish.
     before = _JOINS.split(passage.text[a:begin])[-1]
     around = [before, *([_JOINS.split(passage.text[end:b])[0]] if behind else [])]
-    return any(not _PLAIN.match(found.group()) for part in around for found in _NOT.finditer(part)) or bool(
-        re.search(r"\bnon-$", before)
-    )
+    negative = [word.group() for part in around for word in _NOT.finditer(part) if not _PLAIN.match(word.group())]
+    passage.mark(*[
+        (a + word.start(), a + word.end())
+        for word in _NOT.finditer(passage.text[a:b])
+        if negative and word.group() in negative
+    ])  # fmt: skip
+    return bool(negative)
 
 
 def _read_transport(passage: Passage, draft: Draft) -> None:
     wishes = []
     for wish, form in (("no flight", _FLY), ("no self-driving", _DRIVE)):
         for found in form.finditer(passage.text):
-            if not passage.is_free(*found.span()) or found.group() == "May":
+            if not passage.is_free(*found.span()):
                 continue
             if _denied(passage, *found.span(), behind=True):
                 wishes.append(wish)
@@ -166,23 +170,26 @@ def _read_house(passage: Passage, draft: Draft) -> None:
 
 def _read_children(passage: Passage, draft: Draft) -> list[tuple[int, str]]:
     """Children under ten are a wish where they are said to be that young, or that they must be allowed."""
+    wish: list[tuple[int, str]] = []
     for found in _CHILDREN.finditer(passage.text):
+        if re.search(r"\b(?:no|without)\s+(?:any\s+)?$", passage.text[: found.start()], re.IGNORECASE):
+            passage.mark(found.span())
+            continue
         begin, end = passage.sentence_span(found.start())
         sentence = passage.text[begin:end]
         under, young = _UNDER.search(sentence), _YOUNG.search(sentence)
-        if under:
-            passage.mark((begin + under.start(), begin + under.end()))
+        passage.mark(*[(begin + one.start(), begin + one.end()) for one in (under, young) if one])
         near = passage.text[found.end() : found.end() + 50]
         ages = [] if under else [int(count_of(one["age"])) for one in _ages(passage, found.end(), near)]
         if young or ages or under:
             passage.mark(found.span())
         if (under and count_of(under["age"]) <= 10) or young or any(age < 10 for age in ages):
-            return [(found.start(), "children under 10")]
-        if not ages and re.search(r"\b(?:children|child|kids?)\b", found.group(), re.IGNORECASE):
+            wish.append((found.start(), "children under 10"))
+        elif not ages and re.search(r"\b(?:children|child|kids?)\b", found.group(), re.IGNORECASE):
             draft.not_understood.append(
                 f"{found.group()}: if one is under 10, write: the bed must allow children under 10"
             )
-    return []
+    return wish
 
 
 def _ages(passage: Passage, at: int, near: str) -> list[re.Match[str]]:
