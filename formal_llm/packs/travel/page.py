@@ -58,9 +58,7 @@ _FIELDS = {
 _KINDS = {"transportation": "journeys", "accommodation": "nights"}
 
 
-def trip_page(
-    plan: Sequence[Day], query: TravelQuery, world: World, *, about: Mapping[str, str] | None = None
-) -> str:
+def trip_page(plan: Sequence[Day], query: TravelQuery, world: World, *, about: Mapping[str, str] | None = None) -> str:
     """The page of a trip, valid or not.
 
     Args:
@@ -96,9 +94,7 @@ def understood(query: TravelQuery) -> dict[str, str]:
         "Days": f"{query.days}, {dates}",
         "People": str(query.people),
         "Budget": "none" if query.budget is None else f"${query.budget:,}",
-        "Rooms": ", ".join(
-            filter(None, (wishes.room_type, wishes.house_rule and f"{wishes.house_rule} allowed"))
-        ),
+        "Rooms": ", ".join(filter(None, (wishes.room_type, wishes.house_rule and f"{wishes.house_rule} allowed"))),
         "Food": ", ".join(wishes.cuisines),
         "Travel": wishes.transportation or "",
     }

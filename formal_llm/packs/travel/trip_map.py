@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import combinations, pairwise
+from typing import NamedTuple
 
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.resolved import ResolvedDay, Stop
@@ -34,6 +35,7 @@ def trip_map(days: Sequence[ResolvedDay], world: World) -> str:
     exact = _projected(lying, _WIDTH, _HEIGHT, _EDGE) if real else {}
     at = _spread(exact) if real else _ring(cities)
     said: list[str] = []
+    taken = [spot for city in cities for spot in (at[city], _label_place(at[city]))]
     drawn = [
         f'<rect width="{_WIDTH}" height="{_HEIGHT}" rx="10" fill="{_LAND}"/>',
         f'<defs><marker id="to" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
@@ -42,9 +44,11 @@ def trip_map(days: Sequence[ResolvedDay], world: World) -> str:
     for day in days:
         if day.travels and day.cities is not None and day.cities[0].city != day.cities[1].city:
             mode = (day.journey.mode if day.journey is not None else None) or "?"
-            line, label = _way(at[day.cities[0].city], at[day.cities[1].city], f"day {day.number}: {mode}")
-            drawn.append(line)
-            said.append(label)
+            arc = _Arc.between(at[day.cities[0].city], at[day.cities[1].city])
+            drawn.append(arc.line())
+            spot = max(arc.spots(), key=lambda one: min(_apart_by(one, other) for other in taken))
+            taken.append(spot)
+            said.append(_text(*spot, f"day {day.number}: {mode}"))
     drawn += [_dot(at[city], home=city == cities[0]) for city in cities]
     said += [_label(city, at[city]) for city in cities]
     about = "" if at == exact else "cities that lie close together are drawn apart"
@@ -157,40 +161,64 @@ def _inside(x: float, y: float) -> tuple[float, float]:
     return min(max(x, _EDGE), _WIDTH - _EDGE), min(max(y, _EDGE / 2), _HEIGHT - _EDGE * 0.6)
 
 
-def _way(start: tuple[float, float], end: tuple[float, float], said: str) -> tuple[str, str]:
-    """A way as an arc, so that there and back are two, and what is said of it."""
-    (x0, y0), (x1, y1) = start, end
-    length = math.dist(start, end) or 1.0
-    bend = min(30.0, 0.12 * length)
-    out = ((y1 - y0) / length, -(x1 - x0) / length)
-    cx, cy = (x0 + x1) / 2 + 2 * bend * out[0], (y0 + y1) / 2 + 2 * bend * out[1]
-    # The line ends before the dot of the city.
-    short = 11 / (math.dist((cx, cy), end) or 1.0)
-    ex, ey = x1 + (cx - x1) * short, y1 + (cy - y1) * short
-    lx, ly = (x0 + x1) / 2 + (bend + 9) * out[0], (y0 + y1) / 2 + (bend + 9) * out[1]
-    anchor = "start" if out[0] > 0.35 else "end" if out[0] < -0.35 else "middle"
-    line = (
-        f'<path d="M{x0:.1f} {y0:.1f}Q{cx:.1f} {cy:.1f} {ex:.1f} {ey:.1f}" fill="none" stroke="{_LINE}" '
-        f'stroke-width="2" marker-end="url(#to)"/>'
-    )
-    return line, _text(lx, ly + 4, said, anchor=anchor)
+class _Arc(NamedTuple):
+    """A way as an arc, so that there and back are two: where it begins, where it bends to, where it ends."""
+
+    start: tuple[float, float]
+    bend: tuple[float, float]
+    end: tuple[float, float]
+
+    @classmethod
+    def between(cls, start: tuple[float, float], end: tuple[float, float]) -> _Arc:
+        (x0, y0), (x1, y1) = start, end
+        share = 2 * min(30.0 / (math.dist(start, end) or 1.0), 0.12)
+        bend = (x0 + x1) / 2 + share * (y1 - y0), (y0 + y1) / 2 - share * (x1 - x0)
+        return cls(start, bend, end)
+
+    def line(self) -> str:
+        """The arc, which ends before the dot of the city."""
+        (x0, y0), (cx, cy), (x1, y1) = self
+        short = 11 / (math.dist(self.bend, self.end) or 1.0)
+        ex, ey = x1 + (cx - x1) * short, y1 + (cy - y1) * short
+        return (
+            f'<path d="M{x0:.1f} {y0:.1f}Q{cx:.1f} {cy:.1f} {ex:.1f} {ey:.1f}" fill="none" stroke="{_LINE}" '
+            f'stroke-width="2" marker-end="url(#to)"/>'
+        )
+
+    def spots(self) -> list[tuple[float, float]]:
+        """Places on the arc where something can be written, the middle first."""
+        (x0, y0), (cx, cy), (x1, y1) = self
+        return [
+            (
+                (1 - t) ** 2 * x0 + 2 * t * (1 - t) * cx + t * t * x1,
+                (1 - t) ** 2 * y0 + 2 * t * (1 - t) * cy + t * t * y1 + 4,
+            )
+            for t in (0.5, 0.4, 0.6, 0.3, 0.7)
+        ]
+
+
+def _apart_by(one: tuple[float, float], other: tuple[float, float]) -> float:
+    """How far two writings are from each other: they are wide and low. Enough is enough."""
+    return min(math.hypot((one[0] - other[0]) / 3, one[1] - other[1]), 25.0)
 
 
 def _dot(at: tuple[float, float], *, home: bool) -> str:
     return f'<circle cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="7" fill="{_HOME if home else _CITY}"/>'
 
 
+def _label_place(at: tuple[float, float]) -> tuple[float, float]:
+    return at[0], at[1] + (24 if at[1] > _HEIGHT / 2 else -14)
+
+
 def _label(name: str, at: tuple[float, float]) -> str:
     short = name if len(name) <= 28 else f"{name[:27]}…"
-    return _text(at[0], at[1] + (24 if at[1] > _HEIGHT / 2 else -14), short, bold=True)
+    return _text(*_label_place(at), short, bold=True)
 
 
-def _text(
-    x: float, y: float, text: str, *, fill: str = _INK, halo: str = _LAND, bold: bool = False, anchor: str = "middle"
-) -> str:
+def _text(x: float, y: float, text: str, *, fill: str = _INK, halo: str = _LAND, bold: bool = False) -> str:
     weight = ' font-weight="600"' if bold else ""
     return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="13" font-family="system-ui, sans-serif" '
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle" font-size="13" font-family="system-ui, sans-serif" '
         f'fill="{fill}" stroke="{halo}" stroke-width="4" paint-order="stroke"{weight}>{escape(visible(text))}</text>'
     )
 

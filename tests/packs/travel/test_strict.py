@@ -145,9 +145,7 @@ def test_every_check_can_fail():
     nothing = tuple(Day(1, "Atlantis") for _ in days)
     again = tuple(replace(day, lunch="X, Y", dinner="X, Y", attraction="X, Y;X, Y;") for day in days)
     failed = {
-        finding.check
-        for plan in (nothing, again)
-        for finding in strict(plan, replace(query, budget=1), world).findings
+        finding.check for plan in (nothing, again) for finding in strict(plan, replace(query, budget=1), world).findings
     }
     assert failed >= set(COMMONSENSE) - {"Minimum Nights Stay", "Non-conf. Transportation"} | {"Budget"}
     assert set(HARD) & failed == {"Budget"}

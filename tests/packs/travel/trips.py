@@ -32,9 +32,7 @@ def trip(*cities: str, mode: str = "Self-driving", people: int = 2, state: str |
         sleep, number = f"{bed.name}, {city}", len(days) + 1
         way = _way(at, city, mode, dates[number - 1])
         days.append(Day(number, f"from {at} to {city}", way, dinner=tables[0], accommodation=sleep))
-        days.append(
-            Day(number + 1, city, "-", tables[1], tables[2], tables[3], sleep, f"{sights[0]};{sights[1]};")
-        )
+        days.append(Day(number + 1, city, "-", tables[1], tables[2], tables[3], sleep, f"{sights[0]};{sights[1]};"))
         at = city
     days.append(Day(count, f"from {at} to {home}", _way(at, home, mode, dates[-1])))
     return tuple(days), query, world
