@@ -23,7 +23,7 @@ _TOTALS = tuple(
     for form in (
         rf"\b(?:group|party|family|team|crew|bunch|company|total)\s+of\s+(?P<n>{COUNT})\b(?!\s*-?\s*(?:days|nights))",
         rf"\bnumber\s+of\s+(?:people|persons|travell?ers|guests)\s*(?:is|:|=)?\s*(?P<n>{COUNT})\b",
-        rf"\b(?P<n>{COUNT}|a single|single)[\s-]*(?:\w+\s+)?{_PEOPLE}\b(?!\s*(?:under|in total))",
+        rf"(?<![$€£.,\d])\b(?P<n>{COUNT}|a single|single)[\s-]*(?:(?!per\b)\w+\s+)?{_PEOPLE}\b(?!\s*(?:under|in total))",
         rf"\b(?:we|us)\s*(?:two|both|\((?P<n>{COUNT})\))|\b(?:we|us),?\s+(?P<m>two|three|four|five|six)\b",
         rf"\b(?:we|there)\s*(?:are|'re|’re|will be|'ll be)\s+(?:only\s+)?(?P<n>{COUNT})\b(?!\s*(?:days|nights|cities))",
         rf"\bthere\s*(?:'ll be|will be|are)\s+(?P<n>{COUNT})\s+of\s+us",

@@ -66,7 +66,8 @@ def read_places(passage: Passage, draft: Draft, world: World) -> None:
     else:
         draft.org = org.name
     if dest is None:
-        draft.dest = _unknown(_UNKNOWN_TO, passage, mentions)
+        again = [one.name for one in mentions[1:] if one.name == draft.org]
+        draft.dest = _unknown(_UNKNOWN_TO, passage, mentions) or next(iter(again), None)
     else:
         draft.dest = dest.name
     used = {draft.org, draft.dest}
