@@ -108,7 +108,7 @@ def plan_travel(
     from formal_llm.packs.travel.page import trip_page
     from formal_llm.packs.travel.plan_days import to_text
     from formal_llm.packs.travel.planning import plan_trip
-    from formal_llm.packs.travel.printed import trip_text, understood_text
+    from formal_llm.packs.travel.trip_text import trip_text, understood_text
 
     for file in (days_json, page):
         if file is not None and not file.parent.is_dir():
@@ -249,7 +249,7 @@ def _tell(judged: list[Judged], *, as_json: bool) -> None:
     """Print what the evaluators say: of one plan all of it, of many a line each and the rates."""
     from formal_llm.packs.travel.benchmark.judged import rates_rows
     from formal_llm.packs.travel.benchmark.tables import as_data, rates_table
-    from formal_llm.packs.travel.printed import money, understood_text, verdicts_text
+    from formal_llm.packs.travel.trip_text import money, understood_text, verdicts_text
 
     rows = rates_rows("", judged)
     if as_json:

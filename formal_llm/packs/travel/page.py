@@ -12,12 +12,12 @@ from html import escape
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.official import official
 from formal_llm.packs.travel.plan_days import Day
-from formal_llm.packs.travel.printed import CALLED, money, understood
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.resolved import Expense, ResolvedDay, Stop, bill, resolve_plan, total_of
 from formal_llm.packs.travel.rows import Money
 from formal_llm.packs.travel.strict import strict
 from formal_llm.packs.travel.trip_map import city_map, trip_map
+from formal_llm.packs.travel.trip_text import CALLED, money, understood
 from formal_llm.packs.travel.verdict import Verdict
 from formal_llm.pictures.visible import visible
 
