@@ -41,9 +41,9 @@ _INVALID = (
     "AccommodationSearch[City] /  RestaurantSearch[City] / NotebookWrite[Short Description] / AttractionSearch[City] / "
     "CitySearch[State] / GoogleDistanceMatrix[Origin, Destination, Mode] and Planner[Query]."
 )
-_PLAN = """Write a travel plan for the query, day by day, from the notes alone. A day has these lines: Day, Current City, \
-Transportation, Breakfast, Attraction, Lunch, Dinner, Accommodation; a place is written as "Name, City", and "-" stands \
-for nothing. Attractions end with ";".
+_PLAN = """Write a travel plan for the query, day by day, from the notes alone. A day has these lines: Day, Current \
+City, Transportation, Breakfast, Attraction, Lunch, Dinner, Accommodation; a place is written as "Name, City", and "-" \
+stands for nothing. Attractions end with ";".
 
 Notes:
 {notes}
@@ -154,7 +154,7 @@ class ToolSession:
         """The tools under their published names.
 
         Args:
-            with_costs: whether ``CostEnquiry`` is among them, which the published planners have and its agents have not.
+            with_costs: whether ``CostEnquiry`` is among them; the published planners have it, and the agents have not.
         """
         # What is searched is what the next note holds: so no executor shares, caches or reorders calls.
         made = [tool(name, deterministic=False)(function) for name, function in self._functions().items()]
