@@ -73,7 +73,11 @@ class World:
         for road in roads:
             self._roads.setdefault((road.origin, road.destination), road)
         self._accommodations = _by_city(accommodations)
+        restaurants = tuple(restaurants)
         self._restaurants = _by_city(restaurants)
+        self._numbers: dict[str, list[int]] = {}
+        for number, restaurant in enumerate(restaurants):
+            self._numbers.setdefault(restaurant.city, []).append(number)
         self._attractions = _by_city(attractions)
         self._cities = {state: tuple(dict.fromkeys(names)) for state, names in (cities or {}).items()}
         self._state = {city: state for state, names in self._cities.items() for city in names}
@@ -158,6 +162,10 @@ class World:
     def restaurants(self, city: str) -> tuple[Restaurant, ...]:
         """The restaurants in a city."""
         return self._restaurants.get(city, ())
+
+    def restaurant_numbers(self, city: str) -> tuple[int, ...]:
+        """The places of the restaurants of a city in their whole table, from 0; the published tool prints them."""
+        return tuple(self._numbers.get(city, ()))
 
     def attractions(self, city: str) -> tuple[Attraction, ...]:
         """The sights in a city."""
