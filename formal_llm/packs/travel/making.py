@@ -42,7 +42,18 @@ _FIRST = (
     "Amber", "Blue", "Copper", "Drift", "Elm", "Fern", "Gull", "Harbour", "Iron", "Juniper", "Kiln", "Lantern", "Mill",
     "North", "Olive", "Pebble", "Quarry", "Raven", "Salt", "Tide",
 )  # fmt: skip
-_MEALS = ("Kitchen", "Table", "Spoon", "Oven", "Tavern", "Terrace", "Canteen", "Counter, The Old Mill", "Pantry", "Grill")
+_MEALS = (
+    "Kitchen",
+    "Table",
+    "Spoon",
+    "Oven",
+    "Tavern",
+    "Terrace",
+    "Canteen",
+    "Counter, The Old Mill",
+    "Pantry",
+    "Grill",
+)
 _BEDS = ("Loft", "Cottage", "Rooms", "Hideaway", "House", "Studio")
 _SIGHTS = ("Museum", "Lighthouse", "Gardens", "Market Hall", "Observatory", "Cliff Walk", "Old Town", "Aquarium")
 _NIGHTS = (1, 2, 1, 3, 2, 1)
@@ -118,7 +129,9 @@ def _sights(dice: _Dice, city: str, place: tuple[float, float]) -> Iterator[Attr
         latitude = round(place[0] + dice.whole(-400, 400) / 10_000, 4)
         longitude = round(place[1] + dice.whole(-400, 400) / 10_000, 4)
         street = f"{dice.whole(1, 99)} {dice.one_of(_FIRST)} Street, {city}"
-        yield Attraction(f"{first} {last}", city, latitude, longitude, street, "Unknown", f"https://example.org/{number}")
+        yield Attraction(
+            f"{first} {last}", city, latitude, longitude, street, "Unknown", f"https://example.org/{number}"
+        )
 
 
 def _roads(dice: _Dice, where: dict[str, tuple[float, float]]) -> Iterator[Road]:
