@@ -23,6 +23,7 @@ from formal_llm.packs.travel.trip import Trip
 from formal_llm.packs.travel.wishes import no_trip
 from formal_llm.planning.drivers.planner import Planner, PlannerSettings
 from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.walks.pages import Offer, Pages
 from formal_llm.planning.walks.wording import Wording
 
 #: Short: a trip takes some thirty questions, and each of them stands alone.
@@ -32,6 +33,15 @@ WORDING = Wording(
     question_target="{question}",
     instruction="Answer with one number.",
 )
+
+
+def as_listed(_: Offer) -> int:
+    """The order of the trips themselves: what is still wanted first, then the best rated, then the cheapest."""
+    return 0
+
+
+#: So few options that thirty questions stay small.
+PAGES = Pages(options=6, order=as_listed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +75,7 @@ def trips_of(query: TravelQuery, world: World) -> Trip:
 
 
 def trip_planner(trip: Trip, llm: LLMLike = "builtin", **settings: Unpack[PlannerSettings]) -> Planner:
-    """The planner for the trips of a query, with a wording of few words.
+    """The planner for the trips of a query, with a wording of few words and pages of few options.
 
     Args:
         trip: the trips.
@@ -73,6 +83,7 @@ def trip_planner(trip: Trip, llm: LLMLike = "builtin", **settings: Unpack[Planne
         settings: those of a :class:`~formal_llm.Planner`.
     """
     settings.setdefault("wording", WORDING)
+    settings.setdefault("pages", PAGES)
     return Planner(trip, llm, **settings)
 
 

@@ -51,9 +51,9 @@ def beginning(shape: Shape, place: int) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=4096)
-def left_of(shape: Shape, place: int) -> tuple[int, int]:
-    """How many meals have to be chosen from a slot on in its stay, and how many more may be."""
+def left_of(shape: Shape, place: int) -> tuple[int, int, int]:
+    """How many meals have to be chosen from a slot on in its stay, how many more may be; and how many sights."""
     todo = slots(shape)
-    meals = [slot for slot in todo[place:] if slot.stay == todo[place].stay and slot.kind in MEALS]
-    must = sum(slot.must for slot in meals)
-    return must, len(meals) - must
+    left = [slot for slot in todo[place:] if slot.stay == todo[place].stay]
+    meals = [slot.must for slot in left if slot.kind in MEALS]
+    return sum(meals), len(meals) - sum(meals), sum(slot.kind == "sight" for slot in left)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import date
+from decimal import Decimal
 
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.packs.travel.candidates import Bed, Candidates, Eatery, Way, dollars
@@ -101,13 +102,15 @@ class Telling:
         for city in map(self._candidates.city, routes.cities):
             yield city.name, Symbol(description="a city")
             for bed in city.beds:
-                yield bed.name, Symbol(description=f"bed, {dollars(bed.cost)} a night, {bed.row.room_type}")
+                told = f"bed, {dollars(bed.cost)} a night, {bed.row.room_type}"
+                yield bed.name, Symbol(description=told, numbers=_numbers(bed.cost, bed.row.rating))
             for one in city.eateries.values():
-                yield one.name, Symbol(description=f"restaurant, {dollars(one.cost)}, {', '.join(one.row.cuisines)}")
+                told = f"restaurant, {dollars(one.cost)}, {', '.join(one.row.cuisines)}"
+                yield one.name, Symbol(description=told, numbers=_numbers(one.cost, one.row.rating))
             for name in city.sights:
                 yield name, Symbol(description="sight")
         for way in routes.known_ways():
-            yield way.name, Symbol(description=self.way(way))
+            yield way.name, Symbol(description=self.way(way), numbers=_numbers(way.cost, None))
 
     def rules(self, routes: Routes) -> str:
         """What a trip is, in words."""
@@ -138,6 +141,11 @@ def summary(query: TravelQuery) -> str:
         *([f"{_and(wishes.cuisines)} food"] if wishes.cuisines else []),
     ]
     return f"A trip from {query.org} to {query.dest}: {', '.join(told)}."
+
+
+def _numbers(cost: int, rating: float | None) -> dict[str, Decimal | float]:
+    """What options can be grouped and ordered by."""
+    return {"cost": Decimal(cost) / 100, **({} if rating is None else {"rating": rating})}
 
 
 def _date(day: date) -> str:

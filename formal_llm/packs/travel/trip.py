@@ -129,10 +129,12 @@ class Trip:
         if slot.kind == "bed":
             nights = shape[slot.stay].nights
             yield from ((bed.name, self._telling.bed(bed)) for bed in city.beds if bed.nights <= nights)
-        elif slot.kind == "sight":
-            yield from ((name, self._telling.sight(name)) for name in city.sights if name not in picks)
+            return
+        eaten, seen = _used(shape, picks, beginning(shape, len(picks))[1])
+        if slot.kind == "sight":
+            yield from ((name, self._telling.sight(name)) for name in city.sights if name not in seen)
         else:
-            found = [one for one in city.eateries.values() if one.name not in picks]
+            found = [one for one in city.eateries.values() if one.name not in eaten]
             if missing:  # what is still wanted comes first
                 found.sort(key=lambda one: -(one.offers & missing).bit_count())
             yield from ((one.name, self._telling.eatery(one)) for one in found)
@@ -213,10 +215,12 @@ class Trip:
         stay, begin = beginning(shape, len(picks))
         if begin == len(picks):  # the bed of the stay is still open
             return min(NEVER, spent + self._rest(cities[stay:], shape[stay:])[missing])
-        must, may = left_of(shape, len(picks))
+        must, may, sights = left_of(shape, len(picks))
         city = self.candidates.city(cities[stay])
-        used = {city.place[name] for name in picks[begin + 1 :] if name in city.place}
-        here = city.kitchen.least(used, must, may, missing)
+        eaten, seen = _used(shape, picks, begin)
+        if sights > len(city.sights) - len(seen):
+            return NEVER
+        here = city.kitchen.least({city.place[name] for name in eaten}, must, may, missing)
         return min(NEVER, spent + together_at(here, self._rest(cities[stay + 1 :], shape[stay + 1 :]), missing))
 
     def _rest(self, cities: tuple[str, ...], shape: Shape) -> tuple[int, ...]:
@@ -281,6 +285,16 @@ class Trip:
 
     def __str__(self) -> str:
         return self._telling.rules(self.routes)
+
+
+def _used(shape: Shape, picks: tuple[str, ...], begin: int) -> tuple[set[str], set[str]]:
+    """The restaurants and the sights that were chosen since the beginning of a stay."""
+    eaten: set[str] = set()
+    seen: set[str] = set()
+    for slot, name in zip(slots(shape)[begin + 1 :], picks[begin + 1 :], strict=False):
+        (seen if slot.kind == "sight" else eaten).add(name)
+    eaten.discard(NOTHING)
+    return eaten, seen
 
 
 def _rebuilt(query: TravelQuery, world: World, every_meal: bool) -> Trip:
