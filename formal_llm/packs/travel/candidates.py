@@ -1,8 +1,8 @@
 """What a trip can be made of: the rows of a world that fit the wishes of a traveller, priced for all who travel.
 
 A plan says ``"Coco Bambu, Rockford"``. That means all rows of this name in the city, and the published checks take the
-first row whose name *contains* it. Where these are several, the name counts as the dearest and the strictest of them: then
-every reading of the plan keeps the wishes.
+first row whose name *contains* it. Where these are several, the name counts as the dearest and the strictest of them:
+then every reading of the plan keeps the wishes.
 """
 
 from __future__ import annotations
@@ -57,7 +57,14 @@ class Bed:
 
 @dataclass(frozen=True, slots=True)
 class Eatery:
-    """A restaurant: ``name`` as plans have it, ``cost`` of a meal of all in cents, ``offers`` of the wanted cuisines."""
+    """A restaurant.
+
+    Attributes:
+        name: ``"Name, City"``, as plans have it.
+        cost: of a meal for all travellers, in cents.
+        offers: which of the wanted cuisines it has, a bit for each.
+        row: the row of the world.
+    """
 
     name: str
     cost: int
@@ -176,7 +183,9 @@ class Candidates:
         for row in meant:
             offers &= sum(1 << bit for bit, cuisine in enumerate(self.cuisines) if cuisine in row.cuisines)
         row = meant[0]
-        return Eatery(f"{row.name.strip()}, {row.city}", max(cents(row.cost * self.query.people) for row in meant), offers, row)
+        return Eatery(
+            f"{row.name.strip()}, {row.city}", max(cents(row.cost * self.query.people) for row in meant), offers, row
+        )
 
     def ways(self, origin: str, destination: str, day: date) -> tuple[Way, ...]:
         """The ways from a city to another that fit the wishes, the most convenient first (price and hours together)."""

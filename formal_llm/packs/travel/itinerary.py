@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from formal_llm.packs.travel.candidates import Way
 from formal_llm.packs.travel.plan_days import NOTHING, Day
@@ -41,7 +42,7 @@ def days_of(trip: Trip, word: Iterable[str]) -> tuple[Day, ...]:
             fields[slot.day][slot.kind] = name
         else:
             fields[slot.day]["attraction"] = f"{name};"
-    return tuple(Day(number, **{"current_city": NOTHING, **one}) for number, one in enumerate(fields, 1))
+    return tuple(replace(Day(number, NOTHING), **one) for number, one in enumerate(fields, 1))  # type: ignore[arg-type]
 
 
 def way_text(way: Way) -> str:

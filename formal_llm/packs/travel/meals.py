@@ -1,14 +1,15 @@
 """The least that meals in one city can cost: exact, whatever has been eaten there already.
 
-So many different restaurants must be visited, a few more may be, and together they must offer some cuisines. Which ones
-are cheapest is found without a search over all restaurants: of those that offer the same of the wanted cuisines only the
-cheapest can be needed to cover them (a dearer one can be exchanged for it), no cover needs two of them, and what is
-still to be eaten is filled up with the cheapest of all.
+So many different restaurants must be visited, a few more may be, and together they must offer some cuisines. Which
+ones are cheapest is found without a search over all restaurants: of those that offer the same of the wanted cuisines
+only the cheapest can be needed to cover them (a dearer one can be exchanged for it), no cover needs two of them, and
+what is still to be eaten is filled up with the cheapest of all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 #: More than anything costs: no way to do it.
@@ -36,7 +37,7 @@ class Kitchen:
     """
 
     def __init__(self, tables: Sequence[Table], wanted: int) -> None:
-        if any(one.cost > other.cost for one, other in zip(tables, tables[1:], strict=False)):
+        if any(one.cost > other.cost for one, other in pairwise(tables)):
             raise ValueError("the tables of a kitchen are sorted by their cost")
         self.tables = tuple(tables)
         self.wanted = wanted
@@ -98,9 +99,9 @@ class Kitchen:
                     offering.setdefault(offers, []).append(place)
         found = {}
         for offers, places in offering.items():
-            place = next((one for one in places if one not in used), None)
-            if place is not None:
-                found[offers] = place
+            free = next((place for place in places if place not in used), None)
+            if free is not None:
+                found[offers] = free
         return found
 
     def _covering(self, cheap: tuple[int, ...], first: dict[int, int], may: int, cover: int) -> int:

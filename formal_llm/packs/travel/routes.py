@@ -200,7 +200,7 @@ class Routes:
         return best if best <= most else NEVER
 
     def open_to(self, shape: Shape) -> tuple[list[list[str]], list[tuple[int, ...]]]:
-        """For each stay of a shape the cities, cheapest first; and what it and those after it cost at least anywhere."""
+        """For each stay of a shape the cities, cheapest first; and what it and those after it cost at least."""
         found = self._open.get(shape)
         if found is None:
             orders, rests = [], [(0,) + (NEVER,) * self.candidates.wanted]

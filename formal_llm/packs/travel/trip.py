@@ -4,8 +4,8 @@ A word names the cities in their order, how the nights are spread, a way for eac
 and sights. Each configuration knows what its cheapest completion costs, to the cent (:meth:`Trip.least`). So what is
 offered can always be finished, and all that can be finished is offered.
 
-Two things are left out, since they make no trip possible that is not possible without them: to change beds in the middle
-of a stay (the cheapest of its beds would do for all of it), and meals at home.
+Two things are left out, since they make no trip possible that is not possible without them: to change beds in the
+middle of a stay (the cheapest of its beds would do for all of it), and meals at home.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from formal_llm.packs.travel.candidates import SELF_DRIVING, Candidates, City, W
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.meals import NEVER, together_at
 from formal_llm.packs.travel.query import TravelQuery
-from formal_llm.packs.travel.routes import Routes, Shape, cities_of
+from formal_llm.packs.travel.routes import Routes, Shape, cities_of, nights_of
 from formal_llm.packs.travel.slots import MEALS, Slot, beginning, left_of, slots
-from formal_llm.packs.travel.telling import NOTHING, Telling, nights_of
+from formal_llm.packs.travel.telling import NOTHING, Telling
 
 
 class Chosen(NamedTuple):
@@ -54,6 +54,7 @@ class Trip:
         world: what there is.
         every_meal: whether all three meals may be eaten on days of travel; else there is only a dinner where one
             arrives, and a breakfast where one leaves. :meth:`of` decides that.
+        cities: the cities that may be visited, where these are not all that the query allows.
 
     Attributes:
         candidates, routes: what trips are made of.
@@ -63,13 +64,16 @@ class Trip:
         InputError: the query is none: nobody travels, or for too few days.
     """
 
-    def __init__(self, query: TravelQuery, world: World, *, every_meal: bool = False) -> None:
+    def __init__(
+        self, query: TravelQuery, world: World, *, every_meal: bool = False, cities: Iterable[str] | None = None
+    ) -> None:
         self.query = query
         self.world = world
         self.every_meal = every_meal
         self.candidates = Candidates(query, world)
-        cities = cities_of(query, world)
-        self.routes = Routes(self.candidates, cities, query.visiting_city_number, every_meal=every_meal)
+        known = cities_of(query, world)
+        open_ = known if cities is None else [city for city in known if city in cities]
+        self.routes = Routes(self.candidates, open_, query.visiting_city_number, every_meal=every_meal)
         self.most = NEVER - 1 if self.candidates.budget is None else self.candidates.budget
         self._telling = Telling(self.candidates)
         self._possible: dict[Chosen, bool] = {}
@@ -82,7 +86,7 @@ class Trip:
         return trip if trip.to_end(trip.start()) is not None else cls(query, world, every_meal=True)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuilt, (self.query, self.world, self.every_meal)
+        return _rebuilt, (self.query, self.world, self.every_meal, self.routes.cities)
 
     # -- the Automaton protocol ---------------------------------------------------------------------------------
 
@@ -231,15 +235,16 @@ class Trip:
 
     def cheapest(self) -> tuple[str, ...] | None:
         """The word of a cheapest trip, whatever the budget; None where no trip keeps the other wishes."""
-        now, word = self.start(), []
+        now = self.start()
+        word: tuple[str, ...] = ()
         least = self.least(now)
         if least >= NEVER:
             return None
         while len(word) < self.length:
             names = (name for name, _ in self._options(now)[1])
             name = next(name for name in names if self.least(self.after(now, name)) == least)
-            now, word = self.after(now, name), [*word, name]
-        return tuple(word)
+            now, word = self.after(now, name), (*word, name)
+        return word
 
     @property
     def length(self) -> int:
@@ -266,7 +271,9 @@ class Trip:
     @cached_property
     def fingerprint(self) -> str:
         """A short name that equal automata share."""
-        there = ((one.name, one.beds, one.eateries, one.sights) for one in map(self.candidates.city, self.routes.cities))
+        there = (
+            (one.name, one.beds, one.eateries, one.sights) for one in map(self.candidates.city, self.routes.cities)
+        )
         return fingerprint([self.query.to_json(), self.every_meal, *there])
 
     def chosen(self, word: Iterable[str]) -> Chosen | None:
@@ -297,5 +304,5 @@ def _used(shape: Shape, picks: tuple[str, ...], begin: int) -> tuple[set[str], s
     return eaten, seen
 
 
-def _rebuilt(query: TravelQuery, world: World, every_meal: bool) -> Trip:
-    return Trip(query, world, every_meal=every_meal)
+def _rebuilt(query: TravelQuery, world: World, every_meal: bool, cities: tuple[str, ...]) -> Trip:
+    return Trip(query, world, every_meal=every_meal, cities=cities)

@@ -1,4 +1,4 @@
-"""Queries that nothing fulfils: the fewest wishes to drop, in the traveller's words, and the cheapest trip without them.
+"""Queries that nothing fulfils: the fewest wishes to drop, in the traveller's words, and the cheapest trip without.
 
 Sets of wishes are tried by their size, so what is told is as small as can be; and whether a trip keeps the others is
 decided by the cost of the cheapest one, exactly.
@@ -148,7 +148,9 @@ def _obstacle(query: TravelQuery, world: World) -> str:
     """Why there is no trip whatever is dropped."""
     trip = Trip(without(query, wishes_of(query)), world, every_meal=True)
     routes, count = trip.routes, query.visiting_city_number
-    open_ = [city for city in routes.cities if any(routes.stay(city, one)[0] < NEVER for s in routes.shapes for one in s)]
+    open_ = [
+        city for city in routes.cities if any(routes.stay(city, one)[0] < NEVER for s in routes.shapes for one in s)
+    ]
     if not routes.cities:
         return f"no city to visit is known in {query.dest}"
     if len(open_) < count:

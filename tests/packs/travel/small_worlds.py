@@ -27,7 +27,9 @@ def small_world(rng: random.Random, *, cities: int, days: int, eateries: int = 7
     for origin, destination in permutations([HOME, *names], 2):
         if rng.random() < 0.95:
             km = rng.randrange(20, 400)
-            roads.append(Road(origin, destination, rng.choice(["5 hours"] * 9 + ["1 day 2 hours"]), f"{km} km", float(km)))
+            roads.append(
+                Road(origin, destination, rng.choice(["5 hours"] * 9 + ["1 day 2 hours"]), f"{km} km", float(km))
+            )
         for day in dates:
             if rng.random() < 0.3:
                 number = f"F{len(flights) + 1}"
@@ -41,9 +43,14 @@ def small_world(rng: random.Random, *, cities: int, days: int, eateries: int = 7
             beds.append(Accommodation(f"bed {number}", city, rng.randrange(10, 90), kind, rules, nights, holds))
         for number in range(rng.choice([2, 4, eateries, eateries, eateries])):
             offers = tuple(one for one in CUISINES if rng.random() < rate)
-            name = rng.choice(["Inn", f"Inn {number}", f"Bar {number}", f"Bar {number}", f"Bar {number}"])  # one name within another, and two alike
+            name = rng.choice(
+                ["Inn", f"Inn {number}", f"Bar {number}", f"Bar {number}", f"Bar {number}"]
+            )  # one name within another, and two alike
             tables.append(Restaurant(name, city, rng.randrange(1, 40), offers))
-        sights += [Attraction(f"{rng.choice(['Bar', 'sight'])} {number}", city) for number in range(rng.choice([0, 2, 3, 4, 5, 6]))]
+        sights += [
+            Attraction(f"{rng.choice(['Bar', 'sight'])} {number}", city)
+            for number in range(rng.choice([0, 2, 3, 4, 5, 6]))
+        ]
     return World(flights, roads, beds, tables, sights, {STATE: names, "Elsewhere": [HOME]})
 
 
@@ -61,11 +68,15 @@ def small_query(rng: random.Random, *, cities: int, days: int) -> TravelQuery:
     return TravelQuery(HOME, dest, days, cities, dates, rng.randrange(1, 4), budget, wishes)
 
 
-def small_case(seed: int, sizes: tuple[tuple[int, int], ...] = ((1, 3), (1, 2), (1, 4), (2, 3), (2, 4))) -> tuple[TravelQuery, World]:
+def small_case(
+    seed: int, sizes: tuple[tuple[int, int], ...] = ((1, 3), (1, 2), (1, 4), (2, 3), (2, 4))
+) -> tuple[TravelQuery, World]:
     """A query and its world."""
     rng = random.Random(seed)
     cities, days = rng.choice(sizes)
-    return small_query(rng, cities=cities, days=days), small_world(rng, cities=max(cities, rng.choice([1, 2, 3])), days=days)
+    return small_query(rng, cities=cities, days=days), small_world(
+        rng, cities=max(cities, rng.choice([1, 2, 3])), days=days
+    )
 
 
 def least_by_trying(query: TravelQuery, world: World) -> int | None:
@@ -159,7 +170,9 @@ def _tables(world: World, city: str) -> list[tuple[int, set[str]]]:
 def wild_plan(rng: random.Random, query: TravelQuery, world: World) -> tuple[Day, ...]:
     """Days as they come, in the right places more often than not: what no rule has made."""
     k, days = query.visiting_city_number, query.days
-    cities = rng.sample(list(world.cities(STATE)), min(k, len(world.cities(STATE)))) if query.dest == STATE else [query.dest]
+    cities = (
+        rng.sample(list(world.cities(STATE)), min(k, len(world.cities(STATE)))) if query.dest == STATE else [query.dest]
+    )
     cuts = sorted(rng.sample(range(1, days - 1), min(k - 1, days - 2)))
     begins = dict(zip((0, *cuts, days - 1), zip((query.org, *cities), (*cities, query.org), strict=True), strict=False))
     here, found, ways = query.org, [], rng.choice([["Self-driving"], ["Taxi", "Flight"]])
