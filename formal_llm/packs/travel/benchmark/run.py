@@ -65,18 +65,24 @@ class Counted:
 
     Attributes:
         characters: of all prompts so far.
+        longest: of the longest one.
         requests: how many there were.
     """
 
     llm: LLM
     characters: int = 0
+    longest: int = 0
     requests: int = 0
 
     def choose(self, question: Question) -> Answer:
         """Hand a question on."""
-        self.characters += len(question.prompt)
-        self.requests += 1
+        self._count(len(question.prompt))
         return self.llm.choose(question)
+
+    def _count(self, characters: int) -> None:
+        self.characters += characters
+        self.longest = max(self.longest, characters)
+        self.requests += 1
 
     def __getattr__(self, name: str) -> object:
         if name.startswith("__") or name == "llm":
@@ -86,8 +92,7 @@ class Counted:
 
     def _counting(self, generate: Callable[..., object]) -> Callable[..., object]:
         def counted(messages: Any, *args: Any, **options: Any) -> object:
-            self.characters += len(messages) if isinstance(messages, str) else sum(len(str(one)) for one in messages)
-            self.requests += 1
+            self._count(len(messages) if isinstance(messages, str) else sum(len(str(one)) for one in messages))
             return generate(messages, *args, **options)
 
         return counted
