@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 
 from ortools.sat.python import cp_model
 
@@ -61,16 +61,12 @@ def _fixed(query: TravelQuery, world: World, cities: Sequence[str], nights: Sequ
     total, day = 0, 0
     route = (query.org, *cities, query.org)
     legs = []
-    for place, (origin, destination) in enumerate(zip(route, route[1:], strict=False)):
+    for place, (origin, destination) in enumerate(pairwise(route)):
         legs.append((origin, destination, query.dates[day]))
         if place < len(nights):
             day += nights[place]
     driven = [_drive(query, world, *leg[:2], "self-driving") for leg in legs]
-    carried = [
-        min((cost for cost in (_flight(query, world, *leg), _drive(query, world, *leg[:2], "taxi")) if cost is not None),
-            default=None)
-        for leg in legs
-    ]  # fmt: skip
+    carried = [_carried(query, world, *leg) for leg in legs]
     rule = query.constraints.transportation
     ways = [
         sum(cost for cost in costs if cost is not None)
@@ -92,6 +88,11 @@ def _fixed(query: TravelQuery, world: World, cities: Sequence[str], nights: Sequ
             return None
         total += stay * min(map(_cents, beds))
     return total
+
+
+def _carried(query: TravelQuery, world: World, origin: str, destination: str, day: object) -> int | None:
+    costs = _flight(query, world, origin, destination, day), _drive(query, world, origin, destination, "taxi")
+    return min((cost for cost in costs if cost is not None), default=None)
 
 
 def _drive(query: TravelQuery, world: World, origin: str, destination: str, mode: str) -> int | None:

@@ -57,8 +57,10 @@ def judge_submissions(submissions: Sequence[Submission], cases: Sequence[TravelC
     for number, one in enumerate(submissions, 1):
         said = " ".join(one.query.split())
         place = places.get(said) if said else one.index - 1 if one.index is not None else None
+        if not said and one.index is None:
+            raise InputError(f"submission {number}: it has neither 'query' nor 'idx', so nobody knows what it answers")
         if place is None or not 0 <= place < len(cases):
-            what = f"the query {said[:60]!r}" if said else "no 'query'" if one.index is None else f"idx {one.index}"
+            what = f"the query {said[:60]!r}" if said else f"idx {one.index}"
             raise InputError(f"submission {number}: none of the {len(cases)} cases has {what}")
         if place in plans:
             raise InputError(f"submission {number}: case {cases[place].index} has a plan already")
