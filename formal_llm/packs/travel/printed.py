@@ -34,7 +34,7 @@ def printed_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], number
         # The blank before a number is the place of its sign.
         texts = [text if numeric and text.startswith("-") else lead + text for text in texts]
         # A column of numbers keeps a place for the sign before its name.
-        header = (" " if numeric or lead else "") + name
+        header = (" " if numeric else "") + name
         width = max(map(len, [header, *texts]))
         parts.append([text.rjust(width) for text in [header, *texts]])
     if numbers is not None:

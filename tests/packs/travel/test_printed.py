@@ -40,4 +40,4 @@ def test_the_given_tables_are_printed_as_pandas_does() -> None:
 
 def test_a_column_that_a_table_lacks_is_left_out() -> None:
     text = printed_restaurants([Restaurant("A", "B", 12, ("Tea", "BBQ"))], [7])
-    assert text == "   Name  Average Cost  Cuisines  City\n7     A            12  Tea, BBQ     B"
+    assert text == "  Name  Average Cost  Cuisines City\n7    A            12  Tea, BBQ    B"

@@ -1,6 +1,6 @@
 import pytest
 
-from formal_llm.llms.generation import GeneratedText
+from formal_llm.llms.text_doubles import FunctionTextLLM
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.reference import read_reference
 from formal_llm.packs.travel.tools import MOST_STEPS, ToolSession, plan_writer
@@ -116,13 +116,6 @@ def test_the_tools_are_tools_of_ours() -> None:
     assert not any(tool.deterministic for tool in session.toolkit())  # a note holds what was found last
 
 
-class Echo:
-    name = "echo"
-
-    def generate(self, messages, *, max_tokens=512, stop=(), temperature=0.0):
-        return GeneratedText(str(messages))
-
-
 def test_a_model_writes_the_plan() -> None:
-    said = plan_writer(Echo())("the notes", "the query")
+    said = plan_writer(FunctionTextLLM(lambda asked: asked.prompt))("the notes", "the query")
     assert "the notes" in said and "Query: the query" in said
