@@ -1,6 +1,7 @@
 """Loading 3.8 million flights: how long it takes, how much memory, and how quick a look-up is.
 
-The published table of flights cannot be had from here, so one of its size and form is made (310 cities, 90 days; a seed).
+The published table of flights cannot be had from here, so one of its size and form is made (310 cities, 90 days; from
+a seed).
 Run: python benchmarks/travel_flights.py [--rows 3800000] [--folder DIR]; it needs about 1 GB of disk, and removes it.
 """
 
@@ -56,8 +57,9 @@ def measure(table: Path, cache: Path, rows: int) -> None:
     again = flight_file(table, cache)
     print(f"opening it again                 {(process_time() - begin) * 1000:,.1f} ms of CPU")
     rng = random.Random(5)
-    asked = [(f"City {rng.randrange(310)}", f"City {rng.randrange(310)}", date(2022, 1, 1) + timedelta(rng.randrange(90)))
-             for _ in range(2000)]  # fmt: skip
+    first = date(2022, 1, 1)
+    cities = [(f"City {rng.randrange(310)}", f"City {rng.randrange(310)}") for _ in range(2000)]
+    asked = [(*way, first + timedelta(rng.randrange(90))) for way in cities]
     begin = process_time()
     found = sum(len(again.between(*one)) for one in asked)
     print(f"a look-up of a way on a day      {(process_time() - begin) / len(asked) * 1e6:,.0f} µs ({found} flights)")
@@ -78,7 +80,7 @@ def main() -> None:
     parser.add_argument("--measure", nargs=2, type=Path, help=argparse.SUPPRESS)
     told = parser.parse_args()
     if told.measure:
-        measure(*told.measure, told.rows)
+        measure(told.measure[0], told.measure[1], told.rows)
         return
     with tempfile.TemporaryDirectory(dir=told.folder) as folder:
         table, cache = Path(folder) / "clean_Flights_2022.csv", Path(folder) / "cache"

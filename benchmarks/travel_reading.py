@@ -4,8 +4,8 @@ Three sets, none of which the reader was tuned on when it was first written:
 
 - ``first``: every second of our own 60 sentences (``tasks/travel/queries.jsonl``, lines 1, 3, 5 ...): looked at since.
 - ``held out``: the others. Only how many are right has been looked at, so nothing is tuned on them.
-- ``training``: the 30 given training queries of TravelPlanner, where their folder is named: looked at since, and tuned on.
-  What they mean was written down by hand (``tasks/travel/training_fields.jsonl``) and checked against the annotated
+- ``training``: the 30 given training queries of TravelPlanner, where their folder is named: looked at since, and tuned
+  on. What they mean was written down by hand (``tasks/travel/training_fields.jsonl``) and checked against the annotated
   plans: first and last city, number of cities, days of the flights that were looked up.
 
 As first written, before anything was tuned: first 30/30, held out 25/30, training 25/30.
@@ -90,8 +90,11 @@ def main() -> None:
     measure("first", own, queries[0::2], told.show)
     measure("held out", own, queries[1::2], False)
     if told.data:
-        meant = {one["index"]: query_of(one) for one in map(json.loads, (pack / "training_fields.jsonl").open())}
-        cases = list(map(json.loads, (told.data / "train.jsonl").open(encoding="utf-8")))
+        meant = {
+            one["index"]: query_of(one)
+            for one in map(json.loads, (pack / "training_fields.jsonl").read_text().splitlines())
+        }
+        cases = list(map(json.loads, (told.data / "train.jsonl").read_text(encoding="utf-8").strip().split("\n")))
         world = World.from_folder(told.data / "database")
         measure("training", world, [(one["query"], meant[one["index"]]) for one in cases], told.show)
     made = [random_query(own, seed) for seed in range(500)]

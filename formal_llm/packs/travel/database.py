@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
+from functools import cached_property
 from os import PathLike
 from typing import TypeVar
 
@@ -174,6 +175,11 @@ class World:
     def cities(self, state: str | None = None) -> tuple[str, ...]:
         """The cities of a state; without one, all that any table knows: those of states first, in their order."""
         return self._known if state is None else self._cities.get(state, ())
+
+    @cached_property
+    def cuisines(self) -> tuple[str, ...]:
+        """The cuisines that can be eaten, in alphabetical order."""
+        return tuple(sorted({name for places in self._restaurants.values() for one in places for name in one.cuisines}))
 
     @property
     def states(self) -> tuple[str, ...]:

@@ -1,4 +1,7 @@
-"""Queries made by chance, and sentences that say a query: for tests and measurements, and to show what was understood."""
+"""Queries made by chance, and sentences that say a query.
+
+They serve tests and measurements, and show a traveller what was understood.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,8 @@ def random_query(
     Args:
         world: its cities and states.
         seed: the same seed gives the same query.
-        first_day, last_day: the trip lies between them.
+        first_day: the trip does not begin before it.
+        last_day: the trip ends by then.
     """
     rng = random.Random(seed)
     days = rng.choice((3, 5, 7))

@@ -30,9 +30,11 @@ def printed_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], number
         if rows and all(cell is None for cell in cells):
             continue
         numeric = all(isinstance(cell, int | float | Decimal) for cell in cells)
-        texts = [lead + text for text in (_numbers(cells) if numeric else [_text(cell) for cell in cells])]
+        texts = _numbers(cells) if numeric else [_text(cell) for cell in cells]
+        # The blank before a number is the place of its sign.
+        texts = [text if numeric and text.startswith("-") else lead + text for text in texts]
         # A column of numbers keeps a place for the sign before its name.
-        header = (" " if numeric or lead else "") + name
+        header = (" " if numeric else "") + name
         width = max(map(len, [header, *texts]))
         parts.append([text.rjust(width) for text in [header, *texts]])
     if numbers is not None:
