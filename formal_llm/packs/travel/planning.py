@@ -10,20 +10,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Unpack
+from functools import partial
+from typing import Unpack, cast
 
-from formal_llm.llms.llm import LLMLike
+from formal_llm.llms.llm import LLMLike, answered, attempts
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.itinerary import days_of
 from formal_llm.packs.travel.plan_days import Day
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.rows import Money
 from formal_llm.packs.travel.telling import summary
-from formal_llm.packs.travel.trip import Trip
+from formal_llm.packs.travel.trip import Chosen, Trip
 from formal_llm.packs.travel.wishes import no_trip
+from formal_llm.planning.drivers.driving import Steps, adrive, drive
 from formal_llm.planning.drivers.planner import Planner, PlannerSettings
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.walks.pages import Offer, Pages
+from formal_llm.planning.walks.walk import Walk
 from formal_llm.planning.walks.wording import Wording
 
 #: Short: a trip takes some thirty questions, and each of them stands alone.
@@ -92,6 +95,9 @@ def plan_trip(
 ) -> PlannedTrip:
     """Plan a trip: it keeps all wishes and the budget, whatever the model answers.
 
+    With ``search="draft"`` the names of all that a trip may be made of are shown in one request. Where more cities are
+    open than are visited, the model is asked for the cities first, so that these are the names of their houses alone.
+
     Args:
         query: what is wanted.
         world: what there is.
@@ -103,22 +109,63 @@ def plan_trip(
         InputError: the query is none.
         InvalidAnswer, BudgetExceeded, LLMError: as :meth:`Planner.plan`.
     """
-    trip = trips_of(query, world)
-    return planned(trip, trip_planner(trip, llm, **settings).plan(summary(query)))
+    making = _Making(trips_of(query, world), llm, settings)
+    if making.cities is not None:
+        drive(making.steps(making.cities), partial(answered, making.planner.llm))
+    return making.made(making.then().plan(making.task))
 
 
 async def aplan_trip(
     query: TravelQuery, world: World, llm: LLMLike = "builtin", **settings: Unpack[PlannerSettings]
 ) -> PlannedTrip:
     """As :func:`plan_trip`, letting others go on while the model is waited for."""
-    trip = trips_of(query, world)
-    return planned(trip, await trip_planner(trip, llm, **settings).aplan(summary(query)))
+    making = _Making(trips_of(query, world), llm, settings)
+    if making.cities is not None:
+        await adrive(making.steps(making.cities), making.planner.llm, making.cities)
+    return making.made(await making.then().aplan(making.task))
+
+
+class _Making:
+    """A trip being planned: its cities first, where a draft would have to know too many names; then all the rest."""
+
+    def __init__(self, trip: Trip, llm: LLMLike, settings: PlannerSettings) -> None:
+        self.task = summary(trip.query)
+        self.planner = trip_planner(trip, llm, **settings)
+        self._trip, self._settings = trip, settings
+        wide = self.planner.search == "draft" and len(trip.routes.cities) > trip.routes.count
+        #: The walk to the cities; None where they are asked for like all the rest.
+        self.cities = self.planner.start(self.task) if wide else None
+
+    def steps(self, walk: Walk) -> Steps:
+        """The questions for the cities."""
+        while (question := walk.question) is not None and not self._named(walk):
+            walk.answer((yield from attempts(question, self.planner.tries)))
+
+    def _named(self, walk: Walk) -> bool:
+        return len(cast("Chosen", walk.configuration).cities) == self._trip.routes.count
+
+    def then(self) -> Planner:
+        """The planner for all that is still to be planned."""
+        if self.cities is None:
+            return self.planner
+        cities = cast("Chosen", self.cities.configuration).cities
+        trip = self._trip
+        self._trip = Trip(trip.query, trip.world, every_meal=trip.every_meal, cities=cities)
+        return trip_planner(self._trip, self.planner.llm, **self._settings)
+
+    def made(self, plan: Plan) -> PlannedTrip:
+        """The trip of the plan, with all that it took."""
+        before = self.cities.usage if self.cities is not None else None
+        return planned(self._trip, plan if before is None else plan.with_usage(before + plan.usage))
 
 
 def planned(trip: Trip, plan: Plan) -> PlannedTrip:
-    """A plan as the trip that it is."""
-    chosen = trip.chosen(plan.word)
-    assert chosen is not None
+    """A plan as the trip that it is.
+
+    Raises:
+        ValueError: it is no plan of these trips.
+    """
+    days, chosen = days_of(trip, plan.word), trip.chosen(plan.word)
+    assert chosen is not None  # or it would have no days
     whole, rest = divmod(chosen.spent, 100)
-    cost = whole if not rest else Decimal(chosen.spent) / 100
-    return PlannedTrip(trip.query, days_of(trip, plan.word), cost, plan)
+    return PlannedTrip(trip.query, days, Decimal(chosen.spent) / 100 if rest else whole, plan)

@@ -104,24 +104,26 @@ class Routes:
 
     Args:
         candidates: what a trip can be made of.
-        cities: the cities that may be visited.
+        cities: the cities that may be visited, as far as the query goes.
         count: how many of them are.
         every_meal: see :func:`shapes`.
 
     Attributes:
+        cities: those that have what some stay takes.
         shapes: how the days can be spread.
         tried: how many legs were looked at so far: the work done.
     """
 
     def __init__(self, candidates: Candidates, cities: Collection[str], count: int, *, every_meal: bool) -> None:
         self.candidates = candidates
-        self.cities = tuple(cities)
         self.count = count
         self.shapes = shapes(candidates.query.days, count, every_meal=every_meal)
         self.tried = 0
         self._stays: dict[tuple[str, int, int], tuple[int, ...]] = {}
         self._legs: dict[tuple[str, str, int, bool], int] = {}
         self._open: dict[Shape, tuple[list[list[str]], list[tuple[int, ...]]]] = {}
+        stays = dict.fromkeys(stay for shape in self.shapes for stay in shape)
+        self.cities = tuple(city for city in cities if any(self.stay(city, stay)[0] < NEVER for stay in stays))
 
     @cached_property
     def by_cost(self) -> tuple[str, ...]:
@@ -133,7 +135,7 @@ class Routes:
         return self.candidates.ways(origin, destination, self.candidates.query.dates[day])
 
     def known_ways(self) -> Iterator[Way]:
-        """The ways between the cities, on the days on which they may be taken; none where that would be very many."""
+        """The ways between the cities, on the days on which they may be taken; none where there are many cities."""
         if len(self.cities) > _FEW:
             return
         home = self.candidates.query.org

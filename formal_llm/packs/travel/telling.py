@@ -7,7 +7,7 @@ from datetime import date
 from decimal import Decimal
 
 from formal_llm.automata.models.symbols import Symbol
-from formal_llm.packs.travel.candidates import Bed, Candidates, Eatery, Way, dollars
+from formal_llm.packs.travel.candidates import SELF_DRIVING, TAXI, Bed, Candidates, Eatery, Way, dollars
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.routes import Routes, Shape, nights_of
 from formal_llm.packs.travel.rows import Flight
@@ -102,13 +102,14 @@ class Telling:
         for city in map(self._candidates.city, routes.cities):
             yield city.name, Symbol(description="a city")
             for bed in city.beds:
-                told = f"bed, {dollars(bed.cost)} a night, {bed.row.room_type}"
+                told = f"bed{self.bed(bed).removeprefix(bed.row.name.strip())}"
                 yield bed.name, Symbol(description=told, numbers=_numbers(bed.cost, bed.row.rating))
             for one in city.eateries.values():
-                told = f"restaurant, {dollars(one.cost)}, {', '.join(one.row.cuisines)}"
+                told = f"restaurant{self.eatery(one).removeprefix(one.row.name.strip())}"
                 yield one.name, Symbol(description=told, numbers=_numbers(one.cost, one.row.rating))
             for name in city.sights:
                 yield name, Symbol(description="sight")
+        yield from ((name, Symbol(description="a way")) for name in (SELF_DRIVING, TAXI))
         for way in routes.known_ways():
             yield way.name, Symbol(description=self.way(way), numbers=_numbers(way.cost, None))
 

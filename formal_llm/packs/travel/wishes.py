@@ -6,7 +6,7 @@ decided by the cost of the cheapest one, exactly.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -17,6 +17,7 @@ from formal_llm.packs.travel.itinerary import days_of
 from formal_llm.packs.travel.meals import NEVER
 from formal_llm.packs.travel.plan_days import Day
 from formal_llm.packs.travel.query import TravelQuery
+from formal_llm.packs.travel.routes import cities_of
 from formal_llm.packs.travel.trip import Trip
 
 _ROOMS = {
@@ -140,31 +141,26 @@ def no_trip(query: TravelQuery, world: World) -> NoTrip:
     """What to say of a query that nothing fulfils."""
     found = remedies(query, world)
     if found:
-        return NoTrip("no trip keeps all the wishes, but:", found)
+        return NoTrip("no trip keeps all the wishes. What could be dropped:", found)
     return NoTrip(_obstacle(query, world))
 
 
 def _obstacle(query: TravelQuery, world: World) -> str:
     """Why there is no trip whatever is dropped."""
-    trip = Trip(without(query, wishes_of(query)), world, every_meal=True)
-    routes, count = trip.routes, query.visiting_city_number
-    open_ = [
-        city for city in routes.cities if any(routes.stay(city, one)[0] < NEVER for s in routes.shapes for one in s)
-    ]
-    if not routes.cities:
+    trip, count = Trip(without(query, wishes_of(query)), world, every_meal=True), query.visiting_city_number
+    open_ = trip.routes.cities
+    if not cities_of(query, world):
         return f"no city to visit is known in {query.dest}"
     if len(open_) < count:
-        able = "no city has" if not open_ else f"only {_and(open_)} {'has' if len(open_) == 1 else 'have'}"
-        return (
-            f"{able} the beds, restaurants and sights for a stay of this length in {query.dest}, "
-            f"and {count} {'is' if count == 1 else 'are'} to be visited"
-        )
+        able = f"only {_and(open_)} {'has' if len(open_) == 1 else 'have'}" if open_ else "nothing there has"
+        wanted = "" if count == 1 else f", and {count} cities are to be visited"
+        return f"{able} the beds, restaurants and sights that a trip to {query.dest} takes{wanted}"
     return (
-        f"there is no way from {query.org} through {_and(open_) if len(open_) < 6 else query.dest} and home again on "
-        "these dates that is all self-driving, or all flights and taxis"
+        f"there is no way from {query.org} to {_and(open_) if len(open_) == count else query.dest} and home again on "
+        "these days that is self-driving all along, or flights and taxis"
     )
 
 
-def _and(parts: object) -> str:
-    names = [str(part) for part in parts]  # type: ignore[attr-defined]
+def _and(parts: Iterable[object]) -> str:
+    names = [str(part) for part in parts]
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
