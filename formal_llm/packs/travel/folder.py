@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from formal_llm.authored.files import read_text
+from formal_llm.authored.files import lines_of, read_text
 from formal_llm.errors import NotationError
 from formal_llm.packs.travel.csv_lines import Progress, csv_lines
 from formal_llm.packs.travel.flight_file import flight_file
@@ -96,7 +96,7 @@ def read_cities(path: str | Path) -> dict[str, list[str]]:
         NotationError: it cannot be read; with the line.
     """
     found: dict[str, list[str]] = {}
-    for number, line in enumerate(read_text(path).splitlines(), 1):
+    for number, line in enumerate(lines_of(read_text(path)), 1):
         if not line.strip():
             continue
         city, tab, state = line.partition("\t")

@@ -21,8 +21,9 @@ _WEEKDAY = rf"(?:{_WEEKDAY_NAME},?\s+)?"
 _MORE_DAYS = rf"(?:\s*{_TO}\s*{_WEEKDAY}(?:the\s+)?{_DAY}(?![/\d]))*"
 _YEAR = r"(?:,?\s*(?:of\s+|in\s+)?(?P<year>(?:19|20)\d\d)\b)?"
 _FORMS = (
-    re.compile(r"\b(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})\b"),
+    re.compile(r"(?<![\d/.])(?P<y>\d{4})(?P<sign>[-/.])(?P<m>\d{1,2})(?P=sign)(?P<d>\d{1,2})(?!\d)"),
     re.compile(r"\b(?P<m>\d{1,2})/(?P<d>\d{1,2})/(?P<y>\d{4})\b"),
+    re.compile(r"\b(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{4})\b"),
     re.compile(rf"\b(?P<days>{_DAY}{_MORE_DAYS})\s*(?:day\s+)?(?:of\s+)?(?P<month>{_MONTH}){_YEAR}", re.IGNORECASE),
     re.compile(rf"\b(?P<month>{_MONTH})\s*(?:the\s+)?(?P<days>{_DAY}{_MORE_DAYS}){_YEAR}", re.IGNORECASE),
 )
@@ -90,7 +91,7 @@ def _told(passage: Passage) -> Iterator[_Told]:
                 continue
             passage.mark(found.span())
             begin, end = found.span()
-            if number < 2:
+            if "y" in form.groupindex:
                 day, month = int(found["d"]), int(found["m"])
                 if number == 1 and month > 12 >= day:
                     day, month = month, day  # 16/03/2022

@@ -12,7 +12,7 @@ from formal_llm.packs.travel.reading.passages import Passage
 
 #: What turns a wish into its contrary.
 _NOT = re.compile(
-    r"\b(?:no|not|non|never|without|avoid\w*|except|neither|nor|nobody|none|cannot|can't|can’t|unable|afraid|fear\w*|"
+    r"\b(?:no|not|non|never|without|avoid\w*|except|neither|nor|nobody|nothing|none|cannot|can't|can’t|unable|afraid|fear\w*|"
     r"scared|hate\w*|dislike\w*|refus\w*|rather than|instead of|out of the question|skip\w*|allergic|free of|"
     r"impossible|forbid\w*|wo|do|does|did|are|is|would|could|should|must|need|has|have)(?:n't|n’t|nt)?\b",
     re.IGNORECASE,
