@@ -93,7 +93,7 @@ __all__ = [
     "Cancelled", "CheckpointError", "ExecutionError", "FormalLLMError", "GrammarError", "GrammarWarning",
     "InfiniteLanguage", "InputError", "InvalidAnswer", "LLMError", "MissingDependency", "MissingKey", "ModelError",
     "NoPlanWorked", "NoValidPlan", "NotAllowed", "NotRecorded", "NotationError", "OutOfBudget", "PlanningError",
-    "ProviderError", "QueryError", "ResourceNotFound", "ResultsError", "RewardError", "SnapshotError", "TooManyPlans", "ToolError",
-    "ToolkitError", "TrainingError", "TranscriptError", "Undecided", "UnknownProvider", "UnreadableResponse",
-    "WalkError", "WritesNoText", "WritingError", "did_you_mean", "unknown",
+    "ProviderError", "QueryError", "ResourceNotFound", "ResultsError", "RewardError", "SnapshotError",
+    "TooManyPlans", "ToolError", "ToolkitError", "TrainingError", "TranscriptError", "Undecided", "UnknownProvider",
+    "UnreadableResponse", "WalkError", "WritesNoText", "WritingError", "did_you_mean", "unknown",
 ]  # fmt: skip

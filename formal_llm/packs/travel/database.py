@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
+from functools import cached_property
 from os import PathLike
 from typing import TypeVar
 
@@ -73,7 +74,11 @@ class World:
         for road in roads:
             self._roads.setdefault((road.origin, road.destination), road)
         self._accommodations = _by_city(accommodations)
+        restaurants = tuple(restaurants)
         self._restaurants = _by_city(restaurants)
+        self._numbers: dict[str, list[int]] = {}
+        for number, restaurant in enumerate(restaurants):
+            self._numbers.setdefault(restaurant.city, []).append(number)
         self._attractions = _by_city(attractions)
         self._cities = {state: tuple(dict.fromkeys(names)) for state, names in (cities or {}).items()}
         self._state = {city: state for state, names in self._cities.items() for city in names}
@@ -159,6 +164,10 @@ class World:
         """The restaurants in a city."""
         return self._restaurants.get(city, ())
 
+    def restaurant_numbers(self, city: str) -> tuple[int, ...]:
+        """The places of the restaurants of a city in their whole table, from 0; the published tool prints them."""
+        return tuple(self._numbers.get(city, ()))
+
     def attractions(self, city: str) -> tuple[Attraction, ...]:
         """The sights in a city."""
         return self._attractions.get(city, ())
@@ -166,6 +175,11 @@ class World:
     def cities(self, state: str | None = None) -> tuple[str, ...]:
         """The cities of a state; without one, all that any table knows: those of states first, in their order."""
         return self._known if state is None else self._cities.get(state, ())
+
+    @cached_property
+    def cuisines(self) -> tuple[str, ...]:
+        """The cuisines that can be eaten, in alphabetical order."""
+        return tuple(sorted({name for places in self._restaurants.values() for one in places for name in one.cuisines}))
 
     @property
     def states(self) -> tuple[str, ...]:

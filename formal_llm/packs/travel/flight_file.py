@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import date
 from decimal import Decimal
 from itertools import islice
@@ -172,7 +172,8 @@ def build_flights(table: str | Path, out: str | Path, progress: Progress | None 
         said = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"{out} cannot be written: {said}; name another folder for caches: XDG_CACHE_HOME") from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink()
 
 
 def _fill(connection: sqlite3.Connection, table: str | Path, progress: Progress | None) -> None:

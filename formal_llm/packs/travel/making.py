@@ -1,7 +1,7 @@
 """The small world of our own, which ships with the pack: invented states and cities, made from a seed.
 
-``python -m formal_llm.packs.travel.making tasks/travel/world`` writes it. All names are invented; any likeness to a real
-house is chance. The rows are of the kinds of the published database: roads without a length or of more than a day,
+``python -m formal_llm.packs.travel.making tasks/travel/world`` writes it. All names are invented; any likeness to a
+real house is chance. The rows are of the kinds of the published database: roads without a length or of more than a day,
 houses with rules, nights and beds of all sorts, one city that is called like its state, names with a comma.
 """
 

@@ -281,13 +281,18 @@ class _Judging:
             if cities is None:
                 continue
             if "flight number" in lower:
-                rows = self._world.flights_numbered(text.partition("Flight Number: ")[2].split(",")[0])
-                total += rows[0].price * people if rows else 0
+                flights = self._world.flights_numbered(text.partition("Flight Number: ")[2].split(",")[0])
+                total += flights[0].price * people if flights else 0
             elif mode is not None:
-                drive = self._world.distance(*map(_bare, cities), mode)
+                drive = self._world.distance(_bare(cities[0]), _bare(cities[1]), mode)
                 total += drive.cost * math.ceil(people / SEATS[mode]) if drive is not None else 0
-        total += sum(rows[0].cost * people for _, _, text in self._meals() if (rows := self._tables(text)))
-        return total + sum(beds[0].cost_for(people) for _, text in self._nights() if (beds := self._beds(text)))
+        for _, _, text in self._meals():
+            tables = self._tables(text)
+            total += tables[0].cost * people if tables else 0
+        for _, text in self._nights():
+            beds = self._beds(text)
+            total += beds[0].cost_for(people) if beds else 0
+        return total
 
     def wishes(self) -> Iterator[Finding]:
         """What goes against the wishes of the query, but for the budget."""

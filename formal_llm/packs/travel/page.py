@@ -17,6 +17,7 @@ from formal_llm.packs.travel.resolved import Expense, ResolvedDay, Stop, bill, r
 from formal_llm.packs.travel.rows import Money
 from formal_llm.packs.travel.strict import strict
 from formal_llm.packs.travel.trip_map import city_map, trip_map
+from formal_llm.packs.travel.trip_text import CALLED, money, understood
 from formal_llm.packs.travel.verdict import Verdict
 from formal_llm.pictures.visible import visible
 
@@ -51,10 +52,6 @@ section.day {{ border-top: 1px solid var(--line); clear: both; }}
 </body>
 </html>
 """
-_FIELDS = {
-    "transportation": "Journey", "breakfast": "Breakfast", "lunch": "Lunch", "dinner": "Dinner",
-    "accommodation": "Night",
-}  # fmt: skip
 _KINDS = {"transportation": "journeys", "accommodation": "nights"}
 
 
@@ -81,29 +78,6 @@ def trip_page(plan: Sequence[Day], query: TravelQuery, world: World, *, about: M
     parts += [_verdict(judge(plan, query, world)) for judge in (strict, official)]
     parts.append(_understood(query, about or {}))
     return _PAGE.format(title=_shown(title), body="\n".join(part for part in parts if part))
-
-
-def understood(query: TravelQuery) -> dict[str, str]:
-    """What a query means, in words: what is wanted, by what it is called."""
-    wishes = query.constraints
-    goal = query.dest if query.visiting_city_number == 1 else f"{query.visiting_city_number} cities in {query.dest}"
-    dates = f"{query.dates[0]} to {query.dates[-1]}" if query.dates else "any"
-    rows = {
-        "From": query.org,
-        "To": goal,
-        "Days": f"{query.days}, {dates}",
-        "People": str(query.people),
-        "Budget": "none" if query.budget is None else f"${query.budget:,}",
-        "Rooms": ", ".join(filter(None, (wishes.room_type, wishes.house_rule and f"{wishes.house_rule} allowed"))),
-        "Food": ", ".join(wishes.cuisines),
-        "Travel": wishes.transportation or "",
-    }
-    return {name: text or "any" for name, text in rows.items()}
-
-
-def money(amount: Money | None) -> str:
-    """An amount of money as it is printed."""
-    return "?" if amount is None else f"${amount:,}"
 
 
 def _shown(text: str) -> str:
@@ -143,7 +117,7 @@ def _days(days: Sequence[ResolvedDay], lines: Sequence[Expense], query: TravelQu
         drawn = city_map(day.cities[-1].city if day.cities else "", numbered)
         if drawn:
             parts.append(f'<div class="sights">{drawn}</div>')
-        rows = [_row(_FIELDS[line.field], line.text, money(line.total)) for line in here]
+        rows = [_row(CALLED[line.field], line.text, money(line.total)) for line in here]
         rows += [_row("Sight" if number == 1 else "", _sight(number, stop), "") for number, stop in numbered]
         if here:
             rows.append(_row("", "all of it" if query.people == 1 else f"for {query.people}", money(total_of(here))))

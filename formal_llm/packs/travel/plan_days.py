@@ -17,7 +17,6 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from formal_llm.authored.files import lines_of, parse_json
 from formal_llm.errors import InputError
@@ -66,7 +65,8 @@ class Day:
         return {"days": self.days, **{name: getattr(self, name) for name in FIELDS}}
 
 
-class Submission(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Submission:
     """A line of a file of submissions.
 
     Attributes:

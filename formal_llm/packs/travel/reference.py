@@ -197,22 +197,44 @@ def printed_lines(text: str, table: Table[object], title: str) -> Iterator[tuple
     places = ((re.search(rf"(?<!\S){re.escape(column)}(?!\S)", header), column) for column in table.columns)
     edges = sorted((found.end(), column) for found, column in places if found)
     table.check_header([column for _, column in edges], title)
-    begin = _number_width([header, *lines], [edge for edge, _ in edges], title)
+    begin = _number_width(lines, edges, title) if _numbered(lines, edges) else 0
     for number, line in enumerate(lines, 2):
         yield number, _cut(line, edges, begin, title, number)
 
 
-def _number_width(lines: Sequence[str], edges: Sequence[int], title: str) -> int:
-    """How wide the row numbers are that stand before the first column; 0 where there are none.
+def _numbered(lines: Sequence[str], edges: Sequence[tuple[int, str]]) -> bool:
+    """Whether row numbers stand before the first column.
 
-    With row numbers, at least two blanks part all columns; without, there is a column of texts that one blank parts.
+    With them, a text has a blank before it that is its own, besides the one that parts columns; without, it has not.
     """
-    gaps = (min(right - left - len(line[left:right].lstrip(" ")) for line in lines) for left, right in pairwise(edges))
-    if min(gaps, default=1) < 2:
-        return 0
+    told = False
+    for (left, _), (right, name) in pairwise(edges):
+        cells = [line[left:right].lstrip(" ") for line in lines]
+        if all(_is_number(cell) for cell in cells):
+            continue  # a number may have a sign in the place of its blank
+        longest = max(map(len, cells))
+        if longest == right - left - 1:
+            return False
+        told = told or longest >= len(name)
+    if told:
+        return True
+    numbers = [found.end() for line in lines if (found := re.match(r"\d+(?=  )", line))]
+    return bool(lines) and len(numbers) == len(lines)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _number_width(lines: Sequence[str], edges: Sequence[tuple[int, str]], title: str) -> int:
+    """How wide the row numbers are."""
     width = 0
-    for number, line in enumerate(lines[1:], 2):
-        found = re.match(r"\d+(?= )", line)
+    for number, line in enumerate(lines, 2):
+        found = re.match(r"\d+(?= )", line[: edges[0][0]])
         if found is None:
             raise NotationError("there is no row number before this line", file=title, line=number, source_line=line)
         width = max(width, found.end())

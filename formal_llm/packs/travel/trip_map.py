@@ -67,9 +67,9 @@ def city_map(city: str, stops: Sequence[tuple[int, Stop]]) -> str:
     if len(lying) < 2:
         return ""
     drawn = [f'<rect width="{_SMALL}" height="{_SMALL}" rx="8" fill="{_LAND}"/>']
-    for number, (x, y) in _apart(_projected(lying, _SMALL, _SMALL, _SMALL_EDGE)).items():
+    for name, (x, y) in _apart(_projected(lying, _SMALL, _SMALL, _SMALL_EDGE)).items():
         drawn.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="10" fill="{_SIGHT}"/>')
-        drawn.append(_text(x, y + 4, number, fill="#fff", halo="none"))
+        drawn.append(_text(x, y + 4, name, fill="#fff", halo="none"))
     return _svg(_SMALL, _SMALL, drawn, f"Sights in {city}")
 
 
@@ -231,4 +231,4 @@ def _svg(width: int, height: int, drawn: Sequence[str], title: str) -> str:
 
 
 def _in_order(route: Sequence[str]) -> list[str]:
-    return route[:1] + [city for before, city in pairwise(route) if city != before] if route else []
+    return [*route[:1], *(city for before, city in pairwise(route) if city != before)]

@@ -43,7 +43,7 @@ class Finding:
         return "" if self.day is None else f"day {self.day}" + (f", {self.field}" if self.field else "")
 
     def __str__(self) -> str:
-        return f"{self.place or 'the trip'}: {self.problem} ({self.check})"
+        return f"{self.place}{': ' if self.place else ''}{self.problem} ({self.check})"
 
 
 @dataclass(frozen=True)

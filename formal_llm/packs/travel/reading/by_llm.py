@@ -83,8 +83,7 @@ def read_query_with(llm: Writer, text: str, world: World, today: date | None = N
         transportation=_text(made["transportation"]),
         not_understood=_texts(made["not_understood"]),
     )
-    cuisines = {name for city in world.cities() for place in world.restaurants(city) for name in place.cuisines}
-    known = {name.casefold(): name for name in [*sorted(cuisines), *CUISINES]}
+    known = {name.casefold(): name for name in [*world.cuisines, *CUISINES]}
     wanted = _texts(made["cuisines"])
     draft.cuisines = tuple(dict.fromkeys(known[one.casefold()] for one in wanted if one.casefold() in known))
     draft.not_understood += [

@@ -23,7 +23,7 @@ _TOTALS = tuple(
     for form in (
         rf"\b(?:group|party|family|team|crew|bunch|company|total)\s+of\s+(?P<n>{COUNT})\b(?!\s*-?\s*(?:days|nights))",
         rf"\bnumber\s+of\s+(?:people|persons|travell?ers|guests)\s*(?:is|:|=)?\s*(?P<n>{COUNT})\b",
-        rf"(?<![$€£.,\d])\b(?P<n>{COUNT}|a single|single)[\s-]*(?:(?!per\b)\w+\s+)?{_PEOPLE}\b(?!\s*(?:under|in total))",
+        rf"(?<![$€£.,\d])\b(?P<n>{COUNT}|a single|single)[\s-]*(?:(?!per\b)\w+\s+)?{_PEOPLE}\b(?!\s*under)",
         rf"\b(?:we|us)\s*(?:two|both|\((?P<n>{COUNT})\))|\b(?:we|us),?\s+(?P<m>two|three|four|five|six)\b",
         rf"\b(?:we|there)\s*(?:are|'re|’re|will be|'ll be)\s+(?:only\s+)?(?P<n>{COUNT})\b(?!\s*(?:days|nights|cities))",
         rf"\bthere\s*(?:'ll be|will be|are)\s+(?P<n>{COUNT})\s+of\s+us",
@@ -48,14 +48,16 @@ _OTHERS = re.compile(
     re.IGNORECASE,
 )
 _SUM = re.compile(
-    rf"\b(?P<old>{COUNT}|mum,? (?:and )?dad|mom,? (?:and )?dad|a couple)\s*(?:adults?|grown-ups|parents)?\s*(?:,|and|&|\+|with|,\s*and)\s*"
+    rf"\b(?P<old>{COUNT}|mum,? (?:and )?dad|mom,? (?:and )?dad|a couple)\s*(?:adults?|grown-ups|parents)?\s*"
+    r"(?:,|and|&|\+|with|,\s*and)\s*"
     rf"(?:our |their |my )?(?P<young>{COUNT}|a)\s+(?:{_SMALL}\s+)?{_CHILDREN}\b",
     re.IGNORECASE,
 )
 _PLURAL = re.compile(r"\b(?:we|us|our|ours)\b", re.IGNORECASE)
 _MONEY = re.compile(
     rf"(?:US\s?)?\$\s?(?P<a>{DIGITS})|\bUSD\s?(?P<b>{DIGITS})|"
-    rf"(?<![\w.,$])(?P<c>{DIGITS})\s?(?:\$|US dollars\b|dollars?\b|bucks\b|USD\b)|\b(?P<d>{IN_WORDS})\s+(?:dollars|bucks)\b",
+    rf"(?<![\w.,$])(?P<c>{DIGITS})\s?(?:\$|US dollars\b|dollars?\b|bucks\b|USD\b)|"
+    rf"\b(?P<d>{IN_WORDS})\s+(?:dollars|bucks)\b",
     re.IGNORECASE,
 )
 _BARE = re.compile(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.reading.draft import Draft
@@ -107,19 +108,23 @@ def _roles(text: str, mentions: list[_Mention], world: World) -> tuple[_Mention 
 
 def _mentions(text: str, world: World) -> Iterator[_Mention]:
     """Where names of cities and states stand; of names inside of others, the longest."""
-    names = dict.fromkeys([*world.cities(), *world.states])
-    by_key: dict[str, str] = {}
-    for name in names:
-        by_key.setdefault(_key(name), name)
-    alone = "|".join(sorted(map(_pattern, names), key=len, reverse=True))
-    if not alone:
-        return
+    names, form = _names((*world.cities(), *world.states))
     # Where the text has capitals at all, a name has one: "mobile" is no city then.
     capitals = any(sign.isupper() for sign in text[1:])
-    for found in re.finditer(rf"(?<![\w-])(?:{alone})(?!\w)", text, re.IGNORECASE):
+    for found in form.finditer(text) if names else ():
         if not capitals or found.group()[0].isupper():
-            name = found.group() if found.group() in names else by_key[_key(found.group())]
-            yield _Mention(name, *found.span())
+            said = found.group()
+            yield _Mention(said if said in names.values() else names[_key(said)], *found.span())
+
+
+@lru_cache(8)
+def _names(known: tuple[str, ...]) -> tuple[dict[str, str], re.Pattern[str]]:
+    """Names by what the spellings of one have in common, and the form of all of them."""
+    names: dict[str, str] = {}
+    for name in known:
+        names.setdefault(_key(name), name)
+    alone = "|".join(sorted(map(_pattern, dict.fromkeys(known)), key=len, reverse=True))
+    return names, re.compile(rf"(?<![\w-])(?:{alone})(?!\w)", re.IGNORECASE)
 
 
 def _pattern(name: str) -> str:

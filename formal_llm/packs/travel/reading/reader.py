@@ -48,13 +48,12 @@ def read_query(text: str, world: World, today: date | None = None) -> Reading:
     """
     _check_text(text)
     passage, draft = Passage(text), Draft()
-    cuisines = {name for city in world.cities() for place in world.restaurants(city) for name in place.cuisines}
     read_places(passage, draft, world)
     read_dates(passage, draft, today or date.today())
     read_kinds(passage, draft, world)
     read_people(passage, draft)
     read_budget(passage, draft)
-    read_wishes(passage, draft, sorted(cuisines))
+    read_wishes(passage, draft, world.cuisines)
     draft.not_understood += list(passage.left_over())
     return draft.reading(text, world)
 

@@ -38,8 +38,10 @@ _FOOD_NEXT = re.compile(
     r"\s+(?:cuisines?|foods?|dish\w*|restaurants?|cooking|dinners?|meals?|places|fare|lunch\w*)\b", re.IGNORECASE
 )
 _PARTIES = re.compile(
-    r"\bparties\b|\b(?:throw\w*|hold\w*|host\w*|hav\w+|giv\w+|mak\w+)\s+(?:(?:a|the|our|some|small|little|big|birthday)\s+)*"
-    r"(?:party|celebration)\b|\b(?:birthday|house|bachelor\w*|stag|hen) part(?:y|ies)\b|\bpart(?:y|ying) (?:is|at night|in the|must)\b",
+    r"\bparties\b|"
+    r"\b(?:throw\w*|hold\w*|host\w*|hav\w+|giv\w+|mak\w+)\s+(?:(?:a|the|our|some|small|little|big|birthday)\s+)*"
+    r"(?:party|celebration)\b|\b(?:birthday|house|bachelor\w*|stag|hen) part(?:y|ies)\b|"
+    r"\bpart(?:y|ying) (?:is|at night|in the|must)\b",
     re.IGNORECASE,
 )
 _HOUSE: tuple[tuple[str, re.Pattern[str]], ...] = (
@@ -63,8 +65,10 @@ _UNDER = re.compile(
     r"\b(?:under|below|younger than|less than)\s+(?:the age of\s+)?(?P<age>\d{1,2}|ten)\b", re.IGNORECASE
 )
 _YOUNG = re.compile(
-    r"\b(?:(?:child|kid)(?:ren|s)?-friendly|young (?:children|kids)|small (?:children|kids)|toddlers?|bab(?:y|ies)|infants?|"
-    r"(?:children|kids|child)\s+(?:must|should|need to|have to|are|is|be|being)?\s*(?:be\s+)?(?:allowed|welcome|permitted|ok))\b",
+    r"\b(?:(?:child|kid)(?:ren|s)?-friendly|young (?:children|kids)|small (?:children|kids)|toddlers?|"
+    r"bab(?:y|ies)|infants?|"
+    r"(?:children|kids|child)\s+(?:must|should|need to|have to|are|is|be|being)?\s*"
+    r"(?:be\s+)?(?:allowed|welcome|permitted|ok))\b",
     re.IGNORECASE,
 )
 _AGES = re.compile(rf"\b(?P<age>{COUNT})(?:[\s-]years?[\s-]olds?)?\b", re.IGNORECASE)
@@ -73,17 +77,21 @@ _SHARED = re.compile(
     re.IGNORECASE,
 )
 _ENTIRE = re.compile(
-    r"\b(?:(?:entire|whole)\s+(?:rooms?|homes?|houses?|places?|apartments?|flats?|apts?|units?|villas?|cottages?|propert\w+)|"
-    r"own (?:apartment|flat|house|home)|(?:apartment|flat|house|home|place)s?\s+(?:\w+\s+)?(?:to|for) (?:ourselves|myself)|"
+    r"\b(?:(?:entire|whole)\s+(?:rooms?|homes?|houses?|places?|apartments?|flats?|apts?|units?|villas?|"
+    r"cottages?|propert\w+)|"
+    r"own (?:apartment|flat|house|home)|"
+    r"(?:apartment|flat|house|home|place)s?\s+(?:\w+\s+)?(?:to|for) (?:ourselves|myself)|"
     r"(?:apartment|flat|house|home)s? of (?:our|my) own)\b",
     re.IGNORECASE,
 )
 _PRIVATE = re.compile(
-    r"\bprivate\s+(?:bed)?rooms?\b|\brooms?\s*(?:type)?\s*[:=]?\s*private\b|\b(?:own|separate) (?:bed)?rooms?\b|\brooms? of (?:my|our) own\b",
+    r"\bprivate\s+(?:bed)?rooms?\b|\brooms?\s*(?:type)?\s*[:=]?\s*private\b|\b(?:own|separate) (?:bed)?rooms?\b|"
+    r"\brooms? of (?:my|our) own\b",
     re.IGNORECASE,
 )
 _NO_WISH = re.compile(
-    r"\bno\s+(?:specific|particular|special)\s+(?:\w+\s+)?(?:preferences?|requirements?|wishes|restrictions?|needs?)\b[^.!?]*|"
+    r"\bno\s+(?:specific|particular|special)\s+(?:\w+\s+)?"
+    r"(?:preferences?|requirements?|wishes|restrictions?|needs?)\b[^.!?]*|"
     r"\bany\s+(?:accommodation|transport\w*|means|cuisine|food|room)\b(?:\s+is\s+fine)?",
     re.IGNORECASE,
 )
@@ -222,7 +230,10 @@ def _read_food(passage: Passage, draft: Draft, known: Iterable[str]) -> None:
             continue
         if not about_food and len(form.findall(sentence)) < 2:
             continue
-        passage.mark(found.span())
+        begin = passage.sentence_span(found.start())[0]
+        passage.mark(
+            found.span(), *[(begin + a, begin + b) for a, b in (one.span() for one in _FOOD.finditer(sentence))]
+        )
         if _denied(passage, *found.span()):
             draft.not_understood.append(passage.text[slice(*_clause(passage, found.start()))].strip())
         elif name not in wanted:
