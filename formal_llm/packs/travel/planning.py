@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from typing import Unpack, cast
@@ -29,7 +29,7 @@ from formal_llm.planning.walks.pages import Offer, Pages
 from formal_llm.planning.walks.walk import Walk
 from formal_llm.planning.walks.wording import Wording
 
-#: Short: a trip takes some thirty questions, and each of them stands alone.
+#: Short: a trip takes some thirty questions, and each of them stands alone. ``{task}`` becomes the query in a line.
 WORDING = Wording(
     order="forward",
     prompt="{task}\n{target}\n{options}\n{instruction}",
@@ -64,6 +64,11 @@ class PlannedTrip:
     plan: Plan
 
 
+def tastes_of(query: TravelQuery) -> str:
+    """What of a query is a matter of taste, as the task of its plan: ``"Indian and French food"``."""
+    return " and ".join(f"{cuisine} food" for cuisine in query.constraints.cuisines)
+
+
 def trips_of(query: TravelQuery, world: World) -> Trip:
     """The trips that keep all wishes.
 
@@ -80,12 +85,18 @@ def trips_of(query: TravelQuery, world: World) -> Trip:
 def trip_planner(trip: Trip, llm: LLMLike = "builtin", **settings: Unpack[PlannerSettings]) -> Planner:
     """The planner for the trips of a query, with a wording of few words and pages of few options.
 
+    Its plans are for the task :func:`tastes_of`. Nothing else of the query is compared with what is offered: what is
+    called "Room 7" is not better for a query of 7 days.
+
     Args:
         trip: the trips.
         llm: who answers.
         settings: those of a :class:`~formal_llm.Planner`.
     """
-    settings.setdefault("wording", WORDING)
+    told = summary(trip.query).replace("{", "(").replace("}", ")")
+    wording = settings.get("wording") or WORDING
+    parts = {name: getattr(wording, name).replace("{task}", told) for name in ("prompt", "follow_up", "draft")}
+    settings["wording"] = replace(wording, **parts)
     settings.setdefault("pages", PAGES)
     return Planner(trip, llm, **settings)
 
@@ -101,7 +112,7 @@ def plan_trip(
     Args:
         query: what is wanted.
         world: what there is.
-        llm: who answers; ``"builtin"`` takes what is rated best.
+        llm: who answers; ``"builtin"`` takes the cuisines that are wished for, and what is rated best.
         settings: those of a :class:`~formal_llm.Planner`.
 
     Raises:
@@ -129,7 +140,7 @@ class _Making:
     """A trip being planned: its cities first, where a draft would have to know too many names; then all the rest."""
 
     def __init__(self, trip: Trip, llm: LLMLike, settings: PlannerSettings) -> None:
-        self.task = summary(trip.query)
+        self.task = tastes_of(trip.query)
         self.planner = trip_planner(trip, llm, **settings)
         self._trip, self._settings = trip, settings
         wide = self.planner.search == "draft" and len(trip.routes.cities) > trip.routes.count

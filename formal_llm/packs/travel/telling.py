@@ -83,7 +83,8 @@ class Telling:
         """A restaurant: what a meal costs for all travellers, and what it offers of the wanted cuisines."""
         offered = [cuisine for bit, cuisine in enumerate(self._candidates.cuisines) if eatery.offers >> bit & 1]
         shown = offered or eatery.row.cuisines[:1]
-        return f"{eatery.row.name.strip()}: {dollars(eatery.cost)}{_stars(eatery.row.rating)}, {', '.join(shown)}"
+        food = f", {', '.join(shown)}" if shown else ""
+        return f"{eatery.row.name.strip()}: {dollars(eatery.cost)}{_stars(eatery.row.rating)}{food}"
 
     def sight(self, name: str) -> str:
         """A sight."""
