@@ -43,9 +43,17 @@ class Commands(TyperGroup):
         return [*super().list_commands(ctx), *({"train"} - self.commands.keys())]
 
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
-        """The command that the arguments begin with, and those left for it; a name of two words goes first."""
-        both = " ".join(args[:2])
-        return super().resolve_command(ctx, [both, *args[2:]] if both in self.commands else args)
+        """The command that the arguments begin with, and those left for it.
+
+        A name of two words goes first (``plan travel``), also where options with their values stand between them.
+        """
+        second = 1
+        while second < len(args) and args[second].startswith("--"):
+            second += 1 if "=" in args[second] else 2
+        both = " ".join([*args[:1], *args[second : second + 1]])
+        if both in self.commands:
+            args = [both, *args[1:second], *args[second + 1 :]]
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
         """The command of that name; None where there is none."""

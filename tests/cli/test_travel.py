@@ -26,8 +26,9 @@ def test_a_trip_is_planned_offline_and_verified(tmp_path):
 
 
 def test_only_the_days_on_standard_output():
-    code, printed, _ = plan("travel", WISH, "--days-json", "-")
-    assert (code, len(json.loads(printed))) == (0, 3)
+    for arguments in (("travel", WISH, "--days-json", "-"), ("--days-json", "-", "--llm=test:random", "travel", WISH)):
+        code, printed, _ = plan(*arguments)
+        assert (code, len(json.loads(printed))) == (0, 3)
 
 
 def test_what_was_taken_for_granted_is_told():
