@@ -6,15 +6,27 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
-from formal_llm.authored.files import read_text
+from formal_llm.authored.files import lines_of, read_text
 from formal_llm.errors import NotationError
 from formal_llm.packs.travel.csv_lines import Progress, csv_lines
 from formal_llm.packs.travel.flight_file import flight_file
 from formal_llm.packs.travel.flights import FlightList, FlightTable
 from formal_llm.packs.travel.rows import Accommodation, Attraction, Restaurant, Road
-from formal_llm.packs.travel.tables import ACCOMMODATIONS, ATTRACTIONS, FLIGHTS, RESTAURANTS, ROADS, RowProblem, Value
+from formal_llm.packs.travel.tables import (
+    ACCOMMODATIONS,
+    ATTRACTIONS,
+    FLIGHTS,
+    RESTAURANTS,
+    ROADS,
+    RowProblem,
+    Table,
+    Value,
+)
 
+R = TypeVar("R")
+P = TypeVar("P", Accommodation, Restaurant, Attraction)
 #: A larger CSV file of flights goes into a database file.
 MOST_IN_MEMORY = 20_000_000
 #: The published name of each file, and where it lies in the published folder.
@@ -74,11 +86,11 @@ def read_folder(
     if path := paths.get("distances"):
         found.roads = _roads(path, told)
     if path := paths.get("accommodations"):
-        found.accommodations = list(ACCOMMODATIONS.rows(csv_lines(path, ACCOMMODATIONS), str(path), told))
+        found.accommodations = _places(path, ACCOMMODATIONS, told)
     if path := paths.get("restaurants"):
-        found.restaurants = list(RESTAURANTS.rows(csv_lines(path, RESTAURANTS), str(path), told))
+        found.restaurants = _places(path, RESTAURANTS, told)
     if path := paths.get("attractions"):
-        found.attractions = list(ATTRACTIONS.rows(csv_lines(path, ATTRACTIONS), str(path), told))
+        found.attractions = _places(path, ATTRACTIONS, told)
     if path := paths.get("flights"):
         if path.stat().st_size > MOST_IN_MEMORY:
             flights = flight_file(path, cache, progress)
@@ -96,7 +108,7 @@ def read_cities(path: str | Path) -> dict[str, list[str]]:
         NotationError: it cannot be read; with the line.
     """
     found: dict[str, list[str]] = {}
-    for number, line in enumerate(read_text(path).splitlines(), 1):
+    for number, line in enumerate(lines_of(read_text(path)), 1):
         if not line.strip():
             continue
         city, tab, state = line.partition("\t")
@@ -118,21 +130,44 @@ def _find(root: Path, place: str) -> Path | None:
     return None
 
 
-def _roads(path: Path, told: list[RowProblem]) -> list[Road]:
-    """The roads of a table; one that is there twice with other values is told, the first counts."""
-    first: dict[tuple[str, str], Road] = {}
+def _numbered(path: Path, table: Table[R], told: list[RowProblem]) -> Iterator[tuple[int, R]]:
+    """The rows of a file, each with its line."""
     at = [0]
 
     def lines() -> Iterator[tuple[int, Mapping[str, Value]]]:
-        for at[0], cells in csv_lines(path, ROADS):
+        for at[0], cells in csv_lines(path, table):
             yield at[0], cells
 
-    for road in ROADS.rows(lines(), str(path), told):
+    for row in table.rows(lines(), str(path), told):
+        yield at[0], row
+
+
+def _roads(path: Path, told: list[RowProblem]) -> list[Road]:
+    """The roads of a table; one that is there twice with other values is told, the first counts."""
+    first: dict[tuple[str, str], Road] = {}
+    for line, road in _numbered(path, ROADS, told):
         same = first.setdefault((road.origin, road.destination), road)
         if same != road:
             said = (
                 f"the way from {road.origin} to {road.destination} is there twice, and the first one counts: "
                 f"{same.distance} and not {road.distance}, {same.duration} and not {road.duration}"
             )
-            told.append(RowProblem(str(path), at[0], None, said))
+            told.append(RowProblem(str(path), line, None, said))
     return list(first.values())
+
+
+def _places(path: Path, table: Table[P], told: list[RowProblem]) -> list[P]:
+    """The places of a table; what a plan cannot name, or can name only in part, is told and kept."""
+    found: list[P] = []
+    first: dict[tuple[str, str], int] = {}
+    for line, place in _numbered(path, table, told):
+        found.append(place)
+        same = first.setdefault((place.city, place.name), line)
+        if same != line:
+            said = f"{place.name!r} in {place.city} is in line {same}, too: a plan that names it means that one"
+            told.append(RowProblem(str(path), line, None, said, kept=True))
+        elif place.name != " ".join(place.name.split("\n")).strip():
+            told.append(
+                RowProblem(str(path), line, None, f"the name {place.name!r} has blanks or line ends", kept=True)
+            )
+    return found

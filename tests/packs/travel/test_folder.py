@@ -18,7 +18,7 @@ def write(root: Path, name: str, text: str) -> Path:
 def test_the_published_tables_have_the_rows_that_the_published_tools_use() -> None:
     found = read_folder(FOLDER / "database")
     assert len(found.accommodations) == 4_285  # of 5,047: what lacks a value is left out, and told
-    assert sum("clean_accommodations" in one.source for one in found.problems) == 762
+    assert sum("clean_accommodations" in one.source and not one.kept for one in found.problems) == 762
     assert (len(found.restaurants), len(found.attractions)) == (9_551, 5_302)
     assert sum(map(len, found.cities.values())) == 312
     told = [one for one in found.problems if "distance.csv" in one.source]
@@ -39,6 +39,18 @@ def test_a_road_that_is_there_twice_is_told_where_it_differs(tmp_path: Path) -> 
     found = read_folder(tmp_path)
     assert [road.distance for road in found.roads] == ["90 km"]
     assert [one.line for one in found.problems] == [4] and "95 km" in found.problems[0].problem
+
+
+def test_a_name_that_is_there_twice_is_told_and_kept(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "clean_restaurant_2022.csv",
+        'Name,City,Cuisines,Average Cost\nX,A,Tea,3\nX,B,Tea,3\nX,A,Tea,9\n"Y ",A,Tea,3\n',
+    )
+    found = read_folder(tmp_path)
+    assert [one.cost for one in found.restaurants] == [3, 3, 9, 3]
+    assert [(one.line, one.kept) for one in found.problems] == [(4, True), (5, True)]
+    assert str(found.problems[0]).endswith("'X' in A is in line 2, too: a plan that names it means that one; kept")
 
 
 @pytest.mark.parametrize("name", ["none", "empty"])

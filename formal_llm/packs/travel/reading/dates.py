@@ -18,11 +18,12 @@ _DAY = r"\d{1,2}(?:st|nd|rd|th)?\b\.?"
 _TO = r"(?:-|–|—|to|until|till|til|through|thru|and|&|,\s*and|,|up to)"
 _WEEKDAY_NAME = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _WEEKDAY = rf"(?:{_WEEKDAY_NAME},?\s+)?"
-_MORE_DAYS = rf"(?:\s*{_TO}\s*{_WEEKDAY}(?:the\s+)?{_DAY}(?![/\d]))*"
+_MORE_DAYS = rf"(?:\s*{_TO}\s*{_WEEKDAY}(?:the\s+)?{_DAY}(?![/\d])){{0,14}}"
 _YEAR = r"(?:,?\s*(?:of\s+|in\s+)?(?P<year>(?:19|20)\d\d)\b)?"
 _FORMS = (
-    re.compile(r"\b(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})\b"),
+    re.compile(r"(?<![\d/.])(?P<y>\d{4})(?P<sign>[-/.])(?P<m>\d{1,2})(?P=sign)(?P<d>\d{1,2})(?!\d)"),
     re.compile(r"\b(?P<m>\d{1,2})/(?P<d>\d{1,2})/(?P<y>\d{4})\b"),
+    re.compile(r"\b(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{4})\b"),
     re.compile(rf"\b(?P<days>{_DAY}{_MORE_DAYS})\s*(?:day\s+)?(?:of\s+)?(?P<month>{_MONTH}){_YEAR}", re.IGNORECASE),
     re.compile(rf"\b(?P<month>{_MONTH})\s*(?:the\s+)?(?P<days>{_DAY}{_MORE_DAYS}){_YEAR}", re.IGNORECASE),
 )
@@ -61,25 +62,25 @@ def read_dates(passage: Passage, draft: Draft, today: date) -> None:
     told = sorted(_told(passage), key=lambda one: (one.begin, one.end))
     passage.mark(*[found.span() for found in re.finditer(rf"\b{_WEEKDAY_NAME}s?\b", passage.text, re.IGNORECASE)])
     days = list(_days(told, draft, today))
-    lengths = _lengths(passage)
-    ends = [place for place, one in enumerate(told) if _ENDS.search(passage.text[: one.begin]) and len(told) == 1]
     if days and not any(role == "dates" for role, _, _ in draft.problems):
-        first, last = days[0], days[-1]
         if len(set(days)) > 1:
-            # A last day before the first one is told below; several days in a row are a list of all.
-            draft.first, draft.last = first, last
-        elif ends:
-            draft.last = last
+            draft.first, draft.last = days[0], days[-1]  # several days in a row are a list of all
+        elif _ENDS.search(passage.text[: told[0].begin]):
+            draft.last = days[0]
         else:
-            draft.first = first
+            draft.first = days[0]
+    _read_length(passage, draft)
+
+
+def _read_length(passage: Passage, draft: Draft) -> None:
+    """Put down how many days the trip is said to take: the number that fits the dates, else the first."""
+    lengths = _lengths(passage)
     wanted = (draft.last - draft.first).days + 1 if draft.first and draft.last else None
-    for count, begin, end in lengths:
-        if count == wanted or (wanted is None and draft.days is None):
-            draft.days = count
-            passage.mark((begin, end))
-    if draft.days is None and lengths:
-        draft.days = lengths[0][0]
-        passage.mark(*[(begin, end) for _, begin, end in lengths])
+    fitting = [one for one in lengths if one[0] == wanted]
+    if lengths:
+        draft.days = (fitting or lengths)[0][0]
+    # What does not fit is left over, and told, where something else does.
+    passage.mark(*[(begin, end) for count, begin, end in lengths if count == draft.days or not fitting])
 
 
 def _told(passage: Passage) -> Iterator[_Told]:
@@ -90,7 +91,7 @@ def _told(passage: Passage) -> Iterator[_Told]:
                 continue
             passage.mark(found.span())
             begin, end = found.span()
-            if number < 2:
+            if "y" in form.groupindex:
                 day, month = int(found["d"]), int(found["m"])
                 if number == 1 and month > 12 >= day:
                     day, month = month, day  # 16/03/2022

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from functools import cached_property
 
 #: Words that tell nothing of a trip by themselves, or only that one is wanted.
 _FILLER_WORDS = """
@@ -52,29 +53,29 @@ _CLAUSE = re.compile(r"[^.;!?,:\n()]+(?:\.(?=\S)[^.;!?,:\n()]*)*")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+", re.UNICODE)
 
 
-@dataclass
 class Passage:
-    """A text, and the parts of it that have been understood.
+    """A text, and what of it has been understood.
 
-    Attributes:
+    Args:
         text: the text.
-        understood: begin and end of each part that has been.
     """
 
-    text: str
-    understood: list[tuple[int, int]] = field(default_factory=list)
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._understood = bytearray(len(text))
 
     def mark(self, *spans: tuple[int, int]) -> None:
-        """Note that these parts have been understood."""
-        self.understood += spans
+        """Note that these parts, each from its begin to its end, have been understood."""
+        for begin, end in spans:
+            self._understood[begin:end] = b"\1" * (end - begin)
 
     def is_free(self, begin: int, end: int) -> bool:
         """Whether nothing of a part has been understood as something else."""
-        return all(end <= a or b <= begin for a, b in self.understood)
+        return not any(self._understood[begin:end])
 
     def left_over(self) -> Iterator[str]:
         """What is said and nobody understood: clauses of which nothing was, and words and numbers in others."""
-        for begin, end in self.clauses():
+        for begin, end in self.clauses:
             words = [(one.start() + begin, one.end() + begin) for one in _WORD.finditer(self.text[begin:end])]
             left = [span for span in words if self.is_free(*span) and self._tells(*span)]
             if left and self.is_free(begin, end):
@@ -98,26 +99,25 @@ class Passage:
         word = self.text[begin:end].casefold()
         return word not in _FILLER and not re.search(r"['’]", word) and (len(word) > 1 or word.isdigit())
 
-    def clauses(self) -> Iterator[tuple[int, int]]:
+    @cached_property
+    def clauses(self) -> tuple[tuple[int, int], ...]:
         """Where each clause begins and ends: what stands between commas, full stops and the like."""
-        at = 0
-        for found in _CLAUSE.finditer(protected(self.text)):
-            begin, end = found.span()
-            assert begin >= at
-            at = end
-            if found.group().strip():
-                yield begin, end
+        return tuple(found.span() for found in _CLAUSE.finditer(self._plain) if found.group().strip())
 
-    def sentence_at(self, place: int) -> str:
-        """The sentence around a place."""
-        return self.text[slice(*self.sentence_span(place))]
+    def clause_span(self, place: int) -> tuple[int, int]:
+        """Where the clause around a place begins and ends."""
+        at = bisect_right(self.clauses, (place, len(self.text))) - 1
+        return self.clauses[at] if at >= 0 and place < self.clauses[at][1] else (place, place)
 
     def sentence_span(self, place: int) -> tuple[int, int]:
         """Where the sentence around a place begins and ends."""
-        plain = protected(self.text)
-        begin = max(plain.rfind(sign, 0, place) for sign in ".;!?\n") + 1
-        ends = [at for sign in ".;!?\n" if (at := plain.find(sign, place)) >= 0]
-        return begin, min(ends, default=len(plain))
+        begin = max(self._plain.rfind(sign, 0, place) for sign in ".;!?\n") + 1
+        ends = [at for sign in ".;!?\n" if (at := self._plain.find(sign, place)) >= 0]
+        return begin, min(ends, default=len(self._plain))
+
+    @cached_property
+    def _plain(self) -> str:
+        return protected(self.text)
 
 
 def protected(text: str) -> str:

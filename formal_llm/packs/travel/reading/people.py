@@ -22,10 +22,12 @@ _TOTALS = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
         rf"\b(?:group|party|family|team|crew|bunch|company|total)\s+of\s+(?P<n>{COUNT})\b(?!\s*-?\s*(?:days|nights))",
+        rf"\b(?P<pairs>{COUNT})\s+couples\b",
         rf"\bnumber\s+of\s+(?:people|persons|travell?ers|guests)\s*(?:is|:|=)?\s*(?P<n>{COUNT})\b",
         rf"(?<![$€£.,\d])\b(?P<n>{COUNT}|a single|single)[\s-]*(?:(?!per\b)\w+\s+)?{_PEOPLE}\b(?!\s*under)",
         rf"\b(?:we|us)\s*(?:two|both|\((?P<n>{COUNT})\))|\b(?:we|us),?\s+(?P<m>two|three|four|five|six)\b",
-        rf"\b(?:we|there)\s*(?:are|'re|’re|will be|'ll be)\s+(?:only\s+)?(?P<n>{COUNT})\b(?!\s*(?:days|nights|cities))",
+        rf"\b(?:we|there)\s*(?:are|'re|’re|will be|'ll be)\s+(?:only\s+)?(?P<n>{COUNT})\b"
+        r"(?!\s*(?:days|nights|cities|couples))",
         rf"\bthere\s*(?:'ll be|will be|are)\s+(?P<n>{COUNT})\s+of\s+us",
         rf"\bthe\s+(?P<n>{COUNT})\s+of\s+us\b",
         rf"\bfor\s+(?P<n>{COUNT})\b(?!\s*[-–]?\s*(?:full\s+)?(?:days?|nights?|weeks?|hours?|cit|town|dollars|%|,?\d))",
@@ -48,7 +50,7 @@ _OTHERS = re.compile(
     re.IGNORECASE,
 )
 _SUM = re.compile(
-    rf"\b(?P<old>{COUNT}|mum,? (?:and )?dad|mom,? (?:and )?dad|a couple)\s*(?:adults?|grown-ups|parents)?\s*"
+    rf"\b(?<!of )(?P<old>{COUNT}|mum,? (?:and )?dad|mom,? (?:and )?dad|a couple)\s*(?:adults?|grown-ups|parents)?\s*"
     r"(?:,|and|&|\+|with|,\s*and)\s*"
     rf"(?:our |their |my )?(?P<young>{COUNT}|a)\s+(?:{_SMALL}\s+)?{_CHILDREN}\b",
     re.IGNORECASE,
@@ -56,7 +58,7 @@ _SUM = re.compile(
 _PLURAL = re.compile(r"\b(?:we|us|our|ours)\b", re.IGNORECASE)
 _MONEY = re.compile(
     rf"(?:US\s?)?\$\s?(?P<a>{DIGITS})|\bUSD\s?(?P<b>{DIGITS})|"
-    rf"(?<![\w.,$])(?P<c>{DIGITS})\s?(?:\$|US dollars\b|dollars?\b|bucks\b|USD\b)|"
+    rf"(?<![\w.,$])(?P<c>{DIGITS})\s?(?:\$(?!\s?\d)|US dollars\b|dollars?\b|bucks\b|USD\b)|"
     rf"\b(?P<d>{IN_WORDS})\s+(?:dollars|bucks)\b",
     re.IGNORECASE,
 )
@@ -105,6 +107,8 @@ def read_people(passage: Passage, draft: Draft) -> None:
 
 def _counted(found: re.Match[str]) -> int:
     words = found.groupdict()
+    if words.get("pairs"):
+        return 2 * count_of(words["pairs"])
     word = (words.get("n") or words.get("m") or "two").casefold()
     return 1 if word in ("single", "a single") else count_of(word)
 

@@ -31,6 +31,7 @@ _NUMBER = re.compile(
     r"(?:cities|city|towns|town|stops|stop|destinations)\b(?!\s+of\s+departure)",
     re.IGNORECASE,
 )
+_LISTED = re.compile(r"\s*(?:,|and|&|,\s*and|(?:,|and)?\s*then(?: to)?)\s*", re.IGNORECASE)
 _AFTER_STATE = re.compile(r"\s*(?:\(\s*(?:the\s+)?state\s*\)|state\b)", re.IGNORECASE)
 _AFTER_CITY = re.compile(r"\s*,?\s*(?:\(\s*(?:the\s+)?(?:city|town)\s*\)|(?:the\s+)?(?:city|town)\b)", re.IGNORECASE)
 #: Names that nobody knows, where a place should stand.
@@ -71,13 +72,28 @@ def read_places(passage: Passage, draft: Draft, world: World) -> None:
         draft.dest = _unknown(_UNKNOWN_TO, passage, mentions) or next(iter(again), None)
     else:
         draft.dest = dest.name
+        _take_all(passage.text, mentions, dest, draft, world)
     used = {draft.org, draft.dest}
     for one in mentions:
         # A city of the state is a wish of its own, which a query cannot hold.
-        if one.name not in used and world.state_of(one.name) != draft.dest:
+        if one.name in used:
+            continue
+        if world.state_of(one.name) != draft.dest:
             draft.not_understood.append(one.name)
-        elif one.name not in used:
+        else:
             draft.not_understood.append(f"{one.name}: which cities of {draft.dest} are visited is left to the plan")
+
+
+def _take_all(text: str, mentions: list[_Mention], dest: _Mention, draft: Draft, world: World) -> None:
+    """Several cities in a row, "Vallisto and Casa Rima", are so many cities of their state; which is told below."""
+    state, found, last = world.state_of(dest.name), [dest.name], dest
+    for one in mentions[mentions.index(dest) + 1 :]:
+        if world.state_of(one.name) != state or one.name in found or not _LISTED.fullmatch(text[last.end : one.begin]):
+            break
+        found.append(one.name)
+        last = one
+    if state is not None and len(found) > 1 and draft.org not in found:
+        draft.dest, draft.cities = state, max(draft.cities or 0, len(found))
 
 
 def _roles(text: str, mentions: list[_Mention], world: World) -> tuple[_Mention | None, _Mention | None]:

@@ -12,7 +12,7 @@ from formal_llm.packs.travel.reading.passages import Passage
 
 #: What turns a wish into its contrary.
 _NOT = re.compile(
-    r"\b(?:no|not|non|never|without|avoid\w*|except|neither|nor|nobody|none|cannot|can't|can’t|unable|afraid|fear\w*|"
+    r"\b(?:no|not|non|never|without|avoid\w*|except|neither|nor|nobody|nothing|none|cannot|can't|can’t|unable|afraid|fear\w*|"
     r"scared|hate\w*|dislike\w*|refus\w*|rather than|instead of|out of the question|skip\w*|allergic|free of|"
     r"impossible|forbid\w*|wo|do|does|did|are|is|would|could|should|must|need|has|have)(?:n't|n’t|nt)?\b",
     re.IGNORECASE,
@@ -107,14 +107,9 @@ def read_wishes(passage: Passage, draft: Draft, cuisines: Iterable[str]) -> None
     _read_food(passage, draft, cuisines)
 
 
-def _clause(passage: Passage, begin: int) -> tuple[int, int]:
-    """The clause around a place."""
-    return next(((a, b) for a, b in passage.clauses() if a <= begin < b), (begin, begin))
-
-
 def _denied(passage: Passage, begin: int, end: int, *, behind: bool = False) -> bool:
     """Whether a word before a part of its clause turns it into its contrary; or one behind it."""
-    a, b = _clause(passage, begin)
+    a, b = passage.clause_span(begin)
     # "We prefer no flights and like French food": what stands beyond the word that joins is another wish.
     before = _JOINS.split(passage.text[a:begin])[-1]
     around = [before, *([_JOINS.split(passage.text[end:b])[0]] if behind else [])]
@@ -136,7 +131,7 @@ def _read_transport(passage: Passage, draft: Draft) -> None:
             if _denied(passage, *found.span(), behind=True):
                 wishes.append(wish)
             else:
-                draft.not_understood.append(passage.text[slice(*_clause(passage, found.start()))].strip())
+                draft.not_understood.append(passage.text[slice(*passage.clause_span(found.start()))].strip())
             passage.mark(found.span())
     _only_one(draft, "transportation", wishes)
 
@@ -148,7 +143,7 @@ def _read_room(passage: Passage, draft: Draft) -> None:
             if not passage.is_free(*found.span()):
                 continue
             passage.mark(found.span())
-            a, b = _clause(passage, found.start())
+            a, b = passage.clause_span(found.start())
             if wish == "shared room" and re.match(
                 r"\s*(?:moments?|interests?|costs?|expenses)", passage.text[found.end() : b]
             ):
@@ -169,7 +164,7 @@ def _read_house(passage: Passage, draft: Draft) -> None:
                 continue
             passage.mark(one.span())
             if _denied(passage, *one.span()):
-                draft.not_understood.append(passage.text[slice(*_clause(passage, one.start()))].strip())
+                draft.not_understood.append(passage.text[slice(*passage.clause_span(one.start()))].strip())
             else:
                 found.append((one.start(), wish))
     found += _read_children(passage, draft)
@@ -220,25 +215,28 @@ def _read_food(passage: Passage, draft: Draft, known: Iterable[str]) -> None:
         rf"(?<![\w-])(?:{'|'.join(sorted(map(re.escape, names), key=len, reverse=True))})\b", re.IGNORECASE
     )
     wanted: list[str] = []
+    sentences: set[tuple[int, int]] = set()
     for found in form.finditer(passage.text):
         if not passage.is_free(*found.span()):
             continue
         name = names[found.group().casefold()]
-        sentence = passage.sentence_at(found.start())
+        sentence = passage.text[slice(*passage.sentence_span(found.start()))]
         about_food = _FOOD.search(sentence) or _FOOD_NEXT.match(passage.text[found.end() :])
         if not about_food and name in _NO_FOOD_WORD:
             continue
         if not about_food and len(form.findall(sentence)) < 2:
             continue
-        begin = passage.sentence_span(found.start())[0]
-        passage.mark(
-            found.span(), *[(begin + a, begin + b) for a, b in (one.span() for one in _FOOD.finditer(sentence))]
-        )
+        passage.mark(found.span())
+        sentences.add(passage.sentence_span(found.start()))
         if _denied(passage, *found.span()):
-            draft.not_understood.append(passage.text[slice(*_clause(passage, found.start()))].strip())
+            draft.not_understood.append(passage.text[slice(*passage.clause_span(found.start()))].strip())
         elif name not in wanted:
             wanted.append(name)
     draft.cuisines = tuple(wanted)
+    for begin, end in sentences:
+        passage.mark(
+            *[(begin + a, begin + b) for a, b in (one.span() for one in _FOOD.finditer(passage.text[begin:end]))]
+        )
     for found in re.finditer(
         r"\b(?P<name>[A-Z][a-z]+(?:ese|an|ish|i|ch))\s+(?:cuisine|food|dishes|restaurants?)\b", passage.text
     ):

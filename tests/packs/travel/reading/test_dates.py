@@ -17,6 +17,8 @@ def read(text: str) -> Draft:
     "text",
     [
         "from March 16th to March 18th, 2022", "from the 16th to the 18th of March, 2022", "16-18 March 2022",
+        "16.03.2022 - 18.03.2022", "3/16/2022-3/18/2022", "2022/03/16-2022/03/18",
+
         "March 16-18, 2022", "2022-03-16 to 2022-03-18", "03/16/2022 - 03/18/2022", "16/03/2022 to 18/03/2022",
         "March 16, 17 and 18, 2022", "16.-18. March 2022", "from March 16th until the 18th, 2022",
         "Wednesday 16 March 2022 till Friday 18 March 2022", "16 mar 2022 - 18 mar 2022",

@@ -3,7 +3,7 @@ from formal_llm.packs.travel.reading.passages import Passage, protected
 
 def spans(text: str) -> list[str]:
     passage = Passage(text)
-    return [text[begin:end].strip() for begin, end in passage.clauses()]
+    return [text[begin:end].strip() for begin, end in passage.clauses]
 
 
 def test_clauses_end_at_commas_and_full_stops_but_not_in_numbers_or_names() -> None:

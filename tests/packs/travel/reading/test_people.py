@@ -19,6 +19,7 @@ def read(text: str) -> Draft:
         ("a solo trip", 1), ("for a couple", 2), ("my wife and I", 2), ("with three friends", 4), ("we are 6", 6),
         ("2 adults and 2 children", 4), ("my two kids and I", 3), ("there are three of us", 3), ("a family of 5", 5),
         ("for 3 days", None), ("for 2,300 dollars", None), ("mum, dad and our two teenagers", 4), ("2ppl", 2),
+        ("we are two couples", 4), ("a family of four with a toddler", 4),
     ],
 )  # fmt: skip
 def test_how_many_travel(text: str, people: int | None) -> None:
@@ -28,7 +29,8 @@ def test_how_many_travel(text: str, people: int | None) -> None:
 @pytest.mark.parametrize(
     ("text", "budget"),
     [
-        ("a budget of $1,700", 1700), ("1.5k dollars", 1500), ("USD 900", 900), ("900$", 900),
+        ("a budget of $1,700", 1700),
+        ("2022-03-11 $800", 800), ("1.5k dollars", 1500), ("USD 900", 900), ("900$", 900),
         ("two thousand dollars", 2000),
         ("for 3 people, $300 per person", 900), ("our budget is 850", 850), ("for 3 days", None),
     ],

@@ -27,6 +27,8 @@ def read(text: str) -> Draft:
         ("from Kestrel Bay to Dunmere, the city", "Kestrel Bay", "Dunmere", 1),
         ("I live in Dunmere and want to see Kestrel Bay", "Dunmere", "Kestrel Bay", None),
         ("from Lindhaven to Atlantis", "Lindhaven", "Atlantis", None),
+        ("from Oriel, visiting Vallisto and Casa Rima", "Oriel", "Belloro", 2),
+        ("from Oriel to Vallisto, and never to Alder", "Oriel", "Vallisto", None),
         ("we go in March", None, None, None),
     ],
 )

@@ -49,6 +49,7 @@ def test_wishes(text: str, house: str | None, room: str | None, transport: str |
         ("We love French and Indian food", ("French", "Indian")),
         ("American friends come along", ()),
         ("no Chinese food", ()),
+        ("French food but nothing Chinese", ("French",)),
         ("we drink a lot of tea", ()),
         ("we would eat pizza", ("Pizza",)),
         ("Mexican restaurants", ("Mexican",)),
