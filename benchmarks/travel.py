@@ -1,11 +1,14 @@
 """Trips: how many are valid, how many queries are read right, what a plan takes, and whether a "no" is right.
 
-Four tables:
+The tables:
 
 - the given cases of TravelPlanner (needs ``--data``): read right, final pass of both evaluators for what was read right
   with random answers, annotated plans that the official evaluator accepts;
 - what a plan takes: questions, requests, characters of prompts, seconds of CPU; by length, median and worst;
 - the slowest plans;
+- drafts: requests of a plan where the model writes all of it at once, with so many slips (a script that wants a trip
+  drawn at random, and answers each question with the first option);
+- the two-stage mode with random answers;
 - generated queries on the own world: solved, or proven to have no trip by an integer program (OR-tools), which also
   tells the least that a trip can cost; with random answers, none may be invalid.
 
@@ -19,6 +22,7 @@ DIR holds ``train.jsonl`` and ``database``; without it only the last tables are 
 from __future__ import annotations
 
 import argparse
+import random
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -30,10 +34,12 @@ from typing import NamedTuple
 from benchmarks.travel_oracle import cheapest
 from formal_llm.errors import NoValidPlan, QueryError
 from formal_llm.llms import resolve
+from formal_llm.llms.generation import Writing
 from formal_llm.llms.llm import LLM
+from formal_llm.llms.text_doubles import FunctionTextLLM
 from formal_llm.packs.travel.benchmark.cases import TravelCase, read_cases
 from formal_llm.packs.travel.benchmark.judged import judge_plan
-from formal_llm.packs.travel.benchmark.run import Counted, read_by_rules, same_meaning
+from formal_llm.packs.travel.benchmark.run import Counted, judge, read_by_rules, run_case, same_meaning
 from formal_llm.packs.travel.benchmark.tables import markdown
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.generated import random_query
@@ -127,6 +133,58 @@ def work(measured: Iterable[Measured]) -> None:
     print(markdown([["the slowest", "days", "CPU s", "questions"], *rows]))
 
 
+class Drafter:
+    """Writes a trip that it wants, with some names gone wrong."""
+
+    def __init__(self, word: Sequence[str], slips: int, seed: int) -> None:
+        self._word, self._slips, self._random = word, slips, random.Random(seed)
+
+    def __call__(self, asked: Writing) -> str:  # noqa: ARG002
+        """The draft."""
+        word = list(self._word)
+        for place in self._random.sample(range(len(word)), min(self._slips, len(word))):
+            word[place] = self._random.choice([*self._word, "The Unknown Inn, Nowhere"])
+        return "\n".join(f"{number}. {name}" for number, name in enumerate(word, 1))
+
+
+def drafts(cases: Sequence[TravelCase]) -> None:
+    """The table of drafts."""
+    lines = [["slips of a draft", "plans", "valid, both", "requests", "most", "most of 7 days", "characters", "most"]]
+    for slips in (0, 1, 3):
+        requests: list[tuple[int, int]] = []
+        characters, valid = [], 0
+        for case in cases:
+            if case.query is None:
+                continue
+            wanted = plan_trip(case.query, case.collected, "test:random").plan.word
+            counted = Counted(FunctionTextLLM(Drafter(wanted, slips, case.index)))
+            made = plan_trip(case.query, case.collected, counted, search="draft")
+            valid += all(one.final for one in judge_plan(made.days, case.query, case.world).verdicts)
+            requests.append((counted.requests, case.query.days))
+            characters.append(counted.characters)
+        counts, long = [count for count, _ in requests], [count for count, days in requests if days == 7]
+        lines.append([
+            str(slips), str(len(requests)), str(valid), f"{median(counts):.0f}", str(max(counts)),
+            str(max(long, default=0)), f"{median(characters):,.0f}", f"{max(characters):,}",
+        ])  # fmt: skip
+    print(markdown(lines))
+
+
+def two_stages(cases: Sequence[TravelCase]) -> None:
+    """The table of the two-stage mode with random answers."""
+    lines = [["two stages, test:random", "cases", "delivered", "final, official", "final, strict", "steps, most"]]
+    for days in sorted({case.query.days for case in cases if case.query is not None}):
+        some = [case for case in cases if case.query is not None and case.query.days == days]
+        records = [run_case(case, resolve("test:random"), called="chance", mode="two-stage") for case in some]
+        judged = [judge(record, case).verdicts for record, case in zip(records, some, strict=True)]
+        lines.append([
+            f"{days} days", str(len(some)), str(sum(one.delivered for one, _ in judged)),
+            str(sum(one.final for one, _ in judged)), str(sum(one.final for _, one in judged)),
+            str(max(record["steps"] for record in records)),
+        ])  # fmt: skip
+    print(markdown(lines))
+
+
 def generated(world: World, count: int) -> list[Measured]:
     """The table of generated queries; what each of the plans took."""
     llm, counts, told = resolve("test:random"), Counter[str](), []
@@ -175,7 +233,10 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=500, help="how many queries are generated")
     asked = parser.parse_args()
     if asked.data is not None:
-        work(given_cases(read_cases(asked.data)))
+        cases = read_cases(asked.data)
+        work(given_cases(cases))
+        drafts(cases)
+        two_stages(cases)
     work(generated(World.shipped(), asked.queries))
 
 

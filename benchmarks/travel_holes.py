@@ -238,7 +238,7 @@ def _never_at_home(trip: Trip) -> Iterator[Trip]:
         return
     middle = trip.plan[1]
     city = middle.current_city
-    spare = [f"{one.name}, {city}" for one in trip.world.restaurants(city)]
+    spare = [f"{one.name}, {city}" for one in sorted(trip.world.restaurants(city), key=lambda one: one.cost)]
     spare = [name for name in spare if name not in str(middle)]
     sights = [f"{one.name}, {city};" for one in trip.world.attractions(city)]
     if len(spare) < 6 or len(sights) < 2:

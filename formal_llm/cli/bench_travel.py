@@ -20,7 +20,8 @@ from formal_llm.errors import InputError
 
 if TYPE_CHECKING:
     from formal_llm.packs.travel.benchmark.cases import TravelCase
-    from formal_llm.packs.travel.benchmark.run import Reader, TravelRecord
+    from formal_llm.packs.travel.benchmark.records import TravelRecord
+    from formal_llm.packs.travel.benchmark.run import Reader
     from formal_llm.packs.travel.benchmark.tables import RatesRow
     from formal_llm.packs.travel.database import World
     from formal_llm.packs.travel.query import TravelQuery
@@ -70,7 +71,8 @@ def bench_travelplanner(
     from formal_llm.packs.travel.benchmark.cases import FILES, read_cases
     from formal_llm.packs.travel.benchmark.judged import rates_rows
     from formal_llm.packs.travel.benchmark.rates import DENOMINATORS
-    from formal_llm.packs.travel.benchmark.run import TravelRecords, judge, read_by_rules, run_cases
+    from formal_llm.packs.travel.benchmark.records import TravelRecords
+    from formal_llm.packs.travel.benchmark.run import judge, read_by_rules, run_cases
 
     known = read_cases(data, cases)[:most]
     if not known:

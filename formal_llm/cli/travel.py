@@ -96,6 +96,9 @@ def plan_travel(
     search: Annotated[
         TravelSearch, typer.Option(help="Follow each answer, find the most probable trip, draw, or draft and mend.")
     ] = TravelSearch.greedy,
+    most_options: Annotated[
+        int | None, typer.Option(min=2, help='How many options a question has at most; the others are behind "more".')
+    ] = None,
     days_json: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the days as published; - prints nothing else.")
     ] = None,
@@ -107,7 +110,7 @@ def plan_travel(
     """Plan a trip."""
     from formal_llm.packs.travel.page import trip_page
     from formal_llm.packs.travel.plan_days import to_text
-    from formal_llm.packs.travel.planning import plan_trip
+    from formal_llm.packs.travel.planning import PAGES, plan_trip
     from formal_llm.packs.travel.trip_text import trip_text, understood_text
 
     for file in (days_json, page):
@@ -121,7 +124,8 @@ def plan_travel(
     tell_reading(reading)
     with answerer(llm, cache, record) as who:
         made = plan_trip(
-            reading.query, world, who, search=search.value, on_event=Trace(err()) if trace else None
+            reading.query, world, who, search=search.value, on_event=Trace(err()) if trace else None,
+            pages=PAGES if most_options is None else replace(PAGES, options=most_options),
         )  # fmt: skip
     if only_json:
         print_text(to_text(made.days))

@@ -17,20 +17,24 @@ Where a script breaks off (an index out of range), the check fails here, and the
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
-from itertools import groupby
-from typing import TypeVar
+from itertools import chain, groupby
 
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.plan_days import MEALS, Day, said
+from formal_llm.packs.travel.official_words import (
+    bare,
+    driven_mode,
+    from_to,
+    in_sequence,
+    matched_mode,
+    name_city,
+    named,
+)
+from formal_llm.packs.travel.plan_days import FIELDS, MEALS, Day, said
 from formal_llm.packs.travel.query import TravelQuery
-from formal_llm.packs.travel.rows import SEATS, Accommodation, Attraction, Mode, Money, Restaurant
+from formal_llm.packs.travel.rows import SEATS, Accommodation, Attraction, Money, Restaurant
 from formal_llm.packs.travel.verdict import HARD, Finding, Verdict, not_delivered, verdict_of
 
-R = TypeVar("R", Accommodation, Restaurant, Attraction)
-_FROM_TO = re.compile(r"from\s+(.+?)\s+to\s+([^,]+)(?=[,\s]|$)")
-_PLACE = re.compile(r"(.*?),\s*([^,]+)(\(\w[\w\s]*\))?$")
 _BREAKS = "the published script breaks off here"
 
 
@@ -46,38 +50,13 @@ def official(plan: Sequence[Day], query: TravelQuery, world: World) -> Verdict:
         return not_delivered("official", query)
     days = list(plan)[: query.days]
     judging = _Judging(days, query, world)
-    findings = [
-        *judging.sandbox(), *judging.complete(), *judging.current_city(), *judging.route(), *judging.restaurants(),
-        *judging.attractions(), *judging.conflicts(), *judging.nights(),
-    ]  # fmt: skip
+    findings = list(judging.commonsense())
     if any(one.check in ("Within Sandbox", "Complete Information") for one in findings):
         return verdict_of("official", query, findings, not_judged=HARD)
     cost = judging.cost()
     if query.budget is not None and cost > query.budget:
         findings.append(Finding("Budget", f"the trip costs ${cost:,}, and the budget is ${query.budget:,}"))
     return verdict_of("official", query, [*findings, *judging.wishes()], cost=cost)
-
-
-def _from_to(text: str) -> tuple[str, str] | None:
-    found = _FROM_TO.search(text)
-    return (found[1], found[2]) if found else None
-
-
-def _bare(text: str) -> str:
-    """A text up to the first parenthesis that is closed."""
-    found = re.search(r"^(.*?)\([^)]*\)", text)
-    return found[1] if found else text
-
-
-def _name_city(text: str) -> tuple[str, str]:
-    found = _PLACE.search(text)
-    return (found[1].strip(), _bare(found[2].strip()).strip()) if found else ("-", "-")
-
-
-def _named(rows: Sequence[R], text: str) -> list[R]:
-    """The rows of a city whose name contains the one that a text gives."""
-    name = _name_city(text)[0]
-    return [row for row in rows if name in row.name]
 
 
 class _Judging:
@@ -91,13 +70,13 @@ class _Judging:
     # -- looking up ----------------------------------------------------------------------------------------------------
 
     def _beds(self, text: str) -> list[Accommodation]:
-        return _named(self._world.accommodations(_name_city(text)[1]), text)
+        return named(self._world.accommodations(name_city(text)[1]), text)
 
     def _tables(self, text: str) -> list[Restaurant]:
-        return _named(self._world.restaurants(_name_city(text)[1]), text)
+        return named(self._world.restaurants(name_city(text)[1]), text)
 
     def _sights(self, text: str) -> list[Attraction]:
-        return _named(self._world.attractions(_name_city(text)[1]), text)
+        return named(self._world.attractions(name_city(text)[1]), text)
 
     def _meals(self) -> Iterator[tuple[int, str, str]]:
         for number, day in self._days:
@@ -116,6 +95,14 @@ class _Judging:
         return world.state_of(city) is not None if world.states else city in world.cities()
 
     # -- common sense --------------------------------------------------------------------------------------------------
+
+    def commonsense(self) -> Iterator[Finding]:
+        """What is wrong with any such trip."""
+        checks = (
+            self.sandbox, self.complete, self.current_city, self.route, self.restaurants, self.attractions,
+            self.conflicts, self.nights,
+        )  # fmt: skip
+        return chain.from_iterable(check() for check in checks)
 
     def sandbox(self) -> Iterator[Finding]:
         """What is not in the database."""
@@ -137,19 +124,19 @@ class _Judging:
     def _no_journey(self, day: Day, text: str) -> str:
         """Why there is no such journey; empty where there is, or where nobody looks."""
         lower = text.lower()
-        cities = _from_to(text) or _from_to(day.current_city)
+        cities = from_to(text) or from_to(day.current_city)
         if "flight number" in lower:
             _, colon, rest = text.partition("Flight Number: ")
             if not colon or cities is None:
                 return f"{_BREAKS}: a flight is written 'Flight Number: F..., from A to B, ...'"
-            number, (origin, destination) = rest.split(",")[0], map(_bare, cities)
+            number, (origin, destination) = rest.split(",")[0], map(bare, cities)
             rows = self._world.flights_numbered(number)
             there = any(row.origin == origin and row.destination == destination for row in rows)
             return "" if there else f"there is no flight {number} from {origin} to {destination}"
-        mode = _driven(lower)
+        mode = driven_mode(lower)
         if mode is None:
             return ""
-        origin, destination = map(_bare, cities or ("-", "-"))
+        origin, destination = map(bare, cities or ("-", "-"))
         there = self._world.distance(origin, destination, mode) is not None
         return "" if there else f"nobody can go by {mode} from {origin} to {destination}"
 
@@ -176,9 +163,7 @@ class _Judging:
                 for field, text in day.meals:
                     if not said(text):
                         yield Finding(check, f"there is no {field}", number, field)
-            filled += 1 + sum(
-                said(text) for text in (city, day.transportation, day.accommodation, day.attraction)
-            ) + sum(said(text) for _, text in day.meals)  # fmt: skip
+            filled += 1 + sum(said(getattr(day, field)) for field in FIELDS)
         if filled < 3 * query.days:
             yield Finding(check, "more than half of the information is missing")
 
@@ -187,10 +172,10 @@ class _Judging:
         found: list[tuple[int, tuple[str, ...] | None]] = []
         for number, day in self._days:
             if "from" in day.current_city:
-                cities = _from_to(day.current_city)
-                found.append((number, cities and tuple(map(_bare, cities))))
+                cities = from_to(day.current_city)
+                found.append((number, cities and tuple(map(bare, cities))))
             else:
-                found.append((number, (_bare(day.current_city),)))
+                found.append((number, (bare(day.current_city),)))
         return found
 
     def current_city(self) -> Iterator[Finding]:
@@ -225,7 +210,7 @@ class _Judging:
             listed += cities
         if listed[0] != listed[-1]:
             yield Finding(check, f"the trip begins in {listed[0]} and ends in {listed[-1]}")
-        if not _in_sequence(listed):
+        if not in_sequence(listed):
             yield Finding(check, "a city is left and visited again, or only passed through")
         for place, city in enumerate(listed):
             if not self._known(city):
@@ -256,7 +241,7 @@ class _Judging:
         if not said(self._days[0][1].transportation):
             yield Finding(check, "nothing is said of how to travel", 1, "transportation")
             return
-        modes = {_matched(text.lower()) for _, _, text in self._journeys()}
+        modes = {matched_mode(text.lower()) for _, _, text in self._journeys()}
         if "self-driving" in modes and modes & {"flight", "taxi"}:
             yield Finding(check, "self-driving does not go with flights or taxis")
 
@@ -276,15 +261,15 @@ class _Judging:
         people = self._query.people
         total: Money = 0
         for _, day, text in self._journeys():
-            cities, lower = _from_to(text) or _from_to(day.current_city), text.lower()
-            mode = _driven(lower)
+            cities, lower = from_to(text) or from_to(day.current_city), text.lower()
+            mode = driven_mode(lower)
             if cities is None:
                 continue
             if "flight number" in lower:
                 flights = self._world.flights_numbered(text.partition("Flight Number: ")[2].split(",")[0])
                 total += flights[0].price * people if flights else 0
             elif mode is not None:
-                drive = self._world.distance(_bare(cities[0]), _bare(cities[1]), mode)
+                drive = self._world.distance(bare(cities[0]), bare(cities[1]), mode)
                 total += drive.cost * math.ceil(people / SEATS[mode]) if drive is not None else 0
         for _, _, text in self._meals():
             tables = self._tables(text)
@@ -322,35 +307,9 @@ class _Judging:
                 text = getattr(day, field)
                 if not said(text):
                     continue
-                if _name_city(text)[1] == self._query.org:
+                if name_city(text)[1] == self._query.org:
                     break
                 rows = self._tables(text)
                 offered = ", ".join(rows[0].cuisines) if rows else ""
                 eaten |= {cuisine for cuisine in self._query.constraints.cuisines if cuisine in offered}
         return eaten
-
-
-def _driven(lower: str) -> Mode | None:
-    return "self-driving" if "self-driving" in lower else "taxi" if "taxi" in lower else None
-
-
-def _matched(lower: str) -> str | None:
-    return next((mode for mode in ("taxi", "self-driving", "flight") if mode in lower), None)
-
-
-def _in_sequence(cities: Sequence[str]) -> bool:
-    """Whether no city comes again but the first, at the end, and each in between comes twice in a row."""
-    runs = [(city, len(list(group))) for city, group in groupby(cities)]
-    if len(cities) < 3:
-        return False
-    before: set[str] = set()
-    at = 0
-    for city, count in runs:
-        if city in before and at not in (0, len(cities) - 1):
-            return False
-        last = at + count - 1
-        if count == 1 and 0 < last < len(cities) - 1:
-            return False
-        before.add(city)
-        at += count
-    return True

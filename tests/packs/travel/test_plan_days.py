@@ -48,7 +48,7 @@ def test_nothing_is_no_plan(nothing):
     ],
 )
 def test_what_is_no_plan_says_where(plan, said):
-    with pytest.raises(InputError, match="^the plan") as error:
+    with pytest.raises(InputError, match=r"^the plan") as error:
         read_plan(plan)
     assert said in str(error.value)
 

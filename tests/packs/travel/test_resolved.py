@@ -8,7 +8,10 @@ from formal_llm.packs.travel.rows import Accommodation, Flight, Restaurant, Road
 
 DAY = date(2022, 3, 10)
 WORLD = World(
-    [Flight("F1", "York to Go", "Ham", DAY, "9:05", "10:00", 100), Flight("F1", "Ham", "York to Go", DAY, "9", "10", 7)],
+    [
+        Flight("F1", "York to Go", "Ham", DAY, "9:05", "10:00", 100),
+        Flight("F1", "Ham", "York to Go", DAY, "9", "10", 7),
+    ],
     [Road("York to Go", "Ham", "2 hours", "120 km", 120.0)],
     [Accommodation("Bed", "Ham", 50, "Private room", (), 1, 2)],
     [

@@ -90,7 +90,7 @@ def test_wishes_are_judged_by_both(wishes, check):
 
 
 def test_the_rules_of_a_house():
-    days, query, world = TRIPS[0]
+    days, _, world = TRIPS[0]
     name, _, city = days[0].accommodation.rpartition(", ")
     bed = next(one for one in world.accommodations(city) if one.name == name)
     for rule in ("smoking", "children under 10", "visitors", "pets"):

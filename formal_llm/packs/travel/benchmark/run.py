@@ -9,54 +9,28 @@ a plan can be valid for what was read and still fail: that share is told apart.
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, TypeAlias
 
-from formal_llm.authored.files import parse_json
-from formal_llm.errors import NoValidPlan, QueryError, ResultsError
+from formal_llm.errors import NoValidPlan, QueryError
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
 from formal_llm.packs.travel.benchmark.cases import TravelCase
+from formal_llm.packs.travel.benchmark.collecting import collect
 from formal_llm.packs.travel.benchmark.judged import Judged, judge_plan
+from formal_llm.packs.travel.benchmark.records import Mode, TravelRecord, TravelRecords
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.plan_days import read_plan, to_json
 from formal_llm.packs.travel.planning import plan_trip
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.reading import read_query
-from formal_llm.planning.drivers.json_lines import open_alone, write_line, write_whole
 from formal_llm.planning.drivers.planner import Search
 
-Mode: TypeAlias = Literal["sole", "two-stage"]
 #: Who reads a sentence in a world.
 Reader: TypeAlias = Callable[[str, World], TravelQuery]
-_BUSY = "another benchmark is writing here; wait for it, or give another folder"
-
-
-class TravelRecord(TypedDict):
-    """The line of a case: who planned it how, what came out, and what it took.
-
-    ``read``: whether the query was read right, None where nobody knows what it means; ``error``: why there is no plan.
-    ``seconds`` are of CPU, the model's not counted where it is elsewhere.
-    """
-
-    llm: str
-    mode: Mode
-    search: str
-    index: int
-    read: bool | None
-    plan: list[dict[str, object]]
-    error: str
-    questions: int
-    requests: int
-    characters: int
-    steps: int
-    seconds: float
 
 
 @dataclass
@@ -142,8 +116,6 @@ def run_case(
         if mode == "sole":
             world = case.collected if case.reference is not None else case.world
         else:
-            from formal_llm.packs.travel.benchmark.collecting import collect
-
             collected = collect(case.text, query, case.world, counted)
             world, record["steps"] = collected.world, collected.steps
         made = plan_trip(query, world, counted, search=search)
@@ -157,73 +129,13 @@ def run_case(
     return record
 
 
-def judge(record: Mapping[str, Any], case: TravelCase, reader: Reader = read_by_rules) -> Judged:
+def judge(record: TravelRecord, case: TravelCase, reader: Reader = read_by_rules) -> Judged:
     """What both evaluators say of the plan of a record, by what the query really means.
 
     Where nobody has written that down, by what is read.
     """
     query = case.query if case.query is not None else reader(case.text, case.world)
     return judge_plan(read_plan(record["plan"]), query, case.world, case.index)
-
-
-class TravelRecords(AbstractContextManager["TravelRecords"]):
-    """The records of a benchmark in a folder: ``setting.json`` and ``plans.jsonl``. Nobody else writes there meanwhile.
-
-    Args:
-        folder: the folder; it is there.
-        setting: what the plans depend on, as JSON data.
-
-    Attributes:
-        lines: the records, by LLM, mode, search and index.
-
-    Raises:
-        ResultsError: the folder belongs to another setting, is in use, or a line in it cannot be read; says which.
-    """
-
-    def __init__(self, folder: Path, setting: Mapping[str, object]) -> None:
-        self._path = folder / "plans.jsonl"
-        self._check(folder / "setting.json", json.loads(json.dumps({"format": "formal_llm.travel/1", **setting})))
-        self._file = open_alone(self._path, busy=_BUSY)
-        try:
-            self.lines = self._read()
-        except BaseException:
-            self._file.close()
-            raise
-
-    def add(self, record: TravelRecord) -> None:
-        """Write the line of a case."""
-        write_line(self._file, self._path, record, "a line")
-        self.lines[_key(record)] = record
-
-    def __exit__(self, *raised: object) -> None:
-        self._file.close()
-
-    def _read(self) -> dict[tuple[object, ...], TravelRecord]:
-        self._file.seek(0)
-        whole, newline, rest = self._file.read().rpartition(b"\n")
-        found: dict[tuple[object, ...], TravelRecord] = {}
-        for number, line in enumerate(whole.split(b"\n") if whole else (), 1):
-            try:
-                read: Any = parse_json(line)
-                found[_key(read)] = read
-            except (ValueError, KeyError, TypeError):
-                raise ResultsError(
-                    f"{self._path}:{number}: this is no line of a benchmark; mend or remove it"
-                ) from None
-        if rest:  # the line that was being written when the run was stopped
-            self._file.truncate(len(whole + newline))
-        return found
-
-    @staticmethod
-    def _check(file: Path, setting: object) -> None:
-        if not file.exists():
-            write_whole(file, [(json.dumps(setting, indent=1) + "\n").encode()])
-        elif parse_json(file.read_bytes()) != setting:
-            raise ResultsError(f"{file}: the folder holds a benchmark with another setting; give another folder")
-
-
-def _key(record: Mapping[str, Any]) -> tuple[object, ...]:
-    return record["llm"], record["mode"], record["search"], record["index"]
 
 
 def run_cases(

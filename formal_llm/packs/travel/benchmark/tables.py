@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
 from formal_llm import authored
 from formal_llm.authored.tables import Items, Keys, read_toml
 from formal_llm.packs.travel.benchmark.rates import COLUMNS, Rates
+from formal_llm.packs.travel.benchmark.records import TravelRecord
 
 _SHAPE = Keys({"figures": Items(Keys({"method": str, "final": str, "mode": str}, needed=("method", "final")))})
 
@@ -89,15 +89,18 @@ def _percent(shares: Sequence[float]) -> list[str]:
     return [f"{share:.1%}" for share in shares]
 
 
-def work_table(told: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+def work_table(told: Mapping[str, Sequence[TravelRecord]]) -> str:
     """What plans took, as Markdown: for each who planned its records."""
     lines = [["", "read right", "questions", "most", "requests", "most", "prompt characters", "most", "CPU s", "most"]]
     for who, records in told.items():
         known = [one["read"] for one in records if one["read"] is not None]
         planned = [one for one in records if one["plan"]]
+        columns = (
+            ([one["questions"] for one in planned], 0), ([one["requests"] for one in planned], 0),
+            ([one["characters"] for one in planned], 0), ([one["seconds"] for one in planned], 3),
+        )  # fmt: skip
         cells = [who, f"{sum(known)}/{len(known)}"]
-        for name, places in (("questions", 0), ("requests", 0), ("characters", 0), ("seconds", 3)):
-            values = [float(one[name]) for one in planned] or [0.0]
-            cells += [f"{median(values):,.{places}f}", f"{max(values):,.{places}f}"]
+        for values, places in columns:
+            cells += [f"{median(values or [0]):,.{places}f}", f"{max(values, default=0):,.{places}f}"]
         lines.append(cells)
     return markdown(lines)

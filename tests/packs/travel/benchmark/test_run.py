@@ -3,10 +3,11 @@ from dataclasses import replace
 
 import pytest
 
-from formal_llm.errors import QueryError, ResultsError
+from formal_llm.errors import QueryError
 from formal_llm.llms import resolve
 from formal_llm.packs.travel.benchmark.cases import read_cases
-from formal_llm.packs.travel.benchmark.run import TravelRecords, failures, judge, read_by_rules, run_case, run_cases
+from formal_llm.packs.travel.benchmark.records import TravelRecords
+from formal_llm.packs.travel.benchmark.run import failures, judge, read_by_rules, run_case, run_cases
 from tests.packs.travel.benchmark.folders import folder
 
 
@@ -61,13 +62,3 @@ def test_a_run_goes_on_where_it_was(tmp_path, cases):
     assert [one["index"] for one in found] == [0, 1] == [one["index"] for one in asked]
     lines = [json.loads(line) for line in (out / "plans.jsonl").read_text().splitlines()]
     assert [line["index"] for line in lines] == [0, 1]
-
-
-def test_folders_of_others_are_refused(tmp_path):
-    with TravelRecords(tmp_path, {"cases": "x"}), pytest.raises(ResultsError, match="another benchmark is writing"):
-        TravelRecords(tmp_path, {"cases": "x"})
-    with pytest.raises(ResultsError, match="another setting"):
-        TravelRecords(tmp_path, {"cases": "y"})
-    (tmp_path / "plans.jsonl").write_text("{}\n")
-    with pytest.raises(ResultsError, match="plans.jsonl:1: this is no line"):
-        TravelRecords(tmp_path, {"cases": "x"})
