@@ -194,7 +194,7 @@ def main() -> None:
     parser.add_argument("--vocabulary", type=int, default=128_000, help="how many tokens there are")
     parser.add_argument("--fuzz", type=int, default=0, help="how many random grammars are compared")
     settings = parser.parse_args()
-    console = Console()
+    console = Console(width=120)
     words = vocabulary(settings.vocabulary, random.Random(0))
     table = Table("content", "xgrammar p50", "p99", "MaskEngine p50", "p99", "more at p99", title="µs a token")
     try:

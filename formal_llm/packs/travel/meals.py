@@ -1,19 +1,26 @@
 """The least that meals in one city can cost: exact, whatever has been eaten there already.
 
-So many different restaurants must be visited, a few more may be, and together they must offer some cuisines. Which
-ones are cheapest is found without a search over all restaurants: of those that offer the same of the wanted cuisines
-only the cheapest can be needed to cover them (a dearer one can be exchanged for it), no cover needs two of them, and
-what is still to be eaten is filled up with the cheapest of all.
+So many different restaurants must be visited, a few more may be, and together they must offer some cuisines. Few
+restaurants can play a part in the cheapest way to do that. Of those that offer the same of the missing cuisines, or
+less for more money, only the cheapest can be needed to cover them: a dearer one can be exchanged for it, and no cover
+needs both. What is still to be eaten then is filled up with the cheapest of all. Over these few, dynamic programming by
+their number and by what they cover is exact.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 #: More than anything costs: no way to do it.
 NEVER = 10**15
+#: What something costs at least, for each set of cuisines that is covered, by its bits.
+Costs: TypeAlias = NDArray[np.int64]
 
 
 class Table(NamedTuple):
@@ -41,11 +48,11 @@ class Kitchen:
             raise ValueError("the tables of a kitchen are sorted by their cost")
         self.tables = tuple(tables)
         self.wanted = wanted
-        #: For each set of wanted cuisines that is missing: by what is offered of it, who offers that.
-        self._offering: dict[int, dict[int, list[int]]] = {}
-        self._found: dict[tuple[object, ...], tuple[int, ...]] = {}
+        #: For each set of missing cuisines: what is offered of it, and who offers just that, the cheapest first.
+        self._offering: dict[int, list[tuple[int, list[int]]]] = {}
+        self._found: dict[tuple[object, ...], Costs] = {}
 
-    def least(self, used: Collection[int], must: int, may: int, missing: int) -> tuple[int, ...]:
+    def least(self, used: Collection[int], must: int, may: int, missing: int) -> Costs:
         """What it costs at least to visit ``must`` to ``must + may`` restaurants, none of them in ``used``.
 
         Args:
@@ -60,106 +67,85 @@ class Kitchen:
         """
         cheap = self._cheapest(used, must)
         if cheap is None:
-            return (NEVER,) * (self.wanted + 1)
-        first = self._first(used, missing)
-        key = (cheap, tuple(first.items()), may, missing)
+            return nothing(self.wanted, NEVER)
+        key = (*sorted({*cheap, *self._covering(used, missing)}), must, may, missing)
         found = self._found.get(key)
         if found is None:
-            costs = [NEVER] * (self.wanted + 1)
-            cover = missing
-            while True:
-                costs[cover] = self._covering(cheap, first, may, cover)
-                if not cover:
-                    break
-                cover = (cover - 1) & missing
-            found = self._found[key] = tuple(costs)
+            found = self._found[key] = self._table(key[:-3], must, may, missing)
         return found
 
-    def _cheapest(self, used: Collection[int], count: int) -> tuple[int, ...] | None:
+    def _cheapest(self, used: Collection[int], count: int) -> list[int] | None:
         """The cheapest restaurants that are not used; None where there are too few."""
-        if not used:
-            return tuple(range(count)) if count <= len(self.tables) else None
         found: list[int] = []
-        place = 0
-        while len(found) < count:
-            if place == len(self.tables):
-                return None
+        for place in range(len(self.tables)):
+            if len(found) == count:
+                break
             if place not in used:
                 found.append(place)
-            place += 1
-        return tuple(found)
+        return found if len(found) == count else None
 
-    def _first(self, used: Collection[int], missing: int) -> dict[int, int]:
-        """By what restaurants offer of the missing cuisines, the cheapest of those that are not used."""
+    def _covering(self, used: Collection[int], missing: int) -> list[int]:
+        """Who may be needed to cover missing cuisines: of those that offer as much or less, the cheapest not used."""
         offering = self._offering.get(missing)
         if offering is None:
-            offering = self._offering[missing] = {}
+            by_offer: dict[int, list[int]] = {}
             for place, table in enumerate(self.tables):
                 if offers := table.offers & missing:
-                    offering.setdefault(offers, []).append(place)
-        found = {}
-        for offers, places in offering.items():
-            free = next((place for place in places if place not in used), None)
-            if free is not None:
-                found[offers] = free
+                    by_offer.setdefault(offers, []).append(place)
+            offering = self._offering[missing] = list(by_offer.items())
+        free = ((next((one for one in places if one not in used), None), offers) for offers, places in offering)
+        found: list[int] = []
+        kept: list[int] = []
+        for place, offers in sorted((place, offers) for place, offers in free if place is not None):
+            if all(offers & ~other for other in kept):
+                found.append(place)
+                kept.append(offers)
         return found
 
-    def _covering(self, cheap: tuple[int, ...], first: dict[int, int], may: int, cover: int) -> int:
-        """The least cost of visiting as many as ``cheap`` has, and up to ``may`` more, so that ``cover`` is covered."""
-        offers: dict[int, int] = {}
-        for offered, place in first.items():
-            part = offered & cover
-            if part and place < offers.get(part, len(self.tables)):
-                offers[part] = place
-        return self._search(cheap, sorted((place, part) for part, place in offers.items()), may, cover, ())
-
-    def _search(
-        self, cheap: tuple[int, ...], offers: list[tuple[int, int]], may: int, cover: int, chosen: tuple[int, ...]
-    ) -> int:
-        if not cover:
-            return self._filled(cheap, chosen)
-        if len(chosen) == len(cheap) + may:
-            return NEVER
-        lowest, best = cover & -cover, NEVER
-        for place, offered in offers:
-            if offered & lowest and place not in chosen:
-                best = min(best, self._search(cheap, offers, may, cover & ~offered, (*chosen, place)))
-        return best
-
-    def _filled(self, cheap: tuple[int, ...], chosen: tuple[int, ...]) -> int:
-        """What the chosen ones cost, and the cheapest of the others that make them as many as there must be."""
-        cost = sum(self.tables[place].cost for place in chosen)
-        more = len(cheap) - len(chosen)
-        for place in cheap:
-            if more <= 0:
-                break
-            if place not in chosen:
-                cost += self.tables[place].cost
-                more -= 1
-        return cost
+    def _table(self, places: Sequence[int], must: int, may: int, missing: int) -> Costs:
+        """The least costs where only these restaurants count: by how many are visited, and by what they cover."""
+        sets = np.arange(self.wanted + 1)
+        costs = np.full((must + may + 1, self.wanted + 1), NEVER)
+        costs[0, 0] = 0
+        for place in places:
+            cost, offers = self.tables[place]
+            costs[1:] = np.minimum(costs[1:], costs[:-1, sets & ~(offers & missing)] + cost)
+        found: Costs = np.minimum(costs[must:].min(axis=0), NEVER)
+        found[(sets & ~missing) != 0] = NEVER
+        return found
 
 
-def together(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
+def nothing(wanted: int, cost: int = 0) -> Costs:
+    """What it costs to cover nothing; :data:`NEVER` for every set of cuisines but the empty one."""
+    found = np.full(wanted + 1, NEVER)
+    found[0] = cost
+    return found
+
+
+@lru_cache(maxsize=16)
+def _parted(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """All ways to part each set of cuisines in two: the one part, the other, and where each set begins."""
+    parts = [[part for part in range(size) if not part & ~cover] for cover in range(size)]
+    one = np.array([part for found in parts for part in found])
+    other = np.array([cover & ~part for cover, found in enumerate(parts) for part in found])
+    return one, other, np.cumsum([0, *map(len, parts[:-1])])
+
+
+@lru_cache(maxsize=1024)
+def _parts(cover: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """All ways to part a set of cuisines in two."""
+    parts = np.array([part for part in range(cover + 1) if not part & ~cover])
+    return parts, cover & ~parts
+
+
+def together(one: Costs, other: Costs) -> Costs:
     """What it costs at least to cover each set of cuisines in two places together."""
-    found = []
-    for cover in range(len(one)):
-        best, part = NEVER, cover
-        while True:
-            best = min(best, one[part] + other[cover & ~part])
-            if not part:
-                break
-            part = (part - 1) & cover
-        found.append(best)
-    return tuple(found)
+    part, rest, begins = _parted(len(one))
+    found: Costs = np.minimum(np.minimum.reduceat(one[part] + other[rest], begins), NEVER)
+    return found
 
 
-def together_at(one: Sequence[int], other: Sequence[int], cover: int) -> int:
+def together_at(one: Costs, other: Costs, cover: int) -> int:
     """What it costs at least to cover one set of cuisines in two places together."""
-    best, part = NEVER, cover
-    while True:
-        cost = one[part] + other[cover & ~part]
-        if cost < best:
-            best = cost
-        if not part:
-            return best
-        part = (part - 1) & cover
+    parts, rest = _parts(cover)
+    return min(int((one[parts] + other[rest]).min()), NEVER)

@@ -11,10 +11,12 @@ from functools import cached_property, lru_cache
 from itertools import combinations, permutations, product
 from typing import NamedTuple
 
+import numpy as np
+
 from formal_llm.errors import InputError
 from formal_llm.packs.travel.candidates import Candidates, Way
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.meals import NEVER, together, together_at
+from formal_llm.packs.travel.meals import NEVER, Costs, nothing, together, together_at
 from formal_llm.packs.travel.query import TravelQuery
 
 
@@ -119,9 +121,9 @@ class Routes:
         self.count = count
         self.shapes = shapes(candidates.query.days, count, every_meal=every_meal)
         self.tried = 0
-        self._stays: dict[tuple[str, int, int], tuple[int, ...]] = {}
+        self._stays: dict[tuple[str, int, int], Costs] = {}
         self._legs: dict[tuple[str, str, int, bool], int] = {}
-        self._open: dict[Shape, tuple[list[list[str]], list[tuple[int, ...]]]] = {}
+        self._open: dict[Shape, tuple[list[list[str]], list[Costs]]] = {}
         stays = dict.fromkeys(stay for shape in self.shapes for stay in shape)
         self.cities = tuple(city for city in cities if any(self.stay(city, stay)[0] < NEVER for stay in stays))
 
@@ -154,7 +156,7 @@ class Routes:
             found = self._legs[key] = min((way.cost for way in ways if way.driven == driven), default=NEVER)
         return found
 
-    def stay(self, city: str, stay: Stay) -> tuple[int, ...]:
+    def stay(self, city: str, stay: Stay) -> Costs:
         """What a stay costs at least, bed and meals, for each set of cuisines that is covered there."""
         key = (city, stay.nights, stay.before + stay.after)
         found = self._stays.get(key)
@@ -162,10 +164,10 @@ class Routes:
             there, wanted = self.candidates.city(city), self.candidates.wanted
             bed = self.bed(city, stay)
             if bed >= NEVER or len(there.sights) < stay.nights - 1:
-                found = (NEVER,) * (wanted + 1)
+                found = nothing(wanted, NEVER)
             else:
                 meals = there.kitchen.least((), stay.meals, stay.before + stay.after, wanted)
-                found = tuple(min(bed + cost, NEVER) for cost in meals)
+                found = np.minimum(meals + bed, NEVER)
             self._stays[key] = found
         return found
 
@@ -174,9 +176,9 @@ class Routes:
         fits = (bed.cost for bed in self.candidates.city(city).beds if bed.nights <= stay.nights)
         return min(fits, default=NEVER) * stay.nights
 
-    def rest(self, cities: Sequence[str], shape: Shape) -> tuple[int, ...]:
+    def rest(self, cities: Sequence[str], shape: Shape) -> Costs:
         """What stays in these cities cost together at least, for each set of cuisines; the last ones of a shape."""
-        found: tuple[int, ...] = (0,) + (NEVER,) * self.candidates.wanted
+        found = nothing(self.candidates.wanted)
         for city, stay in zip(reversed(cities), reversed(shape), strict=False):
             found = together(self.stay(city, stay), found)
         return found
@@ -201,15 +203,15 @@ class Routes:
                     return best
         return best if best <= most else NEVER
 
-    def open_to(self, shape: Shape) -> tuple[list[list[str]], list[tuple[int, ...]]]:
+    def open_to(self, shape: Shape) -> tuple[list[list[str]], list[Costs]]:
         """For each stay of a shape the cities, cheapest first; and what it and those after it cost at least."""
         found = self._open.get(shape)
         if found is None:
-            orders, rests = [], [(0,) + (NEVER,) * self.candidates.wanted]
+            orders, rests = [], [nothing(self.candidates.wanted)]
             for stay in reversed(shape):
                 costs = {city: self.stay(city, stay) for city in self.cities}
                 orders.append(sorted((city for city in costs if costs[city][0] < NEVER), key=lambda c: costs[c][0]))
-                anywhere = tuple(map(min, zip(*costs.values(), strict=True))) if costs else (NEVER,) * len(rests[0])
+                anywhere = np.min([*costs.values(), nothing(self.candidates.wanted, NEVER)], axis=0)
                 rests.append(together(anywhere, rests[-1]))
             found = self._open[shape] = (orders[::-1], rests[::-1])
         return found
@@ -227,15 +229,15 @@ class _Search:
     def run(self, best: int) -> int:
         """The cost of the cheapest trip that costs less than ``best``; else ``best``."""
         self._best, self._done = best, False
-        self._go(0, self._home, (), (0,) + (NEVER,) * self._wanted, 0)
+        self._go(0, self._home, (), nothing(self._wanted), 0)
         return self._best
 
-    def _go(self, place: int, last: str, visited: tuple[str, ...], costs: tuple[int, ...], legs: int) -> None:
+    def _go(self, place: int, last: str, visited: tuple[str, ...], costs: Costs, legs: int) -> None:
         routes, wanted = self._routes, self._wanted
         if place == len(self._shape):
             leg = routes.leg(last, self._home, self._shape[-1].leaving, driven=self._driven)
-            if legs + leg + costs[wanted] < self._best:
-                self._best = legs + leg + costs[wanted]
+            if legs + leg + int(costs[wanted]) < self._best:
+                self._best = legs + leg + int(costs[wanted])
                 self._done = self._some
             return
         stay = self._shape[place]

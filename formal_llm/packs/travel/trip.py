@@ -19,7 +19,7 @@ from formal_llm.automata.models.automaton import fingerprint
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.packs.travel.candidates import SELF_DRIVING, Candidates, City, Way
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.meals import NEVER, together_at
+from formal_llm.packs.travel.meals import NEVER, Costs, together_at
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.routes import Routes, Shape, cities_of, nights_of
 from formal_llm.packs.travel.slots import MEALS, Slot, beginning, left_of, slots
@@ -77,7 +77,7 @@ class Trip:
         self.most = NEVER - 1 if self.candidates.budget is None else self.candidates.budget
         self._telling = Telling(self.candidates)
         self._possible: dict[Chosen, bool] = {}
-        self._rests: dict[tuple[tuple[str, ...], Shape], tuple[int, ...]] = {}
+        self._rests: dict[tuple[tuple[str, ...], Shape], Costs] = {}
 
     @classmethod
     def of(cls, query: TravelQuery, world: World) -> Trip:
@@ -218,7 +218,7 @@ class Trip:
             return spent if not missing else NEVER
         stay, begin = beginning(shape, len(picks))
         if begin == len(picks):  # the bed of the stay is still open
-            return min(NEVER, spent + self._rest(cities[stay:], shape[stay:])[missing])
+            return min(NEVER, spent + int(self._rest(cities[stay:], shape[stay:])[missing]))
         must, may, sights = left_of(shape, len(picks))
         city = self.candidates.city(cities[stay])
         eaten, seen = _used(shape, picks, begin)
@@ -227,7 +227,7 @@ class Trip:
         here = city.kitchen.least({city.place[name] for name in eaten}, must, may, missing)
         return min(NEVER, spent + together_at(here, self._rest(cities[stay + 1 :], shape[stay + 1 :]), missing))
 
-    def _rest(self, cities: tuple[str, ...], shape: Shape) -> tuple[int, ...]:
+    def _rest(self, cities: tuple[str, ...], shape: Shape) -> Costs:
         found = self._rests.get((cities, shape))
         if found is None:
             found = self._rests[cities, shape] = self.routes.rest(cities, shape)

@@ -130,8 +130,8 @@ def remedies(query: TravelQuery, world: World) -> tuple[Remedy, ...]:
 
 def _without(query: TravelQuery, world: World, dropped: tuple[Wish, ...]) -> Iterator[Remedy]:
     trip = Trip(without(query, dropped), world, every_meal=True)
-    cost = trip.least(trip.start())
-    if cost < NEVER and cost <= trip.most:
+    cost = trip.routes.least((), most=trip.most, some=False)
+    if cost < NEVER:
         word = trip.cheapest()
         assert word is not None
         yield Remedy(dropped, cost, days_of(trip, word))

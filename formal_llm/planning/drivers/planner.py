@@ -132,7 +132,7 @@ class Planner(PlansMany):
         self.source = source_of(source)
         self.llm = resolve(llm)
         if search == "draft" and not isinstance(self.llm, TextLLM):
-            raise WritesNoText(str(getattr(self.llm, "name", type(self.llm).__name__)))
+            raise WritesNoText(self.llm, "draft a plan", "let it choose: search='greedy'")
         self.limits = limits or Limits()
         self.constraints = tuple(constraints)
         self.lookahead = lookahead

@@ -45,7 +45,8 @@ def run_of(planner: Planner) -> dict[str, str]:
     """
     llm = planner.llm
     identity = getattr(llm, "identity", None) or {"llm": getattr(llm, "name", "") or type(llm).__name__}
-    search = [planner.search, planner.seed, planner.length_penalty, planner.lookahead]
+    pages = () if planner.pages is None else planner.pages.told
+    search = [planner.search, planner.seed, planner.length_penalty, planner.lookahead, *pages]
     table = planner.table()
     rules = [fingerprint_of(table.automaton), planner.limits.lines(), _texts(table)]
     said = json.dumps([identity, asdict(planner.wording), search, rules], sort_keys=True, default=str)

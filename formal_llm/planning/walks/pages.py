@@ -89,6 +89,12 @@ class Pages:
         by: By | Iterable[By] = self.by
         object.__setattr__(self, "by", (by,) if isinstance(by, str) or callable(by) else tuple(by))
 
+    @property
+    def told(self) -> list[object]:
+        """What tells these pages from others, as JSON data: functions by their names."""
+        ways = (one if isinstance(one, str) else getattr(one, "__qualname__", "") for one in (*self.by, self.order))
+        return [self.options, self.characters, *ways]
+
     @classmethod
     def of(cls, given: Pages | int | None) -> Pages | None:
         """The pages that a number of options, or nothing, stands for."""

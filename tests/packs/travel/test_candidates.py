@@ -35,7 +35,12 @@ def test_beds_fit_the_wishes_and_are_priced_for_all():
 
 def test_a_name_that_means_several_rows_counts_as_the_dearest_and_the_strictest():
     world = World(
-        accommodations=[bed("Loft by the sea", 90, rules=("No pets",)), bed("Loft", 40), bed("Hut", 10), bed("Hut", 20)],
+        accommodations=[
+            bed("Loft by the sea", 90, rules=("No pets",)),
+            bed("Loft", 40),
+            bed("Hut", 10),
+            bed("Hut", 20),
+        ],
         restaurants=[
             Restaurant("Bar 1", "B", 9, ("Tea", "Indian")),
             Restaurant("Bar", "B", 5, ("Indian",)),

@@ -77,9 +77,10 @@ def test_nothing_is_asked_where_there_is_no_trip():
 
 def test_a_plan_is_made_while_others_go_on():
     made = asyncio.run(aplan_trip(large_query(), WORLD, "test:random=3"))
-    assert made == plan_trip(large_query(), WORLD, "test:random=3") or made.days == plan_trip(
-        large_query(), WORLD, "test:random=3"
-    ).days
+    assert (
+        made == plan_trip(large_query(), WORLD, "test:random=3")
+        or made.days == plan_trip(large_query(), WORLD, "test:random=3").days
+    )
 
 
 def test_best_first_finds_a_trip_that_the_model_likes_more():

@@ -85,7 +85,9 @@ def test_where_no_wish_is_to_blame_the_world_is():
         no_trip(query, only_a)
     )
     places = [city for name in ("City A", "City B") for city in few.accommodations(name)]
-    nowhere = World((), (), places, few.restaurants("City A"), few.attractions("City A"), {"Somewhere": ["City A", "City B"]})
+    nowhere = World(
+        (), (), places, few.restaurants("City A"), few.attractions("City A"), {"Somewhere": ["City A", "City B"]}
+    )
     assert "there is no way from Home to City A and City B and home again" in str(no_trip(query, nowhere))
     assert not no_trip(query, nowhere).remedies
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, Answer, Budget, Planner, Question, RandomLLM, Walk, Wording
+from formal_llm import CFG, Answer, Budget, Planner, Question, RandomLLM, Walk, WeightedLLM, Wording
 from formal_llm.errors import BudgetExceeded, NoValidPlan
 from formal_llm.llms.generation import Generated
 from formal_llm.llms.question import Message
@@ -347,3 +347,32 @@ def test_the_best_plan_of_pages_is_the_best_plan() -> None:
             twin.answer(Answer((number,), answer.probabilities))
             todo.append(twin)
     assert plan.log_probability == pytest.approx(max(found)[0])
+
+
+@strategies.examples(40)
+@given(
+    strategies.limited_grammars(),
+    st.integers(0, 1 << 30),
+    st.sampled_from(["greedy", "best-first", "sample"]),
+    st.sampled_from(["on", "off"]),
+)
+def test_every_search_finds_a_plan_page_by_page_where_there_is_one(
+    cfg: CFG, seed: int, search: str, lookahead: str
+) -> None:
+    settings: dict[str, object] = {
+        "search": search, "lookahead": lookahead, "budget": Budget(questions=400, steps=9, backtracks=200),
+    }  # fmt: skip
+    found = []
+    for pages in (None, 2):
+        llm = RandomLLM(seed) if search == "greedy" else WeightedLLM(seed)
+        try:
+            plan = Planner(cfg, llm, pages=pages, **settings).plan("t")  # type: ignore[arg-type]
+        except NoValidPlan:
+            found.append("none")
+        except BudgetExceeded as error:
+            assume(error.kind == "steps")
+            found.append("none so short")
+        else:
+            assert cfg.accepts(plan.word)
+            found.append("a plan")
+    assert found[0] == found[1]
