@@ -150,7 +150,6 @@ class Candidates:
         return found
 
     def _city(self, name: str) -> City:
-        query = self.query
         beds = map(self._bed, _groups(self.world.accommodations(name)))
         eateries = list(map(self._eatery, _groups(self.world.restaurants(name))))
         sights = [group[0].name.strip() for group in _groups(self.world.attractions(name))]
@@ -160,7 +159,7 @@ class Candidates:
             tuple(sorted((one for one in beds if one is not None), key=lambda one: (-(one.row.rating or 0), one.cost))),
             {one.name: one for one in sorted(eateries, key=lambda one: (-(one.row.rating or 0), one.cost))},
             tuple(f"{sight}, {name}" for sight in sights if ";" not in sight),
-            Kitchen([Table(one.cost, one.offers) for one in by_cost], self.wanted if name != query.org else 0),
+            Kitchen([Table(one.cost, one.offers) for one in by_cost], self.wanted),
             {one.name: place for place, one in enumerate(by_cost)},
         )
 
