@@ -15,6 +15,7 @@
     │   ├── BudgetExceeded               a walk used up its questions, steps or backtracks; it can go on
     │   ├── WalkError                    a walk was asked for what it cannot do now
     │   ├── ResultsError                 a results file is in use, damaged, or another run's
+    │   ├── QueryError (ValueError)      wishes in words that tell too little or contradict each other: what, way out
     │   ├── NoPlanWorked                 plans were made and run, and each met a tool that failed: which tools
     │   ├── TooManyPlans                 a task has more plans than shall be listed
     │   └── SnapshotError (ValueError)   a snapshot is damaged or belongs to another automaton
@@ -78,6 +79,7 @@ from formal_llm.errors.planning import (
     NoPlanWorked,
     NoValidPlan,
     PlanningError,
+    QueryError,
     ResultsError,
     SnapshotError,
     TooManyPlans,
@@ -90,7 +92,7 @@ __all__ = [
     "Cancelled", "CheckpointError", "ExecutionError", "FormalLLMError", "GrammarError", "GrammarWarning",
     "InfiniteLanguage", "InputError", "InvalidAnswer", "LLMError", "MissingDependency", "MissingKey", "ModelError",
     "NoPlanWorked", "NoValidPlan", "NotAllowed", "NotRecorded", "NotationError", "PlanningError",
-    "ProviderError", "ResourceNotFound", "ResultsError", "RewardError", "SnapshotError", "TooManyPlans", "ToolError",
-    "ToolkitError", "TrainingError", "TranscriptError", "Undecided", "UnknownProvider", "UnreadableResponse",
-    "WalkError", "WritesNoText", "WritingError", "did_you_mean", "unknown",
+    "ProviderError", "QueryError", "ResourceNotFound", "ResultsError", "RewardError", "SnapshotError",
+    "TooManyPlans", "ToolError", "ToolkitError", "TrainingError", "TranscriptError", "Undecided", "UnknownProvider",
+    "UnreadableResponse", "WalkError", "WritesNoText", "WritingError", "did_you_mean", "unknown",
 ]  # fmt: skip
