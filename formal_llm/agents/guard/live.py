@@ -15,8 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from formal_llm.agents.guard.decision import Decision
-from formal_llm.agents.guard.events import Call, Result, Said
+from formal_llm.agents.guard.events import Call, Decision, Result, Said
 from formal_llm.agents.guard.guard import Guard, GuardState
 
 _log = logging.getLogger("formal_llm.guard")
@@ -52,6 +51,7 @@ class GuardedRun:
     Args:
         guard: the guard.
         state: where the run goes on, such as ``guard.resume(snapshot)``; by default its beginning.
+        turn: what was already decided in the turn in which the run goes on.
         approve: asks a person about the calls for which the rules want one. Without it such a call stays open: ``begin``
             answers "ask", and whoever called it asks in his own way.
         audit: is told each line of the record before the state changes; where it raises, the state does not change.
@@ -62,6 +62,7 @@ class GuardedRun:
         guard: Guard,
         *,
         state: GuardState | None = None,
+        turn: Iterable[tuple[Call, Decision]] = (),
         approve: Approve | None = None,
         audit: Audit | None = None,
     ) -> None:
@@ -70,7 +71,7 @@ class GuardedRun:
         self._approve = approve
         self._audit = audit
         self._lock = threading.RLock()
-        self._turn: list[tuple[Call, Decision]] = []
+        self._turn = list(turn)
 
     @property
     def state(self) -> GuardState:
@@ -82,8 +83,8 @@ class GuardedRun:
     def begin(self, call: Call, *, approved: bool | None = None) -> Decision:
         """Check a call and, where it may be made, take it, in one step.
 
-        A call with the id, the tool and the arguments of one taken earlier in the same turn is a second try of it: it
-        gets the same decision and is taken once.
+        A call with the id, the tool and the arguments of one of the same turn is a second try of it: it gets the same
+        decision and is taken once.
 
         Args:
             call: the call that is about to be made.
@@ -131,7 +132,7 @@ class GuardedRun:
     def new_turn(self) -> None:
         """Forget the ids of calls: the model answered anew, and some servers number their calls from 0 each time."""
         with self._lock:
-            self._turn = []
+            self._turn.clear()
 
     def _first(self, call: Call, approved: bool | None) -> Decision:
         """The decision before a person is asked; takes the call where none has to be."""
@@ -161,6 +162,7 @@ class GuardedRun:
     def _settle(self, call: Call, decision: Decision, approved: bool | None) -> Decision:
         if decision.action == "block":
             self._note(Noted(call, decision, told=False, approved=approved))
+            self._turn.append((call, decision))
             return decision
         taken = replace(call, approved=True) if approved else call
         after = self._state.after(taken)
