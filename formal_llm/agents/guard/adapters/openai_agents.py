@@ -127,6 +127,8 @@ class GuardedAgents:
         made = copy.copy(tool)
         made.tool_input_guardrails = [*(tool.tool_input_guardrails or ()), self._check]
         made.tool_output_guardrails = [self._tell, *(tool.tool_output_guardrails or ())]
+        if (in_words := tool._failure_error_function) is not None:
+            made._failure_error_function = self._noting(in_words)
         if self.interrupt:
             own = tool.needs_approval
 
@@ -136,6 +138,16 @@ class GuardedAgents:
 
             made.needs_approval = needs
         return made
+
+    def _noting(self, in_words: Any) -> Any:
+        """A function of a tool that puts errors into words, which notes that its call failed."""
+
+        async def noted(context: Any, error: Exception) -> str:
+            self._failed.add(context.tool_call_id)
+            found = in_words(context, error)
+            return cast("str", await found if hasattr(found, "__await__") else found)
+
+        return noted
 
     def _server(self, server: MCPServer) -> MCPServer:
         made = copy.copy(server)
