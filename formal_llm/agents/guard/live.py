@@ -52,8 +52,8 @@ class GuardedRun:
         guard: the guard.
         state: where the run goes on, such as ``guard.resume(snapshot)``; by default its beginning.
         turn: what was already decided in the turn in which the run goes on.
-        approve: asks a person about the calls for which the rules want one. Without it such a call stays open: ``begin``
-            answers "ask", and whoever called it asks in his own way.
+        approve: asks a person about the calls for which the rules want one. Without it such a call stays open:
+            ``begin`` answers "ask", and whoever called it asks in his own way.
         audit: is told each line of the record before the state changes; where it raises, the state does not change.
     """
 

@@ -19,7 +19,7 @@ was streamed goes in as a whole: ``stream.get_final_message()``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from formal_llm.agents.guard.adapters.loops import Asked, Item, Loop, Turn
 from formal_llm.agents.guard.adapters.plumbing import arguments_of
@@ -28,13 +28,13 @@ from formal_llm.agents.guard.guard import Guard
 from formal_llm.agents.guard.live import GuardedRun
 
 if TYPE_CHECKING:
-    from anthropic.types import Message
+    from anthropic.types import Message, ToolUseBlock
 
 
 class _Messages:
     """How outputs are written for the Messages API: all of a turn in one message of the user."""
 
-    def output(self, asked: Asked[Any], text: str, *, error: bool) -> Item:
+    def output(self, asked: Asked[ToolUseBlock], text: str, *, error: bool) -> Item:
         return {"type": "tool_result", "tool_use_id": asked.id, "content": text, "is_error": error}
 
     def items(self, outputs: Sequence[Item], said: str | None) -> list[Item]:
@@ -43,7 +43,7 @@ class _Messages:
         return [{"role": "user", "content": said}] if said else []
 
 
-class MessagesLoop(Loop[Any]):
+class MessagesLoop(Loop["ToolUseBlock"]):
     """A run over Anthropic's Messages API under a guard.
 
     Args:
@@ -54,7 +54,7 @@ class MessagesLoop(Loop[Any]):
     def __init__(self, run: Guard | GuardedRun, *, most_early: int = 3) -> None:
         super().__init__(run, _Messages(), most_early)
 
-    def turn(self, message: Message) -> Turn[Any]:
+    def turn(self, message: Message) -> Turn[ToolUseBlock]:
         """Check the calls of an answer as a sequence.
 
         Raises:
@@ -62,13 +62,13 @@ class MessagesLoop(Loop[Any]):
         """
         return self._turn(_asked(message), _text(message), paused=message.stop_reason == "pause_turn")
 
-    async def aturn(self, message: Message) -> Turn[Any]:
+    async def aturn(self, message: Message) -> Turn[ToolUseBlock]:
         """As ``turn``; a person who is asked is waited for."""
         return await self._aturn(_asked(message), _text(message), paused=message.stop_reason == "pause_turn")
 
 
-def _asked(message: Message) -> list[Asked[Any]]:
-    asked: list[Asked[Any]] = []
+def _asked(message: Message) -> list[Asked[ToolUseBlock]]:
+    asked: list[Asked[ToolUseBlock]] = []
     for block in message.content:
         if block.type == "tool_use":
             arguments = arguments_of(block.input)

@@ -29,7 +29,7 @@ Functions = Mapping[str, Callable[..., Any]]
 
 @dataclass(frozen=True)
 class Asked(Generic[Native]):
-    """A call of an answer, as the provider wrote it and as the rules see it; no call where its arguments are no JSON."""
+    """A call of an answer, as the provider wrote it and as the rules see it: no call if its arguments are no JSON."""
 
     native: Native
     id: str
@@ -111,7 +111,7 @@ class Turn(Generic[Native]):
         return self._wire.items([self._outputs[place] for place in range(len(self._asked))], self._said)
 
     def run(self, functions: Functions) -> list[Item]:
-        """Make the calls, one after the other, and give ``messages``. What a function raises is an error of its call."""
+        """Make the calls one after the other, and give ``messages``. What a function raises is an error of its call."""
         for one, decision in self._asked:
             if decision.runs:
                 try:

@@ -11,31 +11,40 @@
         if turn.done:
             break
 
-The tools of the requests stay as they are, so the cached prefix of the prompt stays too: which of them are legal is said
-in ``tool_choice`` (``allowed_tools``). A refused call gets its output like any other: the reason and the way on. A
+The tools of the requests stay as they are, so the cached prefix of the prompt stays too: which of them are legal is
+said in ``tool_choice`` (``allowed_tools``). A refused call gets its output like any other: the reason and the way on. A
 response that was streamed goes in as a whole: ``stream.get_final_response()``, ``stream.get_final_completion()``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from formal_llm.agents.guard.adapters.loops import Asked, Item, Loop, Turn
+from formal_llm.agents.guard.adapters.loops import Asked, Item, Loop, Turn, Wire
 from formal_llm.agents.guard.adapters.plumbing import arguments_of, listed
 from formal_llm.agents.guard.events import Call
 from formal_llm.agents.guard.guard import Guard
 from formal_llm.agents.guard.live import GuardedRun
 
 if TYPE_CHECKING:
-    from openai.types.chat import ChatCompletion
-    from openai.types.responses import Response
+    from openai.types.chat import (
+        ChatCompletion,
+        ChatCompletionMessageToolCallUnion,
+        ChatCompletionToolChoiceOptionParam,
+    )
+    from openai.types.responses import Response, ResponseCustomToolCall, ResponseFunctionToolCall
+    from openai.types.responses.response_create_params import ToolChoice
+
+
+#: A tool as it stands in a request.
+Tool: TypeAlias = Mapping[str, Any]
 
 
 class _Responses:
     """How outputs are written for the Responses API."""
 
-    def output(self, asked: Asked[Any], text: str, *, error: bool) -> Item:  # noqa: ARG002  # it has no flag for errors
+    def output(self, asked: Asked[Any], text: str, *, error: bool) -> Item:  # it has no flag for errors
         kind = "custom_tool_call_output" if asked.native.type == "custom_tool_call" else "function_call_output"
         return {"type": kind, "call_id": asked.id, "output": text}
 
@@ -46,7 +55,7 @@ class _Responses:
 class _Chat:
     """How outputs are written for chat completions."""
 
-    def output(self, asked: Asked[Any], text: str, *, error: bool) -> Item:  # noqa: ARG002  # it has no flag for errors
+    def output(self, asked: Asked[Any], text: str, *, error: bool) -> Item:  # it has no flag for errors
         return {"role": "tool", "tool_call_id": asked.id, "content": text}
 
     def items(self, outputs: Sequence[Item], said: str | None) -> list[Item]:
@@ -56,9 +65,7 @@ class _Chat:
 class _OpenAILoop(Loop[Any]):
     """What both APIs share: the tools, and how those that are legal are named."""
 
-    def __init__(
-        self, run: Guard | GuardedRun, tools: Iterable[Mapping[str, Any]], wire: Any, most_early: int
-    ) -> None:
+    def __init__(self, run: Guard | GuardedRun, tools: Iterable[Tool], wire: Wire[Any], most_early: int) -> None:
         super().__init__(run, wire, most_early)
         self.tools = tuple(tools)
 
@@ -78,27 +85,27 @@ class ResponsesLoop(_OpenAILoop):
         most_early: how many answers in a row that come too early are sent back.
     """
 
-    def __init__(
-        self, run: Guard | GuardedRun, tools: Iterable[Mapping[str, Any]], *, most_early: int = 3
-    ) -> None:
+    def __init__(self, run: Guard | GuardedRun, tools: Iterable[Tool], *, most_early: int = 3) -> None:
         super().__init__(run, tools, _Responses(), most_early)
 
-    def tool_choice(self, *, required: bool = False) -> Any:
+    def tool_choice(self, *, required: bool = False) -> ToolChoice:
         """What goes into the request as ``tool_choice``: the tools that are legal now.
 
         Args:
             required: whether the model has to call one, so that it cannot answer yet.
         """
-        mode = "required" if required else "auto"
+        mode: Literal[required, auto] = "required" if required else "auto"
         legal = self._legal()
         if not legal:
             return "none"
         if len(legal) == len(self.tools):
             return mode
-        tools = [{key: tool[key] for key in ("type", "name", "server_label") if key in tool} for tool in legal]
+        tools: list[dict[str, object]] = [
+            {key: tool[key] for key in ("type", "name", "server_label") if key in tool} for tool in legal
+        ]
         return {"type": "allowed_tools", "mode": mode, "tools": tools}
 
-    def turn(self, response: Response) -> Turn[Any]:
+    def turn(self, response: Response) -> Turn[ResponseFunctionToolCall | ResponseCustomToolCall]:
         """Check the calls of an answer as a sequence.
 
         Raises:
@@ -106,7 +113,7 @@ class ResponsesLoop(_OpenAILoop):
         """
         return self._turn(_of_response(response), response.output_text, paused=False)
 
-    async def aturn(self, response: Response) -> Turn[Any]:
+    async def aturn(self, response: Response) -> Turn[ResponseFunctionToolCall | ResponseCustomToolCall]:
         """As ``turn``; a person who is asked is waited for."""
         return await self._aturn(_of_response(response), response.output_text, paused=False)
 
@@ -120,27 +127,25 @@ class ChatLoop(_OpenAILoop):
         most_early: how many answers in a row that come too early are sent back.
     """
 
-    def __init__(
-        self, run: Guard | GuardedRun, tools: Iterable[Mapping[str, Any]], *, most_early: int = 3
-    ) -> None:
+    def __init__(self, run: Guard | GuardedRun, tools: Iterable[Tool], *, most_early: int = 3) -> None:
         super().__init__(run, tools, _Chat(), most_early)
 
-    def tool_choice(self, *, required: bool = False) -> Any:
+    def tool_choice(self, *, required: bool = False) -> ChatCompletionToolChoiceOptionParam:
         """What goes into the request as ``tool_choice``: the tools that are legal now.
 
         Args:
             required: whether the model has to call one, so that it cannot answer yet.
         """
-        mode = "required" if required else "auto"
+        mode: Literal[required, auto] = "required" if required else "auto"
         legal = self._legal()
         if not legal:
             return "none"
         if len(legal) == len(self.tools):
             return mode
-        tools = [{"type": tool["type"], tool["type"]: {"name": _name(tool)}} for tool in legal]
+        tools: list[dict[str, object]] = [{"type": tool["type"], tool["type"]: {"name": _name(tool)}} for tool in legal]
         return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
 
-    def turn(self, completion: ChatCompletion) -> Turn[Any]:
+    def turn(self, completion: ChatCompletion) -> Turn[ChatCompletionMessageToolCallUnion]:
         """Check the calls of an answer as a sequence.
 
         Raises:
@@ -148,7 +153,7 @@ class ChatLoop(_OpenAILoop):
         """
         return self._turn(_of_completion(completion), completion.choices[0].message.content or "", paused=False)
 
-    async def aturn(self, completion: ChatCompletion) -> Turn[Any]:
+    async def aturn(self, completion: ChatCompletion) -> Turn[ChatCompletionMessageToolCallUnion]:
         """As ``turn``; a person who is asked is waited for."""
         return await self._aturn(_of_completion(completion), completion.choices[0].message.content or "", paused=False)
 

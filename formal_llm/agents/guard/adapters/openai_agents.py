@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, cast
 
@@ -37,6 +38,7 @@ try:
         ModelResponse,
         RunConfig,
         RunContextWrapper,
+        TContext,
         ToolGuardrailFunctionOutput,
         ToolInputGuardrail,
         ToolInputGuardrailData,
@@ -83,16 +85,16 @@ class GuardedAgents:
         self._decided: dict[str, Decision] = {}
         self._failed: set[str] = set()
         self._heard: str | None = None
-        self._check = ToolInputGuardrail(guardrail_function=self._checked, name="formal_llm")
-        self._tell = ToolOutputGuardrail(guardrail_function=self._told, name="formal_llm")
+        self._check: ToolInputGuardrail[Any] = ToolInputGuardrail(guardrail_function=self._checked, name="formal_llm")
+        self._tell: ToolOutputGuardrail[Any] = ToolOutputGuardrail(guardrail_function=self._told, name="formal_llm")
 
     # -- copies of what is run ------------------------------------------------------------------------------------
 
-    def agent(self, agent: Agent[Any]) -> Agent[Any]:
+    def agent(self, agent: Agent[TContext]) -> Agent[TContext]:
         """A copy of an agent under the guard, with those that it hands off to."""
         for original, made in self._copies.values():
             if agent is original or agent is made:
-                return made
+                return cast("Agent[TContext]", made)
         made = agent.clone(
             tools=[self._tool(tool) if isinstance(tool, FunctionTool) else tool for tool in agent.tools],
             mcp_servers=[self._server(server) for server in agent.mcp_servers],
@@ -117,7 +119,7 @@ class GuardedAgents:
             if args.kind == "tool_exception":
                 self._failed.add(args.call_id)
             found = None if formatter is None else formatter(args)
-            return await found if hasattr(found, "__await__") else cast("str | None", found)
+            return await found if inspect.isawaitable(found) else found
 
         model = _GuardedModel(config.model, self) if isinstance(config.model, Model) else config.model
         provider = _GuardedProvider(config.model_provider, self)
@@ -145,7 +147,7 @@ class GuardedAgents:
         async def noted(context: Any, error: Exception) -> str:
             self._failed.add(context.tool_call_id)
             found = in_words(context, error)
-            return cast("str", await found if hasattr(found, "__await__") else found)
+            return cast("str", await found if inspect.isawaitable(found) else found)
 
         return noted
 
@@ -169,7 +171,7 @@ class GuardedAgents:
         async def ending(context: RunContextWrapper[Any], results: list[Any]) -> ToolsToFinalOutputResult:
             if callable(behavior):
                 found = behavior(context, results)
-                found = await found if hasattr(found, "__await__") else found
+                found = await found if inspect.isawaitable(found) else found
             else:
                 names = None if behavior == "stop_on_first_tool" else behavior["stop_at_tool_names"]
                 last = next((one for one in results if names is None or one.tool.name in names), None)

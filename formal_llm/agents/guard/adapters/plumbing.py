@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from typing import cast
+from typing import Any, TypeAlias, cast
 
 from pydantic_core import to_jsonable_python
 
 from formal_llm.agents.guard.events import Decision
 from formal_llm.agents.guard.live import GuardedRun
 
+#: A value as JSON, which the rules read.
+Plain: TypeAlias = Any
 
-def arguments_of(raw: object) -> dict[str, object] | None:
+
+def arguments_of(raw: object) -> dict[str, Plain] | None:
     """The arguments of a call as JSON, from what a framework holds; None where they are no JSON object."""
     if isinstance(raw, str | bytes):
         try:
             raw = json.loads(raw) if raw.strip() else {}
         except (ValueError, RecursionError):
             return None
-    return cast("dict[str, object]", plain(raw)) if isinstance(raw, Mapping) else None
+    return cast("dict[str, Plain]", plain(raw)) if isinstance(raw, Mapping) else None
 
 
-def plain(value: object) -> object:
+def plain(value: object) -> Plain:
     """A value as JSON; what is none is told as its text."""
     return to_jsonable_python(value, fallback=str)
 

@@ -1,7 +1,7 @@
 """PydanticAI 2: a capability that guards the tools of an agent (``pip install 'formal-llm[pydantic-ai]'``).
 
-``Agent(model, tools=[...], capabilities=[GuardCapability(guard)])``: the model is shown the tools for which some call is
-legal, each call is checked again, a refusal goes back to the model as a retry with the reason and the way on, and an
+``Agent(model, tools=[...], capabilities=[GuardCapability(guard)])``: the model is shown the tools for which some call
+is legal, each call is checked again, a refusal goes back to the model as a retry with the reason and the way on, and an
 answer that comes too early is sent back.
 
 A run has a state of its own. A run that goes on from a message history goes on from what happened in it: so approvals
@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from formal_llm.agents.guard.adapters.plumbing import arguments_of, listed, plain, refused, warning
 from formal_llm.agents.guard.events import Call, Result, Said
@@ -23,7 +23,7 @@ from formal_llm.errors import MissingDependency
 
 try:
     from pydantic_ai import ModelRetry, RunContext, SkipToolExecution, ToolReturn
-    from pydantic_ai.capabilities import AbstractCapability
+    from pydantic_ai.capabilities import AbstractCapability, ValidatedToolArgs, WrapToolExecuteHandler
     from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
     from pydantic_ai.messages import (
         ModelMessage,
@@ -36,7 +36,7 @@ try:
     )
     from pydantic_ai.models import ModelRequestContext
     from pydantic_ai.output import OutputContext
-    from pydantic_ai.tools import ToolDefinition
+    from pydantic_ai.tools import AgentDepsT, ToolDefinition
 except ImportError as error:
     raise MissingDependency("this adapter needs PydanticAI 2: pip install 'formal-llm[pydantic-ai]'") from error
 
@@ -46,7 +46,7 @@ _LEFT_OUT = "Tool not executed"
 _NOT_MADE = ("validation_error", "unknown_tool", "unavailable_tool")
 
 
-class GuardCapability(AbstractCapability[Any]):
+class GuardCapability(AbstractCapability[AgentDepsT]):
     """The tools of a PydanticAI agent under a guard.
 
     Args:
@@ -84,21 +84,23 @@ class GuardCapability(AbstractCapability[Any]):
             self._run = GuardedRun(self.guard, approve=self.approve, audit=self.audit)
         return self._run
 
-    async def for_run(self, ctx: RunContext[Any]) -> GuardCapability:
+    async def for_run(self, ctx: RunContext[AgentDepsT]) -> GuardCapability[AgentDepsT]:
         """An instance for one run, which goes on from the message history."""
         made = copy.copy(self)
         state = replayed(self.guard.start(), ctx.messages)
         made._run = GuardedRun(self.guard, state=state, approve=self.approve, audit=self.audit)
         return made
 
-    async def before_run(self, ctx: RunContext[Any]) -> None:
+    async def before_run(self, ctx: RunContext[AgentDepsT]) -> None:
         """Tell what the user says."""
         if (text := _text(ctx.prompt)) is not None:
             self.run.said(Said("user", text))
 
     # -- the model ----------------------------------------------------------------------------------------------
 
-    async def prepare_model_request(self, ctx: RunContext[Any], request_context: ModelRequestContext) -> ModelRequestContext:
+    async def prepare_model_request(
+        self, ctx: RunContext[AgentDepsT], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
         """Show the model the tools for which some call is legal."""
         asked = request_context.model_request_parameters
         if not self.hide or not asked.function_tools:
@@ -110,7 +112,7 @@ class GuardCapability(AbstractCapability[Any]):
         )
 
     async def after_model_request(
-        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+        self, ctx: RunContext[AgentDepsT], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
         """Tell what the assistant said; its calls come one by one, in their order."""
         self.run.new_turn()
@@ -121,8 +123,8 @@ class GuardCapability(AbstractCapability[Any]):
     # -- calls --------------------------------------------------------------------------------------------------
 
     async def after_tool_validate(
-        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
-    ) -> dict[str, Any]:
+        self, ctx: RunContext[AgentDepsT], *, call: ToolCallPart, tool_def: ToolDefinition, args: ValidatedToolArgs
+    ) -> ValidatedToolArgs:
         """Check the calls that PydanticAI does not make itself: before a person is asked, before they go outside."""
         if tool_def.kind == "unapproved" and not ctx.tool_call_approved:
             decision = self.run.state.check(_call(call, tool_def, args))
@@ -135,8 +137,14 @@ class GuardCapability(AbstractCapability[Any]):
         return args
 
     async def wrap_tool_execute(
-        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any], handler: Any
-    ) -> Any:
+        self,
+        ctx: RunContext[AgentDepsT],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: ValidatedToolArgs,
+        handler: WrapToolExecuteHandler,
+    ) -> object:
         """Check a call, make it, and tell its result."""
         made = _call(call, tool_def, args)
         decision = await self.run.abegin(made, approved=True if ctx.tool_call_approved else None)
@@ -171,7 +179,9 @@ class GuardCapability(AbstractCapability[Any]):
 
     # -- the answer ---------------------------------------------------------------------------------------------
 
-    async def before_output_process(self, ctx: RunContext[Any], *, output_context: OutputContext, output: Any) -> Any:
+    async def before_output_process(
+        self, ctx: RunContext[AgentDepsT], *, output_context: OutputContext, output: object
+    ) -> object:
         """Send back an answer that comes too early; it counts against the retries of the output."""
         if not ctx.partial_output:
             decision = self.run.stop()
@@ -180,12 +190,12 @@ class GuardCapability(AbstractCapability[Any]):
         return output
 
 
-def _call(call: ToolCallPart, tool_def: ToolDefinition, args: Mapping[str, Any]) -> Call:
+def _call(call: ToolCallPart, tool_def: ToolDefinition, args: Mapping[str, object]) -> Call:
     """A call as the rules see it: the arguments of the schema that the model sees, as they will be used."""
     raw = arguments_of(call.args) or {}
     known = tool_def.parameters_json_schema.get("properties", {})
     used = plain(args)
-    if isinstance(used, dict) and all(name in known for name in used):
+    if all(name in known for name in used):
         raw = {**raw, **used}
     return Call(call.tool_name, raw, call.tool_call_id)
 
@@ -213,10 +223,10 @@ def replayed(state: GuardState, messages: Sequence[ModelMessage]) -> GuardState:
             state = state.after(Said("assistant", text))
         returns = _returns(messages[place + 1 :])
         results: list[Result] = []
-        for part in message.parts:
-            answer = returns.get(part.tool_call_id) if isinstance(part, ToolCallPart) else None
-            if isinstance(part, ToolCallPart) and answer is not None and _was_made(answer):
-                call = Call(part.tool_name, arguments_of(part.args) or {}, part.tool_call_id)
+        for made in message.tool_calls:
+            answer = returns.get(made.tool_call_id)
+            if answer is not None and _was_made(answer):
+                call = Call(made.tool_name, arguments_of(made.args) or {}, made.tool_call_id)
                 decision = state.check(call)
                 error = answer.outcome in ("failed", "retried", "interrupted")
                 if decision.action == "block" and error:
