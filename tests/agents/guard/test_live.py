@@ -142,7 +142,11 @@ def test_a_record_that_fails_leaves_the_state_as_it_was() -> None:
 
     run = GuardedRun(guard(), audit=full)
     before = run.state
-    for tried in (lambda: run.begin(APPROVE), lambda: run.said(Said("user", "hello")), lambda: run.result(Result("look"))):
+    for tried in (
+        lambda: run.begin(APPROVE),
+        lambda: run.said(Said("user", "hello")),
+        lambda: run.result(Result("look")),
+    ):
         with pytest.raises(OSError, match="full"):
             tried()
         assert run.state is before

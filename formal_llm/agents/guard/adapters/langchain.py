@@ -1,8 +1,8 @@
 """LangChain 1: a middleware that guards the tools of an agent (``pip install 'formal-llm[langchain]'``).
 
 ``create_agent(model, tools, middleware=[..., GuardMiddleware(guard)])``, as the last one: then nothing behind it shows
-the model other tools. The model is shown the tools for which some call is legal; the calls of an answer are checked as a
-sequence when it comes, and again when each is made; a refused call gets a ``ToolMessage`` of status "error" with the
+the model other tools. The model is shown the tools for which some call is legal; the calls of an answer are checked as
+a sequence when it comes, and again when each is made; a refused call gets a ``ToolMessage`` of status "error" with the
 reason and the way on; an answer that comes too early is sent back.
 
 The state of a run lies in the state of the graph, under ``guard``, as plain data: it is saved and restored by a
@@ -60,6 +60,8 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
         hide: whether the model is shown only tools for which some call is legal. Without it the tools stay the same,
             and with them the cached prefix of the prompt; calls are refused when they come.
         most_early: how many answers of one run that come too early are sent back.
+        final: whether an answer is the end. In a conversation it hands over to the user, and it may do so too where the
+            next thing on the way is the user's to say.
 
     Raises:
         EarlyAnswer: in a run, when one more comes.
@@ -75,11 +77,12 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
         audit: Audit | None = None,
         hide: bool = True,
         most_early: int = 3,
+        final: bool = True,
     ) -> None:
         super().__init__()
         self.hide = hide
         self.most_early = most_early
-        self._turns = Turns(guard, approve, audit)
+        self._turns = Turns(guard, approve, audit, final=final)
 
     def _caught_up(self, state: GuardedState) -> Update | None:
         """Tell what came into the messages since: what users said, earlier turns, results that were not told yet."""

@@ -19,7 +19,7 @@ response that was streamed goes in as a whole: ``stream.get_final_response()``, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from formal_llm.agents.guard.adapters.loops import Asked, Item, Loop, Turn, Wire
 from formal_llm.agents.guard.adapters.plumbing import arguments_of, listed
@@ -94,7 +94,7 @@ class ResponsesLoop(_OpenAILoop):
         Args:
             required: whether the model has to call one, so that it cannot answer yet.
         """
-        mode: Literal[required, auto] = "required" if required else "auto"
+        mode: Literal["required", "auto"] = "required" if required else "auto"
         legal = self._legal()
         if not legal:
             return "none"
@@ -136,7 +136,7 @@ class ChatLoop(_OpenAILoop):
         Args:
             required: whether the model has to call one, so that it cannot answer yet.
         """
-        mode: Literal[required, auto] = "required" if required else "auto"
+        mode: Literal["required", "auto"] = "required" if required else "auto"
         legal = self._legal()
         if not legal:
             return "none"
