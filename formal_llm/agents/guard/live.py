@@ -24,6 +24,8 @@ _log = logging.getLogger("formal_llm.guard")
 #: Asks a person whether a call may be made: a function, or a coroutine function in asynchronous runs.
 Approve: TypeAlias = Callable[[Call, Decision], bool | Awaitable[bool]]
 
+#: What stands in the reason of a call to which a person said no.
+SAID_NO = "A person was asked and said no."
 E = TypeVar("E", bound=GuardEvent)
 
 
@@ -164,7 +166,7 @@ class GuardedRun:
             decision = self._state.check(call)
             if decision.action == "ask":
                 action: Literal["allow", "block"] = "allow" if approved else "block"
-                reason = decision.reason if approved else f"{decision.reason}, and a person said no"
+                reason = decision.reason if approved else f"{decision.reason} {SAID_NO}"
                 decision = replace(decision, action=action, reason=reason)
             return self._settle(call, decision, approved)
 
@@ -186,11 +188,15 @@ class GuardedRun:
         """Tell what a call returned, or that it failed, in the order in which results come."""
         self._tell(result)
 
+    def made(self, call: Call) -> None:
+        """Tell a call that was made without asking here, such as one of a history from before the guard."""
+        self._tell(call)
+
     def said(self, said: Said) -> None:
         """Tell what a person or the assistant said."""
         self._tell(said)
 
-    def _tell(self, event: Result | Said) -> None:
+    def _tell(self, event: GuardEvent) -> None:
         with self._lock:
             event = self._timed(event)
             after = self._state.after(event)
@@ -198,7 +204,7 @@ class GuardedRun:
             self._state = after
 
     def stop(self) -> Decision:
-        """Whether the run may end here, for the record."""
+        """Whether the run may end here; "ask" says no, too: nobody is asked about an end."""
         with self._lock:
             decision = self._state.may_stop(final=self._final)
             self._note(Noted(None, decision, told=False))

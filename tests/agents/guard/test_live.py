@@ -10,7 +10,7 @@ from threading import Barrier
 import pytest
 
 from formal_llm.agents.guard import Call, Decision, Result, Said
-from formal_llm.agents.guard.live import GuardedRun, Noted
+from formal_llm.agents.guard.live import SAID_NO, GuardedRun, Noted
 from tests.agents.guard.adapters.shop import ASKING, RULES, Person, Record, guard
 
 ONCE = RULES + "rule once: at most 1 pay\n"
@@ -83,7 +83,7 @@ def test_a_person_is_asked_and_what_he_says_stands_in_the_record(says: bool) -> 
     run.begin(APPROVE)
     decision = run.begin(PAY)
     assert decision.action == ("allow" if says else "block")
-    assert ("a person said no" in decision.reason) is not says
+    assert (SAID_NO in decision.reason) is not says
     assert person.asked == [PAY]
     last = record[-1]
     assert (last.told, last.approved) == (says, says)
@@ -118,6 +118,14 @@ def test_what_happens_while_a_person_thinks_counts() -> None:
     run = GuardedRun(guard(ASKING + "rule once: at most 1 pay\n"), approve=slow)
     run.begin(APPROVE)
     assert run.begin(PAY).action == "block"
+
+
+def test_what_was_made_without_asking_is_told_though_it_was_forbidden() -> None:
+    record = Record()
+    run = GuardedRun(guard(), audit=record)
+    run.made(PAY)
+    assert record.words == ["call pay"]
+    assert run.stop().runs
 
 
 def test_asking_in_asynchronous_runs() -> None:

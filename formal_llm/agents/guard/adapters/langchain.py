@@ -20,7 +20,7 @@ from formal_llm.agents.guard.adapters.graph_state import Node, Turn, Turns
 from formal_llm.agents.guard.adapters.plumbing import arguments_of, listed, plain, refused, with_warning
 from formal_llm.agents.guard.events import Call, Decision, Result, Said
 from formal_llm.agents.guard.guard import Guard
-from formal_llm.agents.guard.live import Approve, Audit, GuardedRun
+from formal_llm.agents.guard.live import SAID_NO, Approve, Audit, GuardedRun
 from formal_llm.errors import EarlyAnswer, MissingDependency
 
 try:
@@ -96,7 +96,7 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
             if isinstance(message, HumanMessage) and "guard" not in message.additional_kwargs:
                 node.run.said(Said("user", message.text))
             elif isinstance(message, AIMessage):
-                self._tell_answer(node.run, message, messages[place + 1 :], made)
+                made |= _history(node.run, message, messages[place + 1 :])
             elif isinstance(message, ToolMessage) and message.tool_call_id in made:
                 node.run.result(_result(made.pop(message.tool_call_id), message))
         return self._update(state, node)
@@ -107,19 +107,6 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
         """The update of the graph's state after a node."""
         last = state["messages"][-1].id if state["messages"] else None
         return {"guard": self._turns.keep(state.get("guard"), node, decided, **{"last": last, **more})}
-
-    def _tell_answer(
-        self, run: GuardedRun, message: AIMessage, later: Sequence[AnyMessage], made: dict[str, Call]
-    ) -> None:
-        """Tell an answer of the history from before the guard: its text, and the calls that have a result."""
-        if message.text:
-            run.said(Said("assistant", message.text))
-        answered = {found.tool_call_id for found in later if isinstance(found, ToolMessage)}
-        run.new_turn()
-        for tool_call in message.tool_calls:
-            call = _call(tool_call)
-            if call.id in answered and run.begin(call, approved=True).runs:
-                made[call.id] = call
 
     # -- the nodes of the graph ---------------------------------------------------------------------------------
 
@@ -237,6 +224,24 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
 
 def _call(tool_call: ToolCall) -> Call:
     return Call(tool_call["name"], arguments_of(tool_call["args"]) or {}, tool_call["id"] or "")
+
+
+def _history(run: GuardedRun, answer: AIMessage, later: Sequence[AnyMessage]) -> dict[str, Call]:
+    """Tell an answer of which the guard was not told when it came; its calls that were made, by their ids."""
+    if answer.text:
+        run.said(Said("assistant", answer.text))
+    results = {found.tool_call_id: found for found in reversed(later) if isinstance(found, ToolMessage)}
+    made: dict[str, Call] = {}
+    for call in map(_call, answer.tool_calls):
+        result = results.get(call.id)
+        if result is None:
+            continue
+        action = run.state.check(call).action
+        if result.status == "error" and (action == "block" or SAID_NO in result.text):
+            continue  # it was refused, then as it would be now
+        run.made(dataclasses.replace(call, approved=action == "ask"))
+        made[call.id] = call
+    return made
 
 
 def _heard(run: GuardedRun, messages: Sequence[AnyMessage]) -> list[Call]:

@@ -142,7 +142,9 @@ class ChatLoop(_OpenAILoop):
             return "none"
         if len(legal) == len(self.tools):
             return mode
-        tools: list[dict[str, object]] = [{"type": tool["type"], tool["type"]: {"name": _name(tool)}} for tool in legal]
+        tools: list[dict[str, object]] = [
+            {"type": kind, kind: {"name": _name(tool)}} for tool in legal for kind in [tool.get("type", "function")]
+        ]
         return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
 
     def turn(self, completion: ChatCompletion) -> Turn[ChatCompletionMessageToolCallUnion]:

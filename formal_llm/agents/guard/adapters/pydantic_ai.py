@@ -18,7 +18,7 @@ from typing import Literal
 from formal_llm.agents.guard.adapters.plumbing import arguments_of, listed, plain, refused, warning
 from formal_llm.agents.guard.events import Call, Result, Said
 from formal_llm.agents.guard.guard import Guard
-from formal_llm.agents.guard.live import Approve, Audit, GuardedRun
+from formal_llm.agents.guard.live import SAID_NO, Approve, Audit, GuardedRun
 from formal_llm.agents.guard.states import GuardState
 from formal_llm.errors import MissingDependency
 
@@ -237,8 +237,8 @@ def replayed(state: GuardState, messages: Sequence[ModelMessage]) -> GuardState:
                 call = Call(made.tool_name, arguments_of(made.args) or {}, made.tool_call_id)
                 decision = state.check(call)
                 error = answer.outcome in ("failed", "retried", "interrupted")
-                if decision.action == "block" and error:
-                    continue  # it was refused then as it would be now
+                if error and (decision.action == "block" or SAID_NO in str(answer.content)):
+                    continue  # it was refused, then as it would be now
                 state = state.after(dataclasses.replace(call, approved=decision.action == "ask"))
                 results.append(Result(call.tool, call.arguments, plain(answer.content), call.id, error))
         for result in results:

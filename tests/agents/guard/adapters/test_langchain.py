@@ -218,6 +218,18 @@ def test_a_history_from_before_the_guard_is_read() -> None:
     ]  # fmt: skip
 
 
+def test_without_a_checkpointer_the_messages_tell_what_happened() -> None:
+    """A server that is sent the whole conversation each time, with the refusals in it and a person's no."""
+    shop, record, person = Shop(), Record(), Person(False)
+    script = Script(steps=[call("draft"), call("approve"), call("pay", amount=500), call("pay", amount=1), "paid"])
+    state = agent(script, shop, GuardMiddleware(guard(ASKING), approve=person)).invoke(said())
+    script = Script(steps=[call("draft"), "drafted"])
+    messages = [*state["messages"], HumanMessage("draft")]
+    agent(script, shop, GuardMiddleware(guard(ASKING), audit=record)).invoke({"messages": messages})
+    assert shop.done == ["approve 7", "pay 7 1", "draft 7"]
+    assert record.called == ["approve", "pay", "draft"]
+
+
 def test_going_back_to_an_earlier_checkpoint_goes_back_to_its_state() -> None:
     shop, saver = Shop(), InMemorySaver()
     config = {"configurable": {"thread_id": "1"}}

@@ -19,7 +19,8 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from pydantic_ai.tools import Tool
 
-from formal_llm.agents.guard.adapters.pydantic_ai import GuardCapability
+from formal_llm.agents.guard import Call
+from formal_llm.agents.guard.adapters.pydantic_ai import GuardCapability, replayed
 from tests.agents.guard.adapters.shop import ASKING, RULES, Person, Record, Shop, guard
 
 Step = str | list[tuple[str, dict[str, Any]]]
@@ -195,6 +196,20 @@ def test_a_conversation_goes_on_where_it_stood() -> None:
     first = ran(guarded, "pay")
     second = ran(guarded, "draft and approve", message_history=first.all_messages())
     assert second.output == "no"
+    assert shop.done == ["approve 7", "pay 7 1", "draft 7"]
+
+
+def test_a_persons_no_is_known_in_a_later_run() -> None:
+    script = Script(call("approve"), call("pay", amount=500), call("pay", amount=1), "paid", call("draft"), "drafted")
+    shop = Shop()
+    guarded = agent(script, shop, GuardCapability(guard(ASKING), approve=Person(False)))
+    first = ran(guarded, "pay")
+    state = replayed(guard(ASKING).start(), first.all_messages())
+    assert [(event.tool, event.arguments.get("amount")) for event in state.history if isinstance(event, Call)] == [
+        ("approve", None),
+        ("pay", 1),
+    ]
+    ran(guarded, "draft", message_history=first.all_messages())
     assert shop.done == ["approve 7", "pay 7 1", "draft 7"]
 
 
