@@ -13,7 +13,7 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from formal_llm.agents.guard.events import Call, Decision, GuardEvent, Result, Said
 from formal_llm.agents.guard.guard import Guard
@@ -150,11 +150,11 @@ class GuardedRun:
             known = next((decision for made, decision in self._turn if call.id and _same(made, call)), None)
             if known is not None:
                 return known
-            decision = self._state.check(call)
-            if decision.action != "ask":
-                return self._settle(call, decision, approved)
             if approved is not None:
                 return self._answered(call, approved)
+            decision = self._state.check(call)
+            if decision.action != "ask":
+                return self._settle(call, decision, None)
             if self._approve is None:
                 self._note(Noted(call, decision, told=False))
             return decision
@@ -164,10 +164,13 @@ class GuardedRun:
         with self._lock:
             call = self._timed(call)
             decision = self._state.check(call)
-            if decision.action == "ask":
-                action: Literal["allow", "block"] = "allow" if approved else "block"
-                reason = decision.reason if approved else f"{decision.reason} {SAID_NO}"
-                decision = replace(decision, action=action, reason=reason)
+            if not approved:
+                decision = replace(decision, action="block", reason=f"{decision.reason} {SAID_NO}".strip())
+            else:
+                # The rules may look at the approval, so what they say of an approved call counts.
+                seen = self._state.check(replace(call, approved=True))
+                asked = decision.action == "ask" and seen.runs
+                decision = replace(decision, action="allow") if asked else seen
             return self._settle(call, decision, approved)
 
     def _settle(self, call: Call, decision: Decision, approved: bool | None) -> Decision:

@@ -9,7 +9,7 @@ from threading import Barrier
 
 import pytest
 
-from formal_llm.agents.guard import Call, Decision, Result, Said
+from formal_llm.agents.guard import Call, Decision, Guard, GuardRules, Result, Said
 from formal_llm.agents.guard.live import SAID_NO, GuardedRun, Noted
 from tests.agents.guard.adapters.shop import ASKING, RULES, Person, Record, guard
 
@@ -99,6 +99,20 @@ def test_where_nobody_can_be_asked_here_the_answer_is_brought(says: bool) -> Non
     assert run.begin(PAY).action == "ask"
     assert run.state is before
     assert run.begin(PAY, approved=says).runs is says
+
+
+def test_a_no_is_a_no_even_where_the_rules_ask_for_nobody() -> None:
+    run = GuardedRun(guard())
+    decision = run.begin(APPROVE, approved=False)
+    assert (decision.action, decision.reason) == ("block", SAID_NO)
+    assert len(run.state) == 0
+
+
+def test_rules_see_the_approval() -> None:
+    """With a yes the payment is the one that may happen once; without one it may not happen at all."""
+    text = "pay: pay\nyes: pay[approved]\nrule care ask: never pay\nrule once: at most 1 yes\n"
+    run = GuardedRun(Guard(GuardRules.from_string(text), tools=["pay"]), approve=Person(True))
+    assert [run.begin(Call("pay")).action for _ in range(2)] == ["allow", "block"]
 
 
 def test_a_person_is_not_asked_about_what_is_forbidden_anyway() -> None:

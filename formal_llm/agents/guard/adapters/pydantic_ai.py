@@ -106,7 +106,7 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
 
     # -- the model ----------------------------------------------------------------------------------------------
 
-    async def prepare_model_request(
+    async def before_model_request(
         self, ctx: RunContext[AgentDepsT], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         """Show the model the tools for which some call is legal."""
