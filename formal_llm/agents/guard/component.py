@@ -79,8 +79,8 @@ class Component:
         self.letters = letters
         self.steps = tuple(self._steps(plant.symbols))
         self.resources = tuple(place for place, number in enumerate(self.plain) if parts[number].machine.resource)
-        #: Whether anything comes that the agent does not decide.
-        self.outside = any(not step.symbol.controllable for step in self.steps)
+        #: What comes that the agent does not decide.
+        self.steps_outside = tuple(step for step in self.steps if not step.symbol.controllable)
 
     # -- symbols ------------------------------------------------------------------------------------------------
 
@@ -148,6 +148,18 @@ class Component:
                 return None
             total += left
         return total
+
+    def distance_after(self, before: Node, after: Node, step: Step, left: int) -> int | None:
+        """The distance of a node that a step leads to, from that of the node before."""
+        if any(for_all or for_one for for_all, for_one in step.each):
+            return self.distance(after)
+        for move in step.plain:
+            machine = self.parts[self.plain[move.place]].machine
+            further = machine.distance(after.plain[move.place])
+            if further is None:
+                return None
+            left += further - (machine.distance(before.plain[move.place]) or 0)
+        return left
 
     def _moved(self, numbers: Sequence[int], vector: Vector, moves: Sequence[Moves]) -> Vector | None:
         if not moves:
