@@ -19,7 +19,7 @@ from heapq import heappop, heappush
 from itertools import combinations, count
 from typing import Literal, NamedTuple
 
-from formal_llm.agents.guard.component import Component, Node
+from formal_llm.agents.guard.component import Component, Node, Step
 from formal_llm.agents.guard.machines import State
 from formal_llm.agents.guard.plant import Plant, Symbol
 
@@ -48,13 +48,16 @@ class Lookout:
     def __init__(self, component: Component, plant: Plant, guarantee: Guarantee, max_states: int) -> None:
         self.component = component
         self.plant = plant
-        self.guarantee: Guarantee = guarantee if component.outside else "some"
+        self.guarantee: Guarantee = guarantee if component.steps_outside else "some"
         self.max_states = max_states
         #: How many nodes were looked at so far, of all questions.
         self.visited = 0
         self._some: dict[Node, bool | None] = {}
         self._whatever: dict[Node, bool | None] = {}
         self._hints: dict[Node, tuple[Symbol, Node]] = {}
+        self._way: tuple[Step, ...] = ()
+        self._ways: dict[Node, tuple[Symbol, ...] | None] = {}
+        self._closed: dict[Node, frozenset[str]] = {}
         self._pairs: list[Lookout] | None = None
         self._doubtful = any(step.symbol.doubtful for step in component.steps)
 
@@ -86,6 +89,8 @@ class Lookout:
             self._hints.clear()
 
     def _decide(self, node: Node) -> bool | None:
+        if self._replayed(node):
+            return True
         first = self._search(node, doubtful=False, most=min(_FIRST, self.max_states))
         if first is None:
             if any(pair.some(pair.part_of(node, self.component)) is False for pair in self._in_pairs()):
@@ -94,6 +99,21 @@ class Lookout:
         if first is not False or not self._doubtful:
             return first
         return False if self._search(node, doubtful=True, most=self.max_states) is False else None
+
+    def _replayed(self, start: Node) -> bool:
+        """Whether the way that was found last leads to an end from here, too, as it does after most events."""
+        came: dict[Node, tuple[Node, Symbol] | None] = {start: None}
+        node = start
+        for step in self._way:
+            after = next((one for one in self.component.after(node, step) if one is not None), None)
+            if after is None or after in came:
+                continue
+            came[after] = (node, step.symbol)
+            node = after
+            if self._some.get(node) or self.component.accepting(node):
+                self._remember(node, came)
+                return True
+        return False
 
     # -- some ---------------------------------------------------------------------------------------------------
 
@@ -104,15 +124,17 @@ class Lookout:
         if left is None:
             return False
         tie = count()
+        steps = [step for step in component.steps if doubtful or not step.symbol.doubtful]
         heap = [(left, next(tie), start)]
         came: dict[Node, tuple[Node, Symbol] | None] = {start: None}
         seen: dict[tuple[object, ...], list[tuple[State, ...]]] = {}
         done = 0
         while heap:
-            _, _, node = heappop(heap)
-            if component.accepting(node) or (not doubtful and self._some.get(node)):
+            left, _, node = heappop(heap)
+            if (left == 0 and component.accepting(node)) or (not doubtful and self._some.get(node)):
                 if not doubtful:
                     self._remember(node, came)
+                    self._way = self._steps_to(node, came)
                 return True
             if self._some.get(node) is False or self._dominated(node, seen):
                 continue
@@ -120,16 +142,14 @@ class Lookout:
             self.visited += 1
             if done > most:
                 return None
-            for step in component.steps:
-                if step.symbol.doubtful and not doubtful:
-                    continue
+            for step in steps:
                 for after in component.after(node, step):
                     if after is None or after in came:
                         continue
-                    left = component.distance(after)
-                    if left is not None:
+                    further = component.distance_after(node, after, step, left)
+                    if further is not None:
                         came[after] = (node, step.symbol)
-                        heappush(heap, (left, next(tie), after))
+                        heappush(heap, (further, next(tie), after))
         if not self._doubtful or doubtful:
             self._some.update(dict.fromkeys(came, False))
         return False
@@ -155,6 +175,32 @@ class Lookout:
 
     def way(self, node: Node) -> tuple[Symbol, ...] | None:
         """The symbols of a way to an end: a shortest one where few nodes have to be looked at for it."""
+        if node not in self._ways:
+            if len(self._ways) > _KEPT:
+                self._ways.clear()
+            self._ways[node] = self._found_way(node)
+        return self._ways[node]
+
+    def closed(self, node: Node) -> frozenset[str]:
+        """The tools of which no call is allowed from here."""
+        found = self._closed.get(node)
+        if found is None:
+            if len(self._closed) > _KEPT:
+                self._closed.clear()
+            open_: set[str] = set()
+            tools = set()
+            for step in self.component.steps:
+                if step.symbol.kind == "call" and step.symbol.tool not in open_:
+                    tools.add(step.symbol.tool)
+                    nodes = self.component.after(node, step, again=True)
+                    if any(after is not None and self.viable(after) is not False for after in nodes):
+                        open_.add(step.symbol.tool)
+            found = self._closed[node] = frozenset(tools - open_)
+        return found
+
+    def _found_way(self, node: Node) -> tuple[Symbol, ...] | None:
+        if self.component.accepting(node):
+            return ()
         if self.viable(node) is not True:
             return None
         todo: deque[tuple[Node, tuple[Symbol, ...]]] = deque([(node, ())])
@@ -178,6 +224,14 @@ class Lookout:
             symbol, node = self._hints[node]
             found.append(symbol)
         return tuple(found)
+
+    def _steps_to(self, node: Node, came: dict[Node, tuple[Node, Symbol] | None]) -> tuple[Step, ...]:
+        found = []
+        while (before := came[node]) is not None:
+            node, symbol = before
+            found.append(symbol)
+        by_symbol = {id(step.symbol): step for step in self.component.steps}
+        return tuple(by_symbol[id(symbol)] for symbol in reversed(found))
 
     def _in_pairs(self) -> Sequence[Lookout]:
         """Each two of the rules by themselves: what two cannot keep, all cannot."""
@@ -222,6 +276,10 @@ class Lookout:
         ]
 
     def _controlled(self, start: Node) -> bool | None:
+        """Whether the agent can keep the rules whatever comes."""
+        quick = self._strategy(start)
+        if quick is not None:
+            return quick
         edges: dict[Node, list[_Edge]] = {}
         todo = deque([start])
         while todo and len(edges) < self.max_states:
@@ -240,6 +298,64 @@ class Lookout:
             if node not in hoped:
                 self._whatever[node] = False
         return None if start in hoped else False
+
+    def _strategy(self, start: Node) -> bool | None:
+        """What a look at few nodes says: those that come from outside, and those of one way on from each.
+
+        If these are good by themselves, the agent can keep to them. If what comes from outside alone leads to where no
+        way goes on, it cannot do anything. Else nothing is known yet.
+        """
+        forced, inside = [start], {start}
+        good = True
+        while forced:
+            node = forced.pop()
+            if self.some(node) is False:
+                return False
+            for edge in self._coming(node):
+                if edge.target is None or self._whatever.get(edge.target) is False:
+                    if not edge.symbol.doubtful:
+                        return False
+                    good = False
+                elif edge.target not in inside:
+                    if edge.symbol.doubtful and self.some(edge.target) is False:
+                        good = False
+                    elif len(inside) >= _FIRST:
+                        return None
+                    elif not edge.symbol.doubtful:
+                        inside.add(edge.target)
+                        forced.append(edge.target)
+        return self._kept_to(inside) if good else None
+
+    def _kept_to(self, begun: set[Node]) -> bool | None:
+        inside, todo = set(begun), list(begun)
+        while todo:
+            node = todo.pop()
+            if self._whatever.get(node):
+                continue
+            if self.some(node) is not True:
+                return None
+            following = [edge.target for edge in self._coming(node)]
+            if not self.component.accepting(node):
+                if node not in self._hints:
+                    return None
+                following.append(self._hints[node][1])
+            for after in following:
+                if after is None:
+                    return None
+                if after not in inside:
+                    if len(inside) >= 4 * _FIRST:
+                        return None
+                    inside.add(after)
+                    todo.append(after)
+        self._whatever.update(dict.fromkeys(inside, True))
+        return True
+
+    def _coming(self, node: Node) -> list[_Edge]:
+        """Where what the agent does not decide leads."""
+        self.visited += 1
+        return [
+            _Edge(step.symbol, after) for step in self.component.steps_outside for after in self.component.after(node, step)
+        ]
 
     def _largest(self, edges: dict[Node, list[_Edge]], *, hopeful: bool) -> set[Node]:
         """The largest set of nodes that nothing outside leads out of and in which an end is always reached.
