@@ -37,6 +37,7 @@ try:
     )
     from pydantic_ai.models import ModelRequestContext
     from pydantic_ai.output import OutputContext
+    from pydantic_ai.settings import ModelSettings, ToolOrOutput
     from pydantic_ai.tools import AgentDepsT, ToolDefinition
 except ImportError as error:
     raise MissingDependency("this adapter needs PydanticAI 2: pip install 'formal-llm[pydantic-ai]'") from error
@@ -56,8 +57,9 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
             (``ApprovalRequired``), as PydanticAI does it for its own: give the agent ``DeferredToolRequests`` as an
             output type, or a capability that handles them.
         audit: is told each line of the record of each run.
-        hide: whether the model is shown only tools for which some call is legal. Without it the tools stay the same,
-            and with them the cached prefix of the prompt; calls are refused when they come.
+        hide: whether the model is shown only tools for which some call is legal. With "choice" it is shown all, and the
+            legal ones are named in ``tool_choice`` (``ToolOrOutput``): a provider that knows allowed tools, as OpenAI
+            does, keeps the cached prefix of the prompt. With False all are shown, and calls are refused when they come.
         refusal: "retry" sends a refusal as ``ModelRetry``, which counts against the tool's retries: an agent that
             insists is stopped. "failed" sends it as ``ToolFailed``, which does not count.
         final: whether an answer is the end. In a conversation it hands over to the user, and it may do so too where the
@@ -70,7 +72,7 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
         *,
         approve: Approve | None = None,
         audit: Audit | None = None,
-        hide: bool = True,
+        hide: bool | Literal["choice"] = True,
         refusal: Literal["retry", "failed"] = "retry",
         final: bool = True,
     ) -> None:
@@ -113,7 +115,12 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
         asked = request_context.model_request_parameters
         if not self.hide or not asked.function_tools:
             return request_context
-        legal = listed(self.run, [tool.name for tool in asked.function_tools])
+        names = [tool.name for tool in asked.function_tools]
+        legal = listed(self.run, names)
+        if self.hide == "choice":
+            settings = ModelSettings(**(request_context.model_settings or {}))
+            settings["tool_choice"] = ToolOrOutput([name for name in names if name in legal]) if legal else "none"
+            return dataclasses.replace(request_context, model_settings=settings)
         shown = [tool for tool in asked.function_tools if tool.name in legal]
         return dataclasses.replace(
             request_context, model_request_parameters=dataclasses.replace(asked, function_tools=shown)

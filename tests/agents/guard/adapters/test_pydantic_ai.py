@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
+import openai
 import pytest
 from pydantic_ai import (
     Agent,
@@ -17,10 +19,13 @@ from pydantic_ai import (
 )
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.tools import Tool
 
 from formal_llm.agents.guard import Call
 from formal_llm.agents.guard.adapters.pydantic_ai import GuardCapability, replayed
+from tests.agents.guard.adapters.scripted_server import serving
 from tests.agents.guard.adapters.shop import ASKING, RULES, Person, Record, Shop, guard
 
 Step = str | list[tuple[str, dict[str, Any]]]
@@ -113,6 +118,30 @@ def test_tools_that_are_not_hidden_stay_the_same() -> None:
     script, shop = Script(call("draft"), call("approve"), call("pay"), "done"), Shop()
     ran(agent(script, shop, GuardCapability(guard(), hide=False)), "pay")
     assert all(shown == ["approve", "draft", "pay", "look"] for shown in script.shown)
+    assert shop.done == ["approve 7", "pay 7 1"]
+
+
+@pytest.mark.parametrize("api", [OpenAIResponsesModel, OpenAIChatModel])
+def test_a_provider_that_knows_allowed_tools_keeps_the_tools(api: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real client of OpenAI, against a server on this machine."""
+
+    async def asked(url: str) -> str:
+        async with openai.AsyncOpenAI(api_key="-", base_url=url, max_retries=0) as client:
+            tools = [shop.approve, shop.draft, shop.pay, shop.look]
+            model = api("m", provider=OpenAIProvider(openai_client=client))
+            capability = GuardCapability(guard(), hide="choice")
+            guarded: Agent[None, str] = Agent(model, tools=tools, capabilities=[capability])
+            return (await guarded.run("pay")).output
+
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    shop = Shop()
+    with serving([("approve", {"order": 7})], [("pay", {"order": 7})], "done") as server:
+        assert asyncio.run(asked(server.url)) == "done"
+    assert len({json.dumps(body["tools"]) for body in server.asked}) == 1
+    choice = server.asked[0]["tool_choice"]
+    assert choice["type"] == "allowed_tools"
+    assert "approve" in str(choice)
+    assert "draft" not in str(choice)
     assert shop.done == ["approve 7", "pay 7 1"]
 
 
