@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from heapq import heappop, heappush
-from itertools import combinations, count
+from itertools import count
 from typing import Literal, NamedTuple
 
 from formal_llm.agents.guard.component import Component, Node, Step
@@ -24,10 +24,63 @@ from formal_llm.agents.guard.machines import State
 from formal_llm.agents.guard.plant import Plant, Symbol
 
 Guarantee = Literal["some", "whatever"]
-#: How many nodes are searched before pairs of rules are looked at alone.
-_FIRST = 300
+#: How many nodes are searched before a guess is made at what has to come first, and how many edges count for a node.
+_FIRST, _EDGES = 300, 20
 #: How many answers are kept.
 _KEPT = 100_000
+
+
+def relaxed(component: Component, node: Node, *, doubtful: bool) -> bool:
+    """Whether the rules could be kept if nothing that a rule has reached were ever lost again.
+
+    Each rule keeps all states that it has had, of a sum the largest that is left, and an event can come where each rule
+    lets it in one of them. What cannot be done so, cannot be done (delete relaxation, Bonet and Geffner 2001).
+    """
+    parts = component.parts
+    plain: list[set[State]] = [{state} for state in node.plain]
+    copies = [
+        [{vector[place] for vector in [*([base] if base is not None else []), *(one for one, _ in live)]} for place in range(len(group))]
+        for group, (base, live) in zip(component.groups, node.copies, strict=True)
+    ]  # fmt: skip
+    called = {(tool, letters) for (tool, letters), _ in node.pending}
+    machines = [parts[number].machine for number in component.plain]
+    owing = {place for place, machine in enumerate(machines) if not machine.accepting(node.plain[place])}
+    waiting = [step for step in component.steps if doubtful or not step.symbol.doubtful]
+    changed = True
+    while changed and owing:
+        changed = False
+        for step in waiting:
+            symbol = step.symbol
+            tracked = symbol.tool in component.answering
+            if symbol.kind == "result" and tracked and not any(
+                tool == symbol.tool and (letters in symbol.after or not symbol.after) for tool, letters in called
+            ):  # fmt: skip
+                continue
+            sets = [(machines[move.place], plain[move.place], move) for move in step.plain]
+            for place, (group, moves) in enumerate(zip(component.groups, step.each, strict=True)):
+                sets += [(parts[group[move.place]].machine, copies[place][move.place], move) for move in moves[1]]
+            made = []
+            for machine, states, move in sets:
+                after = {machine.step(state, move.letters, move.weight) for state in states} - {None}
+                if not after:
+                    break
+                made.append((machine, states, after))
+            else:
+                for place, (group, moves) in enumerate(zip(component.groups, step.each, strict=True)):
+                    for move in moves[0]:
+                        machine, states = parts[group[move.place]].machine, copies[place][move.place]
+                        after = {machine.step(state, move.letters, move.weight) for state in states} - {None}
+                        made += [(machine, states, after)] if after else []
+                if symbol.kind == "call" and tracked and (symbol.tool, symbol.letters) not in called:
+                    called.add((symbol.tool, symbol.letters))
+                    changed = True
+                for machine, states, after in made:
+                    new = {one for one in after if one > max(states)} if machine.resource else after - states  # type: ignore[operator,type-var]
+                    if new:
+                        states |= new
+                        changed = True
+        owing = {place for place in owing if not any(machines[place].accepting(state) for state in plain[place])}
+    return not owing
 
 
 class _Edge(NamedTuple):
@@ -58,7 +111,6 @@ class Lookout:
         self._way: tuple[Step, ...] = ()
         self._ways: dict[Node, tuple[Symbol, ...] | None] = {}
         self._closed: dict[Node, frozenset[str]] = {}
-        self._pairs: list[Lookout] | None = None
         self._doubtful = any(step.symbol.doubtful for step in component.steps)
 
     def viable(self, node: Node) -> bool | None:
@@ -91,10 +143,12 @@ class Lookout:
     def _decide(self, node: Node) -> bool | None:
         if self._replayed(node):
             return True
+        if not relaxed(self.component, node, doubtful=True):
+            return False
         first = self._search(node, doubtful=False, most=min(_FIRST, self.max_states))
         if first is None:
-            if any(pair.some(pair.part_of(node, self.component)) is False for pair in self._in_pairs()):
-                return False
+            first = self._search(node, doubtful=False, most=self.max_states // 4, guided=True)
+        if first is None:
             first = self._search(node, doubtful=False, most=self.max_states)
         if first is not False or not self._doubtful:
             return first
@@ -117,20 +171,23 @@ class Lookout:
 
     # -- some ---------------------------------------------------------------------------------------------------
 
-    def _search(self, start: Node, *, doubtful: bool, most: int) -> bool | None:
-        """Whether an end can be reached; what leads there is kept as a hint."""
+    def _search(self, start: Node, *, doubtful: bool, most: int, guided: bool = False) -> bool | None:
+        """Whether an end can be reached; what leads there is kept as a hint.
+
+        ``most`` nodes are visited, fewer where many symbols can come. Where it is guided, what has to come before an event that is needed counts for how near a node seems.
+        """
         component = self.component
         left = component.distance(start)
         if left is None:
             return False
         tie = count()
         steps = [step for step in component.steps if doubtful or not step.symbol.doubtful]
-        heap = [(left, next(tie), start)]
+        heap = [(left, next(tie), left, start)]
         came: dict[Node, tuple[Node, Symbol] | None] = {start: None}
         seen: dict[tuple[object, ...], list[tuple[State, ...]]] = {}
         done = 0
         while heap:
-            left, _, node = heappop(heap)
+            _, _, left, node = heappop(heap)
             if (left == 0 and component.accepting(node)) or (not doubtful and self._some.get(node)):
                 if not doubtful:
                     self._remember(node, came)
@@ -138,9 +195,9 @@ class Lookout:
                 return True
             if self._some.get(node) is False or self._dominated(node, seen):
                 continue
-            done += 1
+            done += len(steps)
             self.visited += 1
-            if done > most:
+            if done > most * _EDGES:
                 return None
             for step in steps:
                 for after in component.after(node, step):
@@ -149,7 +206,8 @@ class Lookout:
                     further = component.distance_after(node, after, step, left)
                     if further is not None:
                         came[after] = (node, step.symbol)
-                        heappush(heap, (further, next(tie), after))
+                        seems = further + component.lacking(after) if guided else further
+                        heappush(heap, (seems, next(tie), further, after))
         if not self._doubtful or doubtful:
             self._some.update(dict.fromkeys(came, False))
         return False
@@ -232,37 +290,6 @@ class Lookout:
             found.append(symbol)
         by_symbol = {id(step.symbol): step for step in self.component.steps}
         return tuple(by_symbol[id(symbol)] for symbol in reversed(found))
-
-    def _in_pairs(self) -> Sequence[Lookout]:
-        """Each two of the rules by themselves: what two cannot keep, all cannot."""
-        if self._pairs is None:
-            self._pairs = []
-            parts = self.component.parts
-            if len(parts) > 2:
-                for pair in combinations(parts, 2):
-                    both = Component({number: parts[number] for number in pair}, self.plant)
-                    self._pairs.append(Lookout(both, self.plant, "some", self.max_states))
-        return self._pairs
-
-    def part_of(self, node: Node, whole: Component) -> Node:
-        """What these rules see of a node of more rules."""
-        mine = self.component
-        plain = tuple(node.plain[whole.plain.index(number)] for number in mine.plain)
-        copies = []
-        for keys, group in zip(mine.keys, mine.groups, strict=True):
-            at = whole.keys.index(keys)
-            places = [whole.groups[at].index(number) for number in group]
-            base, live = node.copies[at]
-            vectors = [tuple(vector[place] for place in places) for vector, number in live for _ in range(number)]
-            copies.append(mine.copies(group, None if base is None else tuple(base[place] for place in places), vectors))
-        calls = [(tool, letters) for (tool, letters), number in node.pending for _ in range(number)]
-        from_calls: dict[tuple[str, frozenset[str]], int] = {}
-        for tool, letters in calls:
-            if tool in mine.answering:
-                kept = (tool, letters & mine.letters)
-                from_calls[kept] = from_calls.get(kept, 0) + 1
-        pending = tuple(sorted(from_calls.items(), key=lambda item: (item[0][0], sorted(item[0][1]))))
-        return Node(plain, tuple(copies), pending)
 
     # -- whatever -----------------------------------------------------------------------------------------------
 
