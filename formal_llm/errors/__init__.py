@@ -28,6 +28,11 @@
     ├── AgentError                       base of what can go wrong with agents
     │   ├── AgentStopped                 a run used up its budget; carries its transcript so far
     │   ├── NotAllowed                   an event after which the rules cannot be kept: why, and what is allowed
+<<<<<<< HEAD
+=======
+    │   ├── EarlyAnswer                  a guarded agent answered too early more often than it is sent back
+    │   ├── OutOfBudget                  a run used up its requests, tokens or steps; with its journal it goes on
+>>>>>>> guard-adapters
     │   ├── TranscriptError (ValueError) a transcript that cannot be read, or that its agent could not have written
     │   └── WritingError                 a model did not get to an end within the bounds of its writer
     ├── RewardError (ValueError)         a reward is no finite number, or its cache cannot be used: task, word, file
@@ -49,7 +54,7 @@
 An exception carries its facts as attributes; its text is for a person.
 """
 
-from formal_llm.errors.agents import AgentError, AgentStopped, NotAllowed, TranscriptError, WritingError
+from formal_llm.errors.agents import AgentError, AgentStopped, EarlyAnswer, NotAllowed, TranscriptError, WritingError
 from formal_llm.errors.base import FormalLLMError, ResourceNotFound, did_you_mean, unknown
 from formal_llm.errors.execution import Cancelled, CheckpointError, ExecutionError, InputError, ToolError, ToolkitError
 from formal_llm.errors.llms import (
@@ -89,7 +94,7 @@ from formal_llm.errors.training import RewardError, TrainingError
 
 __all__ = [
     "AgentError", "AgentStopped", "AnswerFileError", "AutomatonError", "BudgetExceeded", "CalculationError",
-    "Cancelled", "CheckpointError", "ExecutionError", "FormalLLMError", "GrammarError", "GrammarWarning",
+    "Cancelled", "CheckpointError", "EarlyAnswer", "ExecutionError", "FormalLLMError", "GrammarError", "GrammarWarning",
     "InfiniteLanguage", "InputError", "InvalidAnswer", "LLMError", "MissingDependency", "MissingKey", "ModelError",
     "NoPlanWorked", "NoValidPlan", "NotAllowed", "NotRecorded", "NotationError", "PlanningError",
     "ProviderError", "QueryError", "ResourceNotFound", "ResultsError", "RewardError", "SnapshotError",
