@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from hypothesis import example, given
@@ -28,9 +29,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ran_by_bash(line: str, folder: Path) -> set[tuple[str, ...]]:
     """The commands that bash runs of a line, with their words; nothing else can be run."""
     assert BASH is not None
-    told = folder / "told"
+    told = folder / uuid4().hex  # what goes on behind an earlier line may still write
     told.write_bytes(b"")
-    program = f'exec 9>{told}; exec 1>/dev/null 2>&1 </dev/null\nulimit -t 1 -f 100\n{TELL}eval "$LINE"'
+    program = f'exec 9>>{told}; exec 1>/dev/null 2>&1 </dev/null\nulimit -t 1 -f 100\n{TELL}eval "$LINE"'
     known = {"PATH": "/nowhere", "LINE": line, "LC_ALL": "C.UTF-8"}
     subprocess.run([BASH, "--norc", "-c", program], env=known, cwd=folder, timeout=20)
     words: list[str] = []
