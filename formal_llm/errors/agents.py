@@ -121,3 +121,11 @@ class AgentStopped(AgentError):
             f"the {whose}budget of {amount} is used up after {len(transcript)} segments (error.transcript); raise it "
             f"(budget=Budget({kind}=...))"
         )
+
+
+class AuditError(AgentError, ValueError):
+    """The log of a guard cannot be used: the file, and what to do."""
+
+
+class TraceError(AgentError, ValueError):
+    """A trace of an agent cannot be read: the file, the line or place in it, and what was expected."""

@@ -103,15 +103,29 @@ def shell_line(line: str) -> ShellLine:
     """Read a shell line. It never fails: what cannot be read surely is told in ``unknown``."""
     made = ShellLine()
     _add_line(made, line, 0)
+    return _once(made)
+
+
+def shell_data(line: str) -> dict[str, JSON]:
+    """What a shell line runs, as data for rules: the attributes of a :class:`ShellLine`, and ``programs``."""
+    return _as_data(shell_line(line))
+
+
+def shell_argv(words: list[str]) -> dict[str, JSON]:
+    """As :func:`shell_data`, of a program and its arguments that no shell reads first."""
+    made = ShellLine()
+    _add_forms(made, [ShellWord(word) for word in words], Simple(), 0)
+    return _as_data(_once(made))
+
+
+def _once(made: ShellLine) -> ShellLine:
     for name in ("commands", "unknown", "expanded", "assigned", "written", "taken"):
         once = {str(one): one for one in getattr(made, name)}
         setattr(made, name, list(once.values()))
     return made
 
 
-def shell_data(line: str) -> dict[str, JSON]:
-    """What a shell line runs, as data for rules: the attributes of a :class:`ShellLine`, and ``programs``."""
-    read = shell_line(line)
+def _as_data(read: ShellLine) -> dict[str, JSON]:
     programs = {words[0]: None for words in read.commands if words}
     return {
         "commands": [list(words) for words in read.commands],
