@@ -27,6 +27,7 @@
     ├── AgentError                       base of what can go wrong with agents
     │   ├── AgentStopped                 a run used up its budget; carries its transcript so far
     │   ├── NotAllowed                   an event after which the rules cannot be kept: why, and what is allowed
+    │   ├── EarlyAnswer                  a guarded agent answered too early more often than it is sent back
     │   ├── OutOfBudget                  a run used up its requests, tokens or steps; with its journal it goes on
     │   ├── TranscriptError (ValueError) a transcript that cannot be read, or that its agent could not have written
     │   ├── AuditError (ValueError)      the log of a guard cannot be used: damaged, no plain file, too large
@@ -55,6 +56,7 @@ from formal_llm.errors.agents import (
     AgentError,
     AgentStopped,
     AuditError,
+    EarlyAnswer,
     NotAllowed,
     OutOfBudget,
     TraceError,
@@ -98,50 +100,11 @@ from formal_llm.errors.planning import (
 from formal_llm.errors.training import RewardError, TrainingError
 
 __all__ = [
-    "AgentError",
-    "AgentStopped",
-    "AnswerFileError",
-    "AuditError",
-    "AutomatonError",
-    "BudgetExceeded",
-    "CalculationError",
-    "Cancelled",
-    "CheckpointError",
-    "ExecutionError",
-    "FormalLLMError",
-    "GrammarError",
-    "GrammarWarning",
-    "InfiniteLanguage",
-    "InputError",
-    "InvalidAnswer",
-    "LLMError",
-    "MissingDependency",
-    "MissingKey",
-    "ModelError",
-    "NoPlanWorked",
-    "NoValidPlan",
-    "NotAllowed",
-    "NotRecorded",
-    "NotationError",
-    "OutOfBudget",
-    "PlanningError",
-    "ProviderError",
-    "ResourceNotFound",
-    "ResultsError",
-    "RewardError",
-    "SnapshotError",
-    "TooManyPlans",
-    "ToolError",
-    "ToolkitError",
-    "TraceError",
-    "TrainingError",
-    "TranscriptError",
-    "Undecided",
-    "UnknownProvider",
-    "UnreadableResponse",
-    "WalkError",
-    "WritesNoText",
-    "WritingError",
-    "did_you_mean",
-    "unknown",
+    "AgentError", "AgentStopped", "AnswerFileError", "AuditError", "AutomatonError", "BudgetExceeded",
+    "CalculationError", "Cancelled", "CheckpointError", "EarlyAnswer", "ExecutionError", "FormalLLMError", "GrammarError", "GrammarWarning",
+    "InfiniteLanguage", "InputError", "InvalidAnswer", "LLMError", "MissingDependency", "MissingKey", "ModelError",
+    "NoPlanWorked", "NoValidPlan", "NotAllowed", "NotRecorded", "NotationError", "OutOfBudget", "PlanningError",
+    "ProviderError", "ResourceNotFound", "ResultsError", "RewardError", "SnapshotError", "TooManyPlans", "ToolError",
+    "ToolkitError", "TraceError", "TrainingError", "TranscriptError", "Undecided", "UnknownProvider", "UnreadableResponse",
+    "WalkError", "WritesNoText", "WritingError", "did_you_mean", "unknown",
 ]  # fmt: skip

@@ -43,6 +43,37 @@ class NotAllowed(AgentError):
         super().__init__(refusal.reason)
 
 
+class EarlyStop(Protocol):
+    """Why a run may not end yet: a ``formal_llm.agents.guard.Decision``."""
+
+    @property
+    def rule(self) -> str:
+        """The rule that is not kept yet."""
+        ...
+
+    @property
+    def message(self) -> str:
+        """What the model was told."""
+        ...
+
+
+class EarlyAnswer(AgentError):
+    """A guarded agent answered too early once more than it may.
+
+    Attributes:
+        decision: why it may not end yet.
+        times: how many of its answers were sent back.
+    """
+
+    def __init__(self, decision: EarlyStop, times: int) -> None:
+        self.decision = decision
+        self.times = times
+        super().__init__(
+            f"the agent answered too early {times + 1} times and was sent back {times} times (most_early={times}): "
+            f"{decision.message}"
+        )
+
+
 class TranscriptError(AgentError, ValueError):
     """A transcript that cannot be read, or that its agent could not have written."""
 
