@@ -1,7 +1,7 @@
 """Guards for agents that exist already: rules for tool calls, and decisions before each of them."""
 
-from formal_llm.agents.guard.events import Call, Decision, GuardEvent, Result, Said
 from formal_llm.agents.guard.core import GuardRules
+from formal_llm.agents.guard.events import Call, Decision, GuardEvent, Result, Said
 from formal_llm.agents.guard.guard import Guard
 from formal_llm.agents.guard.states import GuardState
 

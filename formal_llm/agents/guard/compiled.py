@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fnmatch import fnmatchcase
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 
 from formal_llm.agents.guard import rules as said
 from formal_llm.agents.guard.machines import (
-    AfterMachine, AtLeastMachine, AtMostMachine, BeforeMachine, BudgetMachine, FrontMachine, Letters, Machine,
-    NeverMachine, TableMachine, TimedMachine, subsets,
+    AfterMachine,
+    AtLeastMachine,
+    AtMostMachine,
+    BeforeMachine,
+    BudgetMachine,
+    FrontMachine,
+    Letters,
+    Machine,
+    NeverMachine,
+    TableMachine,
+    TimedMachine,
+    subsets,
 )  # fmt: skip
 from formal_llm.agents.guard.rules import Letter, Rule, RuleSet
 from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Lookahead
@@ -86,12 +98,12 @@ def _machines(rule: Rule, rules: RuleSet, fields: Mapping[str, set[str]]) -> Seq
         wanted = {name for some in names for name in some}
         return tuple(letter.name for letter in rules.letters if letter.name in wanted)
 
-    def budget(quantity: str, most: said.Fraction) -> BudgetMachine:
+    def budget(quantity: str, most: Fraction) -> BudgetMachine:
         return BudgetMachine(tuple(name for name in fields if quantity in fields[name]), quantity, most)
 
     match rule.body:
         case said.Never(names, after):
-            return [NeverMachine(ordered(names, after), frozenset(names), frozenset(after))]
+            return [NeverMachine(ordered(names, after), frozenset(names), frozenset(after), not after)]
         case said.Before(first, then, count, each):
             return [BeforeMachine(ordered(first, then), frozenset(first), frozenset(then), count, each)]
         case said.After(first, then):
@@ -115,10 +127,8 @@ def _machines(rule: Rule, rules: RuleSet, fields: Mapping[str, set[str]]) -> Seq
             if count is not None
         ]
         made += [AtLeastMachine((name,), count) for name, count in limits.at_least.items()]
-        return made + [
-            budget(bound.quantity, said.Fraction(str(bound.edges[0]) if not hasattr(bound.edges[0], "unit") else format(bound.edges[0], "f")))
-            for bound in limits.sums
-        ]
+        made += [budget(bound.quantity, Fraction(Decimal(bound.edges[0] or 0))) for bound in limits.sums]
+        return made
     if rule.body.notation == "formula":
         return [_formula(rule.body.text, rules)]
     return [_front(rule.body, rules)]

@@ -78,9 +78,7 @@ class Component:
         )
         self.letters = letters
         self.steps = tuple(self._steps(plant.symbols))
-        self.resources = tuple(
-            place for place, number in enumerate(self.plain) if parts[number].machine.resource
-        )
+        self.resources = tuple(place for place, number in enumerate(self.plain) if parts[number].machine.resource)
         #: Whether anything comes that the agent does not decide.
         self.outside = any(not step.symbol.controllable for step in self.steps)
 
@@ -127,7 +125,9 @@ class Component:
     def accepting(self, node: Node) -> bool:
         """Whether all rules are kept if nothing more comes."""
         parts = self.parts
-        if not all(parts[number].machine.accepting(state) for number, state in zip(self.plain, node.plain, strict=True)):
+        if not all(
+            parts[number].machine.accepting(state) for number, state in zip(self.plain, node.plain, strict=True)
+        ):
             return False
         return all(
             parts[number].machine.accepting(state)
@@ -244,9 +244,9 @@ class Component:
             return
         if symbol.kind == "call":
             if again or not any(tool == symbol.tool for (tool, _), _ in pending):
-                count = Counter(dict(pending))
-                count[symbol.tool, symbol.letters] += 1
-                yield tuple(sorted(count.items(), key=_order))
+                more = Counter(dict(pending))
+                more[symbol.tool, symbol.letters] += 1
+                yield tuple(sorted(more.items(), key=_order))
             return
         for one, count in pending:
             tool, letters = one
@@ -259,9 +259,7 @@ def pending_of(calls: Sequence[Pending], component: Component) -> tuple[tuple[Pe
     """The calls under way that matter to some rules."""
     if not calls or not component.answering:
         return ()
-    count = Counter(
-        (tool, letters & component.letters) for tool, letters in calls if tool in component.answering
-    )
+    count = Counter((tool, letters & component.letters) for tool, letters in calls if tool in component.answering)
     return tuple(sorted(count.items(), key=_order))
 
 

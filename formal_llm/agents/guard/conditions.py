@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, NoReturn, cast
 
 from formal_llm.agents.guard.data import Unsaid, Value, read_duration
 from formal_llm.agents.guard.expressions import (
-    Apply, Binary, Const, Expression, Happened, Last, Negated, Path, Range, SetOf, every,
+    Apply,
+    Binary,
+    Const,
+    Expression,
+    Happened,
+    Last,
+    Negated,
+    Path,
+    Range,
+    SetOf,
+    every,
 )  # fmt: skip
 from formal_llm.agents.guard.functions import FUNCTIONS
 from formal_llm.automata.models.symbols import unquote

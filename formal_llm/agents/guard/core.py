@@ -118,9 +118,7 @@ class GuardCore:
         self.clock = clock
         self.max_states = max_states
         self.plant = Plant(rules.labeller, self.tools)
-        self.positions = Positions(
-            rules.parts, rules.timed, lambda tool: bool(rules.labeller.patterns("result", tool))
-        )
+        self.positions = Positions(rules.parts, rules.timed, lambda tool: bool(rules.labeller.patterns("result", tool)))
         self._tiers: dict[frozenset[int], tuple[tuple[Severity, Supervisor], ...]] = {}
         self._supervisors: dict[frozenset[int], Supervisor] = {}
 
@@ -156,9 +154,7 @@ class GuardCore:
     @cached_property
     def shown(self) -> Mapping[str, str]:
         """Each letter as its first pattern is written, without the values that it gives."""
-        return {
-            letter.name: str(replace(letter.patterns[0], fields=())) for letter in self.rules.rule_set.letters
-        }
+        return {letter.name: str(replace(letter.patterns[0], fields=())) for letter in self.rules.rule_set.letters}
 
     def allows_tool(self, position: Position, lost: frozenset[int], tool: str) -> bool:
         """Whether some call of a tool is allowed from here, or a person may allow it."""

@@ -145,9 +145,9 @@ class Path(Expression):
             step = self.steps[at]
             if step is None and isinstance(found, list | tuple):
                 return [self._follow(one, at + 1) for one in found]
-            if isinstance(step, str) and isinstance(found, Mapping) and step in found:
-                found = found[step]
-            elif isinstance(step, int) and isinstance(found, list | tuple) and step < len(found):
+            if (isinstance(step, str) and isinstance(found, Mapping) and step in found) or (
+                isinstance(step, int) and isinstance(found, list | tuple) and step < len(found)
+            ):
                 found = found[step]
             else:
                 raise Unsaid(f"{Path(self.steps[: at + 1])} is missing")

@@ -48,5 +48,4 @@ class Guard(GuardCore):
             raise SnapshotError("the snapshot is damaged: it is none of a guard")
         if read.get("fingerprint") != self.fingerprint:
             raise SnapshotError("the snapshot was taken under other rules, tools or another guarantee")
-        return GuardState.replayed(self, cast("Sequence[Mapping[str, JSON]]", read["events"]))
-
+        return self.start().replayed(cast("Sequence[Mapping[str, JSON]]", read["events"]))

@@ -7,12 +7,13 @@ how many events it takes at least until the rule is kept; where the rule looks a
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import cached_property
-from typing import Protocol
+from typing import ClassVar
 
 from formal_llm.automata.languages.front import Front
 from formal_llm.automata.models.dfa import DFA
@@ -21,7 +22,7 @@ Letters = frozenset[str]
 State = Hashable
 
 
-class Machine(Protocol):
+class Machine(ABC):
     """A rule as it runs.
 
     Attributes:
@@ -31,49 +32,39 @@ class Machine(Protocol):
     """
 
     letters: tuple[str, ...]
-    resource: bool
+    start: State
+    resource: ClassVar[bool] = False
 
-    @property
-    def start(self) -> State:
-        """The state before any event."""
-
+    @abstractmethod
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
         """The state after an event that has these of its letters; ``weight`` is what the event adds to its sum."""
 
     def accepting(self, state: State) -> bool:
         """Whether the rule is kept if nothing more comes."""
+        return self.distance(state) == 0
 
     def distance(self, state: State) -> int | None:
         """How many events it takes at least until it is kept; None where it cannot be any more."""
+        return 0
 
 
 @dataclass(frozen=True)
-class NeverMachine:
+class NeverMachine(Machine):
     """No ``names``; where ``after`` is given, none after one of these."""
 
     letters: tuple[str, ...]
     names: Letters
     after: Letters
-    resource: bool = False
-
-    @property
-    def start(self) -> State:
-        return not self.after
+    start: State
 
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
         if state and letters & self.names:
             return None
         return state or bool(letters & self.after)
 
-    def accepting(self, state: State) -> bool:
-        return True
-
-    def distance(self, state: State) -> int | None:
-        return 0
-
 
 @dataclass(frozen=True)
-class BeforeMachine:
+class BeforeMachine(Machine):
     """So many ``first`` before ``then``: the state counts them, as far as they are needed."""
 
     letters: tuple[str, ...]
@@ -81,7 +72,6 @@ class BeforeMachine:
     then: Letters
     count: int
     each: bool
-    resource: bool = False
     start: State = 0
 
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
@@ -92,47 +82,33 @@ class BeforeMachine:
             state = 0 if self.each else state
         return min(state + 1, self.count) if letters & self.first else state
 
-    def accepting(self, state: State) -> bool:
-        return True
-
-    def distance(self, state: State) -> int | None:
-        return 0
-
 
 @dataclass(frozen=True)
-class AfterMachine:
+class AfterMachine(Machine):
     """A ``first`` behind each ``then``: the state is whether one is owed."""
 
     letters: tuple[str, ...]
     first: Letters
     then: Letters
-    resource: bool = False
     start: State = False
 
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
         return True if letters & self.then else False if letters & self.first else state
-
-    def accepting(self, state: State) -> bool:
-        return not state
 
     def distance(self, state: State) -> int | None:
         return int(bool(state))
 
 
 @dataclass(frozen=True)
-class AtLeastMachine:
+class AtLeastMachine(Machine):
     """So many of its letters at least: the state is how many are lacking."""
 
     letters: tuple[str, ...]
     start: State
-    resource: bool = False
 
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
         assert isinstance(state, int)
         return max(0, state - 1)
-
-    def accepting(self, state: State) -> bool:
-        return state == 0
 
     def distance(self, state: State) -> int | None:
         assert isinstance(state, int)
@@ -140,14 +116,14 @@ class AtLeastMachine:
 
 
 @dataclass(frozen=True)
-class AtMostMachine:
+class AtMostMachine(Machine):
     """So many ``names`` at most, since the last of ``since``: the state is how many are left."""
 
     letters: tuple[str, ...]
     names: Letters
     since: Letters
     start: State
-    resource: bool = True
+    resource: ClassVar[bool] = True
 
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
         assert isinstance(state, int)
@@ -160,41 +136,28 @@ class AtMostMachine:
         # What comes with the event that begins anew still belongs to what was before.
         return self.start if letters & self.since else left
 
-    def accepting(self, state: State) -> bool:
-        return True
-
-    def distance(self, state: State) -> int | None:
-        return 0
-
 
 @dataclass(frozen=True)
-class BudgetMachine:
+class BudgetMachine(Machine):
     """A sum of what events add: the state is what is left. What adds no amount from 0 breaks the rule."""
 
     letters: tuple[str, ...]
     quantity: str
     start: State
-    resource: bool = True
+    resource: ClassVar[bool] = True
 
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
         assert isinstance(state, Fraction)
         return None if weight is None or weight < 0 or weight > state else state - weight
 
-    def accepting(self, state: State) -> bool:
-        return True
-
-    def distance(self, state: State) -> int | None:
-        return 0
-
 
 @dataclass(frozen=True)
-class TableMachine:
+class TableMachine(Machine):
     """A finite automaton over sets of letters, from a formula."""
 
     letters: tuple[str, ...]
     dfa: DFA
     symbols: Mapping[Letters, str]
-    resource: bool = False
     start: State = 0
 
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
@@ -226,12 +189,11 @@ class TableMachine:
 
 
 @dataclass(frozen=True)
-class FrontMachine:
+class FrontMachine(Machine):
     """Rules in another notation, as fronts. An event that has several of their letters is the one declared first."""
 
     letters: tuple[str, ...]
     start: Front
-    resource: bool = False
     _order: Mapping[str, int] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:

@@ -56,13 +56,18 @@ class Plant:
     def __init__(self, labeller: Labeller, tools: Collection[str] = ()) -> None:
         self.told = tuple(dict.fromkeys(tools))
         named = [
-            pattern.tool for letter in labeller.letters for pattern in letter.patterns if pattern.kind in ("call", "result")
+            pattern.tool
+            for letter in labeller.letters
+            for pattern in letter.patterns
+            if pattern.kind in ("call", "result")
         ]
         if tools:
             found = [tool for tool in self.told if any(fnmatchcase(tool, name) for name in named)]
         else:
             # Where the tools are not known, a name with a star stands for one tool that nothing else names.
-            found = [name if not any(sign in name for sign in _WILD) else _one_of(name) for name in dict.fromkeys(named)]
+            found = [
+                name if not any(sign in name for sign in _WILD) else _one_of(name) for name in dict.fromkeys(named)
+            ]
         #: The tools that the rules look at.
         self.tools: tuple[str, ...] = tuple(dict.fromkeys(found))
         #: Those whose results they look at, so that calls under way matter.

@@ -98,7 +98,9 @@ class Positions:
                 for place in looking:
                     refused += self._move(place, changed, cases, labels)
                 states, live = tuple(changed), tuple(cases)
-        times = self._timed(position.times, event, labels, refused) if self._looking_timed and labels else position.times
+        times = (
+            self._timed(position.times, event, labels, refused) if self._looking_timed and labels else position.times
+        )
         return Movement(Position(states, live, times, self._calls(position.calls, event, labels)), tuple(refused))
 
     def _move(
@@ -118,7 +120,9 @@ class Positions:
             moved = {case: part.machine.step(state, letters, weight) for case, state in live[place].items()}
             states[place] = None if base is None else part.machine.step(base, letters, weight)
             broken = [case for case, state in moved.items() if state is None]
-            live[place] = FrozenDict({case: live[place][case] if state is None else state for case, state in moved.items()})
+            live[place] = FrozenDict(
+                {case: live[place][case] if state is None else state for case, state in moved.items()}
+            )
             return [Refused(place, said=f"for {', '.join(broken[0])}")] if broken else []
         found = []
         for case in _cases(part, letters, labels):

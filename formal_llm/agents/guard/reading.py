@@ -134,7 +134,9 @@ class _Reader:
                     self.source.fail(f"a second rule {rule.name}", place, suggestion="give it another name")
                 rules[rule.name] = rule
         if not rules:
-            self.source.fail("there are no rules", None, suggestion="write, for instance, rule first: approve before pay")
+            self.source.fail(
+                "there are no rules", None, suggestion="write, for instance, rule first: approve before pay"
+            )
         return RuleSet(tuple(self.letters.values()), tuple(rules.values()), self.folder)
 
     def _declare(self, tree: Tree[Token]) -> None:

@@ -9,7 +9,7 @@ from formal_llm.agents.guard.core import GuardCore
 from formal_llm.agents.guard.events import ALLOW, Call, Decision
 from formal_llm.agents.guard.position import Position
 from formal_llm.agents.guard.rules import Severity
-from formal_llm.agents.guard.supervisor import Supervisor, told
+from formal_llm.agents.guard.supervisor import told
 
 
 @dataclass(frozen=True, slots=True)

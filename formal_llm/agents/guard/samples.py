@@ -108,7 +108,8 @@ class _Terms:
     def tried(self) -> list[tuple[tuple[str | int | None, ...], list[Value]]]:
         """Each path with what is tried for it, one value from each region."""
         return [
-            (steps, _moments(values) if steps == ("now",) else _regions(values)) for steps, values in self.values.items()
+            (steps, _moments(values) if steps == ("now",) else _regions(values))
+            for steps, values in self.values.items()
         ]
 
 
@@ -176,7 +177,9 @@ def _moments(values: Sequence[Value]) -> list[Value]:
     for value in values:
         if isinstance(value, date):
             at = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
-            found += [at.replace(tzinfo=at.tzinfo or UTC) + timedelta(seconds=step) for step in (-86400, -1, 0, 1, 86400)]
+            found += [
+                at.replace(tzinfo=at.tzinfo or UTC) + timedelta(seconds=step) for step in (-86400, -1, 0, 1, 86400)
+            ]
     return found
 
 
@@ -303,5 +306,3 @@ def _doubt(found: Found, patterns: Sequence[tuple[str, Pattern]], exact: bool) -
         letters = frozenset(name for place, name in enumerate(names) if number >> place & 1)
         if letters not in found.least:
             found.doubtful.add(letters)
-
-

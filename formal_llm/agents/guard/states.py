@@ -110,7 +110,9 @@ class GuardState:
         else:
             labels = self.guard.rules.labeller.of(event, self._seen)
             moved, trouble = self._judge(event, labels.letters)
-        seen = self._seen.after(labels, self.guard.rules.labeller.asked) if self.guard.rules.labeller.asked else self._seen
+        seen = (
+            self._seen.after(labels, self.guard.rules.labeller.asked) if self.guard.rules.labeller.asked else self._seen
+        )
         lost = self._settled(moved.position) if trouble else self.lost
         return GuardState(self.guard, moved.position, seen, _Told(self._told, event), lost)
 
@@ -147,14 +149,13 @@ class GuardState:
             "events": [as_row(event) for event in self.history],
         }
 
-    @classmethod
-    def replayed(cls, guard: GuardCore, rows: Sequence[Mapping[str, JSON]]) -> GuardState:
+    def replayed(self, rows: Sequence[Mapping[str, JSON]]) -> GuardState:
         """The state after the events of a snapshot.
 
         Raises:
             SnapshotError: one of them is damaged.
         """
-        state = guard.start()
+        state = self
         for place, row in enumerate(rows, 1):
             try:
                 event = from_row(row)

@@ -123,7 +123,10 @@ def _apart(parts: Mapping[int, Part], plant: Plant) -> list[dict[int, Part]]:
             else:
                 apart.append((others, some))
         found = [*apart, (mine, numbers)]
-    return [{number: parts[number] for number in sorted(numbers)} for _, numbers in sorted(found, key=lambda one: min(one[1]))]
+    return [
+        {number: parts[number] for number in sorted(numbers)}
+        for _, numbers in sorted(found, key=lambda one: min(one[1]))
+    ]
 
 
 def told(way: Sequence[Symbol], shown: Mapping[str, str]) -> tuple[str, ...]:
