@@ -17,6 +17,7 @@ from formal_llm.cli import (
     count,
     data,
     diff,
+    guard,
     inspect,
     plan,
     run,
@@ -103,6 +104,7 @@ app.add_typer(bench.app, name="bench")
 bench.app.command("agents", help=bench_agents.HELP)(bench_agents.bench_agents)
 app.command(help=agent.HELP)(agent.agent)
 app.add_typer(corpus.app, name="corpus")
+app.add_typer(guard.app, name="guard")
 
 
 def main() -> None:

@@ -254,6 +254,16 @@ def read_log(path: str | os.PathLike[str]) -> LogReading:
         raise AuditError(f"the log {path} cannot be read: {error.strerror}") from error
 
 
+def is_log(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as a log does."""
+    try:
+        check_plain(path)
+        with Path(path).open("rb") as file:
+            return FORMAT.encode() in file.read(200)
+    except OSError:
+        return False
+
+
 def read_lines(data: bytes) -> LogReading:
     """What the lines of a log say, and where they are not what was written."""
     *lines, last = data.split(b"\n")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from formal_llm.agents.guard.audit import Entry
+from formal_llm.agents.guard.audit import AuditLog, Entry
 from formal_llm.agents.guard.events import Decision, GuardEvent, as_row, from_row
 from formal_llm.agents.guard.guard import Guard
+from formal_llm.agents.guard.live import Audit, Noted
 from formal_llm.agents.guard.states import GuardState
 from formal_llm.errors import AuditError
 from formal_llm.planning.json_data import JSON
@@ -32,6 +33,15 @@ def line(
     if approved is not None:
         row["approved"] = approved
     return row
+
+
+def audit_to(log: AuditLog) -> Audit:
+    """What writes the record of a run into a log."""
+
+    def write(noted: Noted) -> None:
+        log.append(line(noted.event, noted.decision, told=noted.told, approved=noted.approved))
+
+    return write
 
 
 def event_of(entry: Entry) -> GuardEvent | None:

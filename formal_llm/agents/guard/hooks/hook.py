@@ -1,8 +1,8 @@
-"""One event of a coding agent: the session is read from disk, the guard is asked, and the event is added to it.
+"""One event of a coding agent: its session is read from disk, the guard is asked, the event is added.
 
-A session is a log (:mod:`formal_llm.agents.guard.audit`) in a folder of its own for each set of rules. While an event is
-judged, the log is held: hooks that run at the same time come one after the other, so two calls of one turn cannot both
-use the last one that a limit allows.
+A session is a log (:mod:`formal_llm.agents.guard.audit`) in a folder of its own for each set of rules. While an event
+is judged, the log is held: hooks that run at the same time come one after the other, so two calls of one turn cannot
+both use the last one that a limit allows.
 
 A call counts from the moment when it is let through. One for which a person has to be asked counts when its result
 comes, since a hook is not told the answer.

@@ -1,7 +1,8 @@
 """The server that a client sees: it lists the tools that the rules allow now, and checks each call again.
 
-A client of the protocols up to 2025-11-25 is told by a notification that the list has changed; one of 2026-07-28 listens for
-it. A person is asked by elicitation: in the old protocols by a request, in the new one by an answer that wants input.
+A client of the protocols up to 2025-11-25 is told by a notification that the list has changed; one of 2026-07-28 hears
+of it where it listens. A person is asked by elicitation: in the old protocols by a request, in the new one by an
+answer that wants input.
 """
 
 from __future__ import annotations
@@ -114,9 +115,14 @@ class Proxy:
     # -- what clients ask -----------------------------------------------------------------------------------------
 
     async def _list(self, ctx: ServerRequestContext[Any], _: PaginatedRequestParams | None) -> ListToolsResult:
-        self._sessions[id(ctx.session.client_params)] = ctx.session
+        self._remember(ctx.session)
         self._listed = self._legal()
         return ListToolsResult(tools=[self._offered[name].tool for name in self._listed])
+
+    def _remember(self, session: ServerSession) -> None:
+        """A client of the old protocols, to be told of changes; each connection once."""
+        if session.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            self._sessions[id(session.client_params)] = session
 
     def _legal(self) -> tuple[str, ...]:
         return tuple(name for name in self.run.state.allowed_tools() if name in self._offered)
@@ -175,13 +181,13 @@ class Proxy:
     ) -> CallToolResult:
         """Make the call, and tell its result to the state, however it ends."""
 
-        async def progress(done: float, total: float | None, message: str | None) -> None:
-            await ctx.session.report_progress(done, total, message)
+        async def told(progress: float, total: float | None, message: str | None) -> None:
+            await ctx.session.report_progress(progress, total, message)
 
         value: JSON = "the call was cancelled"
         failed = True
         try:
-            answer = await target.upstream.client.call_tool(target.name, params.arguments, progress_callback=progress)
+            answer = await target.upstream.client.call_tool(target.name, params.arguments, progress_callback=told)
             value, failed = _value(answer), bool(answer.is_error)
         except MCPError as error:
             value = error.error.message
@@ -204,9 +210,9 @@ class Proxy:
             return
         self._listed = self._legal()
         await self._bus.publish(ToolsListChanged())
-        for key, one in {**self._sessions, 0: session}.items():
-            if one is None or one.protocol_version in MODERN_PROTOCOL_VERSIONS:
-                continue
+        if session is not None:
+            self._remember(session)
+        for key, one in list(self._sessions.items()):
             try:
                 await one.send_tool_list_changed()
             except Exception as error:  # a client that is gone must not fail the call of another
@@ -220,7 +226,8 @@ def _value(answer: CallToolResult) -> JSON:
         found: JSON = answer.structured_content
         # Servers wrap what is no object: {"result": 3}.
         if isinstance(found, dict) and found.keys() == {"result"}:
-            return found["result"]
+            inner: JSON = found["result"]
+            return inner
         return found
     texts = [block.text for block in answer.content if isinstance(block, TextContent)]
     if len(texts) == len(answer.content):

@@ -28,9 +28,19 @@ class Offered(NamedTuple):
 
 
 class Upstream:
-    """One server behind the guard."""
+    """One server behind the guard.
 
-    def __init__(self, server: McpServer, changed: Callable[[], Awaitable[None]], timeout: float) -> None:
+    Args:
+        server: which.
+        changed: is told when it offers something else.
+        timeout: seconds that it may take to start.
+        target: what ``mcp.Client`` connects to instead, such as a server in this process.
+    """
+
+    def __init__(
+        self, server: McpServer, changed: Callable[[], Awaitable[None]], timeout: float = 60.0, *, target: Any = None
+    ) -> None:
+        self._given = target
         self.server = server
         self.timeout = timeout
         self._changed = changed
@@ -45,7 +55,7 @@ class Upstream:
         import asyncio
 
         try:
-            target = await self._target(stack)
+            target = await self._target(stack) if self._given is None else self._given
             self.client = Client(target, message_handler=self._heard, cache=None)
             async with asyncio.timeout(self.timeout):
                 await stack.enter_async_context(self.client)
