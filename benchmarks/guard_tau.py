@@ -64,7 +64,7 @@ class Airline:
         notes: list[str] = []
 
         def look(tool: str, key: str, found: Mapping[str, Mapping[str, Any]], name: str, whole: bool) -> None:
-            if f"{tool} {name}" in seen or tool in seen:
+            if f"{tool} {name}" in seen:
                 return
             seen.add(f"{tool} {name}")
             if name not in found:
@@ -80,7 +80,11 @@ class Airline:
             user = given.get("user_id") or self.reservations.get(given.get("reservation_id"), {}).get("user_id")
             if user and action["name"].startswith(("book", "send")):
                 look("get_user_details", "user_id", self.profiles, user, False)
-            if action["name"] in ("get_reservation_details", "get_user_details"):
+            if action["name"] == "get_reservation_details":
+                look("get_reservation_details", "reservation_id", self.reservations, given["reservation_id"], True)
+                continue
+            if action["name"] == "get_user_details":
+                look("get_user_details", "user_id", self.profiles, given["user_id"], False)
                 continue
             value = {**given, "cabin": given["cabin"]} if "cabin" in given else None
             events.extend([Call(action["name"], given), Result(action["name"], given, value)])
@@ -129,12 +133,12 @@ def main() -> None:
         verify_trace(guard, known.solution(number, actions), repair=False)  # type: ignore[arg-type]
         for number, actions in sorted(tasks.items(), key=str)
     ]
-    broken = [one for one in solutions if not one.valid]
-    print(f"\nreference solutions that break the written policy: {len(broken)} of {len(solutions)}")
+    judged = [one for one in solutions if not one.notes]
+    broken = [one for one in judged if not one.valid]
+    print(f"\nreference solutions that break the written policy: {len(broken)} of {len(judged)}")
     for one in broken:
         print(f"  {one.trace.name}: {', '.join(dict.fromkeys(found.rule for found in one.violations))}")
-    unsure = [one for one in solutions if one.notes]
-    print(f"  of {len(unsure)} solutions something they change was looked up in no conversation, so it is not judged")
+    print(f"not judged: {len(solutions) - len(judged)}, which change what no conversation looked up")
     events = sum(len(trace.events) for trace in traces)
     print(f"\n{events} events in {spent:.2f} s of processor time: {1e6 * spent / events:.0f} µs each")
     if given.show:
