@@ -25,6 +25,10 @@ Copies = tuple[Vector | None, frozenset[tuple[Vector, int]]]
 Pending = tuple[str, Letters]
 
 
+#: Further than so many events no guess looks.
+_DEEPEST = 50
+
+
 class Node(NamedTuple):
     """Where rules stand that look at the same tools."""
 
@@ -77,10 +81,12 @@ class Component:
             symbol.tool for symbol in plant.symbols if symbol.kind == "result" and symbol.letters & letters
         )
         self.letters = letters
+        self._by_place: dict[int, list[Step]] = {}
+        self._needed: dict[tuple[Moves, State], int] = {}
         self.steps = tuple(self._steps(plant.symbols))
         self.resources = tuple(place for place, number in enumerate(self.plain) if parts[number].machine.resource)
-        #: Whether anything comes that the agent does not decide.
-        self.outside = any(not step.symbol.controllable for step in self.steps)
+        #: What comes that the agent does not decide.
+        self.steps_outside = tuple(step for step in self.steps if not step.symbol.controllable)
 
     # -- symbols ------------------------------------------------------------------------------------------------
 
@@ -148,6 +154,63 @@ class Component:
                 return None
             total += left
         return total
+
+    def distance_after(self, before: Node, after: Node, step: Step, left: int) -> int | None:
+        """The distance of a node that a step leads to, from that of the node before."""
+        if any(for_all or for_one for for_all, for_one in step.each):
+            return self.distance(after)
+        for move in step.plain:
+            machine = self.parts[self.plain[move.place]].machine
+            further = machine.distance(after.plain[move.place])
+            if further is None:
+                return None
+            left += further - (machine.distance(before.plain[move.place]) or 0)
+        return left
+
+    def lacking(self, node: Node) -> int:
+        """A guess at how many events have to come before those that are needed may come."""
+        total = 0
+        for place, state in enumerate(node.plain):
+            machine = self.parts[self.plain[place]].machine
+            owed = machine.distance(state)
+            if not owed:
+                continue
+            best: int | None = None
+            for step in self._moving(place):
+                move = next(one for one in step.plain if one.place == place)
+                after = machine.step(state, move.letters, move.weight)
+                if after is not None and (machine.distance(after) or 0) < owed:
+                    found = sum(self._until(one, node.plain[one.place]) for one in step.plain)
+                    best = found if best is None else min(best, found)
+            total += best or 0
+        return total
+
+    def _moving(self, place: int) -> Sequence[Step]:
+        found = self._by_place.get(place)
+        if found is None:
+            found = [step for step in self.steps if any(move.place == place for move in step.plain)]
+            self._by_place[place] = found
+        return found
+
+    def _until(self, move: Moves, state: State) -> int:
+        """How many events a rule by itself needs until an event may come."""
+        kept = (move, state)
+        if kept not in self._needed:
+            machine = self.parts[self.plain[move.place]].machine
+            seen, level, found = {state}, [state], 0
+            while level and not any(machine.step(one, move.letters, move.weight) is not None for one in level):
+                found += 1
+                further = []
+                for one in level:
+                    for step in self._moving(move.place):
+                        made = next(each for each in step.plain if each.place == move.place)
+                        after = machine.step(one, made.letters, made.weight)
+                        if after is not None and after not in seen and found < _DEEPEST:
+                            seen.add(after)
+                            further.append(after)
+                level = further
+            self._needed[kept] = found
+        return self._needed[kept]
 
     def _moved(self, numbers: Sequence[int], vector: Vector, moves: Sequence[Moves]) -> Vector | None:
         if not moves:

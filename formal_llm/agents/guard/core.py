@@ -156,14 +156,12 @@ class GuardCore:
         """Each letter as its first pattern is written, without the values that it gives."""
         return {letter.name: str(replace(letter.patterns[0], fields=())) for letter in self.rules.rule_set.letters}
 
-    def allows_tool(self, position: Position, lost: frozenset[int], tool: str) -> bool:
-        """Whether some call of a tool is allowed from here, or a person may allow it."""
+    def closed(self, position: Position, lost: frozenset[int]) -> frozenset[str]:
+        """The tools of which no call is allowed from here."""
         strict = next((supervisor for severity, supervisor in self.tiers(lost) if severity == "block"), None)
-        symbols = [one for one in self.plant.symbols if one.kind == "call" and one.tool == tool]
-        if strict is None or not symbols:
-            return True
-        return any(strict.allows(position, symbol) for symbol in symbols)
+        return frozenset() if strict is None else strict.closed(position)
 
     def allowed(self, position: Position, lost: frozenset[int]) -> tuple[str, ...]:
         """The tools that may be called from here: of those that were told, else of those that the rules name."""
-        return tuple(tool for tool in self.tools or self.plant.tools if self.allows_tool(position, lost, tool))
+        closed = self.closed(position, lost)
+        return tuple(tool for tool in self.tools or self.plant.tools if tool not in closed)

@@ -16,18 +16,71 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from heapq import heappop, heappush
-from itertools import combinations, count
+from itertools import count
 from typing import Literal, NamedTuple
 
-from formal_llm.agents.guard.component import Component, Node
+from formal_llm.agents.guard.component import Component, Node, Step
 from formal_llm.agents.guard.machines import State
 from formal_llm.agents.guard.plant import Plant, Symbol
 
 Guarantee = Literal["some", "whatever"]
-#: How many nodes are searched before pairs of rules are looked at alone.
-_FIRST = 300
+#: How many nodes are searched before a guess is made at what has to come first, and how many edges count for a node.
+_FIRST, _EDGES = 300, 20
 #: How many answers are kept.
 _KEPT = 100_000
+
+
+def relaxed(component: Component, node: Node, *, doubtful: bool) -> bool:
+    """Whether the rules could be kept if nothing that a rule has reached were ever lost again.
+
+    Each rule keeps all states that it has had, of a sum the largest that is left, and an event can come where each rule
+    lets it in one of them. What cannot be done so, cannot be done (delete relaxation, Bonet and Geffner 2001).
+    """
+    parts = component.parts
+    plain: list[set[State]] = [{state} for state in node.plain]
+    copies = [
+        [{vector[place] for vector in [*([base] if base is not None else []), *(one for one, _ in live)]} for place in range(len(group))]
+        for group, (base, live) in zip(component.groups, node.copies, strict=True)
+    ]  # fmt: skip
+    called = {(tool, letters) for (tool, letters), _ in node.pending}
+    machines = [parts[number].machine for number in component.plain]
+    owing = {place for place, machine in enumerate(machines) if not machine.accepting(node.plain[place])}
+    waiting = [step for step in component.steps if doubtful or not step.symbol.doubtful]
+    changed = True
+    while changed and owing:
+        changed = False
+        for step in waiting:
+            symbol = step.symbol
+            tracked = symbol.tool in component.answering
+            if symbol.kind == "result" and tracked and not any(
+                tool == symbol.tool and (letters in symbol.after or not symbol.after) for tool, letters in called
+            ):  # fmt: skip
+                continue
+            sets = [(machines[move.place], plain[move.place], move) for move in step.plain]
+            for place, (group, moves) in enumerate(zip(component.groups, step.each, strict=True)):
+                sets += [(parts[group[move.place]].machine, copies[place][move.place], move) for move in moves[1]]
+            made = []
+            for machine, states, move in sets:
+                after = {machine.step(state, move.letters, move.weight) for state in states} - {None}
+                if not after:
+                    break
+                made.append((machine, states, after))
+            else:
+                for place, (group, moves) in enumerate(zip(component.groups, step.each, strict=True)):
+                    for move in moves[0]:
+                        machine, states = parts[group[move.place]].machine, copies[place][move.place]
+                        after = {machine.step(state, move.letters, move.weight) for state in states} - {None}
+                        made += [(machine, states, after)] if after else []
+                if symbol.kind == "call" and tracked and (symbol.tool, symbol.letters) not in called:
+                    called.add((symbol.tool, symbol.letters))
+                    changed = True
+                for machine, states, after in made:
+                    new = {one for one in after if one > max(states)} if machine.resource else after - states  # type: ignore[operator,type-var]
+                    if new:
+                        states |= new
+                        changed = True
+        owing = {place for place in owing if not any(machines[place].accepting(state) for state in plain[place])}
+    return not owing
 
 
 class _Edge(NamedTuple):
@@ -48,14 +101,16 @@ class Lookout:
     def __init__(self, component: Component, plant: Plant, guarantee: Guarantee, max_states: int) -> None:
         self.component = component
         self.plant = plant
-        self.guarantee: Guarantee = guarantee if component.outside else "some"
+        self.guarantee: Guarantee = guarantee if component.steps_outside else "some"
         self.max_states = max_states
         #: How many nodes were looked at so far, of all questions.
         self.visited = 0
         self._some: dict[Node, bool | None] = {}
         self._whatever: dict[Node, bool | None] = {}
         self._hints: dict[Node, tuple[Symbol, Node]] = {}
-        self._pairs: list[Lookout] | None = None
+        self._way: tuple[Step, ...] = ()
+        self._ways: dict[Node, tuple[Symbol, ...] | None] = {}
+        self._closed: dict[Node, frozenset[str]] = {}
         self._doubtful = any(step.symbol.doubtful for step in component.steps)
 
     def viable(self, node: Node) -> bool | None:
@@ -86,50 +141,73 @@ class Lookout:
             self._hints.clear()
 
     def _decide(self, node: Node) -> bool | None:
+        if self._replayed(node):
+            return True
+        if not relaxed(self.component, node, doubtful=True):
+            return False
         first = self._search(node, doubtful=False, most=min(_FIRST, self.max_states))
         if first is None:
-            if any(pair.some(pair.part_of(node, self.component)) is False for pair in self._in_pairs()):
-                return False
+            first = self._search(node, doubtful=False, most=self.max_states // 4, guided=True)
+        if first is None:
             first = self._search(node, doubtful=False, most=self.max_states)
         if first is not False or not self._doubtful:
             return first
         return False if self._search(node, doubtful=True, most=self.max_states) is False else None
 
+    def _replayed(self, start: Node) -> bool:
+        """Whether the way that was found last leads to an end from here, too, as it does after most events."""
+        came: dict[Node, tuple[Node, Symbol] | None] = {start: None}
+        node = start
+        for step in self._way:
+            after = next((one for one in self.component.after(node, step) if one is not None), None)
+            if after is None or after in came:
+                continue
+            came[after] = (node, step.symbol)
+            node = after
+            if self._some.get(node) or self.component.accepting(node):
+                self._remember(node, came)
+                return True
+        return False
+
     # -- some ---------------------------------------------------------------------------------------------------
 
-    def _search(self, start: Node, *, doubtful: bool, most: int) -> bool | None:
-        """Whether an end can be reached; what leads there is kept as a hint."""
+    def _search(self, start: Node, *, doubtful: bool, most: int, guided: bool = False) -> bool | None:
+        """Whether an end can be reached; what leads there is kept as a hint.
+
+        ``most`` nodes are visited, fewer where many symbols can come. Where it is guided, what has to come before an event that is needed counts for how near a node seems.
+        """
         component = self.component
         left = component.distance(start)
         if left is None:
             return False
         tie = count()
-        heap = [(left, next(tie), start)]
+        steps = [step for step in component.steps if doubtful or not step.symbol.doubtful]
+        heap = [(left, next(tie), left, start)]
         came: dict[Node, tuple[Node, Symbol] | None] = {start: None}
         seen: dict[tuple[object, ...], list[tuple[State, ...]]] = {}
         done = 0
         while heap:
-            _, _, node = heappop(heap)
-            if component.accepting(node) or (not doubtful and self._some.get(node)):
+            _, _, left, node = heappop(heap)
+            if (left == 0 and component.accepting(node)) or (not doubtful and self._some.get(node)):
                 if not doubtful:
                     self._remember(node, came)
+                    self._way = self._steps_to(node, came)
                 return True
             if self._some.get(node) is False or self._dominated(node, seen):
                 continue
-            done += 1
+            done += len(steps)
             self.visited += 1
-            if done > most:
+            if done > most * _EDGES:
                 return None
-            for step in component.steps:
-                if step.symbol.doubtful and not doubtful:
-                    continue
+            for step in steps:
                 for after in component.after(node, step):
                     if after is None or after in came:
                         continue
-                    left = component.distance(after)
-                    if left is not None:
+                    further = component.distance_after(node, after, step, left)
+                    if further is not None:
                         came[after] = (node, step.symbol)
-                        heappush(heap, (left, next(tie), after))
+                        seems = further + component.lacking(after) if guided else further
+                        heappush(heap, (seems, next(tie), further, after))
         if not self._doubtful or doubtful:
             self._some.update(dict.fromkeys(came, False))
         return False
@@ -155,6 +233,32 @@ class Lookout:
 
     def way(self, node: Node) -> tuple[Symbol, ...] | None:
         """The symbols of a way to an end: a shortest one where few nodes have to be looked at for it."""
+        if node not in self._ways:
+            if len(self._ways) > _KEPT:
+                self._ways.clear()
+            self._ways[node] = self._found_way(node)
+        return self._ways[node]
+
+    def closed(self, node: Node) -> frozenset[str]:
+        """The tools of which no call is allowed from here."""
+        found = self._closed.get(node)
+        if found is None:
+            if len(self._closed) > _KEPT:
+                self._closed.clear()
+            open_: set[str] = set()
+            tools = set()
+            for step in self.component.steps:
+                if step.symbol.kind == "call" and step.symbol.tool not in open_:
+                    tools.add(step.symbol.tool)
+                    nodes = self.component.after(node, step, again=True)
+                    if any(after is not None and self.viable(after) is not False for after in nodes):
+                        open_.add(step.symbol.tool)
+            found = self._closed[node] = frozenset(tools - open_)
+        return found
+
+    def _found_way(self, node: Node) -> tuple[Symbol, ...] | None:
+        if self.component.accepting(node):
+            return ()
         if self.viable(node) is not True:
             return None
         todo: deque[tuple[Node, tuple[Symbol, ...]]] = deque([(node, ())])
@@ -179,36 +283,13 @@ class Lookout:
             found.append(symbol)
         return tuple(found)
 
-    def _in_pairs(self) -> Sequence[Lookout]:
-        """Each two of the rules by themselves: what two cannot keep, all cannot."""
-        if self._pairs is None:
-            self._pairs = []
-            parts = self.component.parts
-            if len(parts) > 2:
-                for pair in combinations(parts, 2):
-                    both = Component({number: parts[number] for number in pair}, self.plant)
-                    self._pairs.append(Lookout(both, self.plant, "some", self.max_states))
-        return self._pairs
-
-    def part_of(self, node: Node, whole: Component) -> Node:
-        """What these rules see of a node of more rules."""
-        mine = self.component
-        plain = tuple(node.plain[whole.plain.index(number)] for number in mine.plain)
-        copies = []
-        for keys, group in zip(mine.keys, mine.groups, strict=True):
-            at = whole.keys.index(keys)
-            places = [whole.groups[at].index(number) for number in group]
-            base, live = node.copies[at]
-            vectors = [tuple(vector[place] for place in places) for vector, number in live for _ in range(number)]
-            copies.append(mine.copies(group, None if base is None else tuple(base[place] for place in places), vectors))
-        calls = [(tool, letters) for (tool, letters), number in node.pending for _ in range(number)]
-        from_calls: dict[tuple[str, frozenset[str]], int] = {}
-        for tool, letters in calls:
-            if tool in mine.answering:
-                kept = (tool, letters & mine.letters)
-                from_calls[kept] = from_calls.get(kept, 0) + 1
-        pending = tuple(sorted(from_calls.items(), key=lambda item: (item[0][0], sorted(item[0][1]))))
-        return Node(plain, tuple(copies), pending)
+    def _steps_to(self, node: Node, came: dict[Node, tuple[Node, Symbol] | None]) -> tuple[Step, ...]:
+        found = []
+        while (before := came[node]) is not None:
+            node, symbol = before
+            found.append(symbol)
+        by_symbol = {id(step.symbol): step for step in self.component.steps}
+        return tuple(by_symbol[id(symbol)] for symbol in reversed(found))
 
     # -- whatever -----------------------------------------------------------------------------------------------
 
@@ -222,6 +303,10 @@ class Lookout:
         ]
 
     def _controlled(self, start: Node) -> bool | None:
+        """Whether the agent can keep the rules whatever comes."""
+        quick = self._strategy(start)
+        if quick is not None:
+            return quick
         edges: dict[Node, list[_Edge]] = {}
         todo = deque([start])
         while todo and len(edges) < self.max_states:
@@ -240,6 +325,64 @@ class Lookout:
             if node not in hoped:
                 self._whatever[node] = False
         return None if start in hoped else False
+
+    def _strategy(self, start: Node) -> bool | None:
+        """What a look at few nodes says: those that come from outside, and those of one way on from each.
+
+        If these are good by themselves, the agent can keep to them. If what comes from outside alone leads to where no
+        way goes on, it cannot do anything. Else nothing is known yet.
+        """
+        forced, inside = [start], {start}
+        good = True
+        while forced:
+            node = forced.pop()
+            if self.some(node) is False:
+                return False
+            for edge in self._coming(node):
+                if edge.target is None or self._whatever.get(edge.target) is False:
+                    if not edge.symbol.doubtful:
+                        return False
+                    good = False
+                elif edge.target not in inside:
+                    if edge.symbol.doubtful and self.some(edge.target) is False:
+                        good = False
+                    elif len(inside) >= _FIRST:
+                        return None
+                    elif not edge.symbol.doubtful:
+                        inside.add(edge.target)
+                        forced.append(edge.target)
+        return self._kept_to(inside) if good else None
+
+    def _kept_to(self, begun: set[Node]) -> bool | None:
+        inside, todo = set(begun), list(begun)
+        while todo:
+            node = todo.pop()
+            if self._whatever.get(node):
+                continue
+            if self.some(node) is not True:
+                return None
+            following = [edge.target for edge in self._coming(node)]
+            if not self.component.accepting(node):
+                if node not in self._hints:
+                    return None
+                following.append(self._hints[node][1])
+            for after in following:
+                if after is None:
+                    return None
+                if after not in inside:
+                    if len(inside) >= 4 * _FIRST:
+                        return None
+                    inside.add(after)
+                    todo.append(after)
+        self._whatever.update(dict.fromkeys(inside, True))
+        return True
+
+    def _coming(self, node: Node) -> list[_Edge]:
+        """Where what the agent does not decide leads."""
+        self.visited += 1
+        return [
+            _Edge(step.symbol, after) for step in self.component.steps_outside for after in self.component.after(node, step)
+        ]
 
     def _largest(self, edges: dict[Node, list[_Edge]], *, hopeful: bool) -> set[Node]:
         """The largest set of nodes that nothing outside leads out of and in which an end is always reached.

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from formal_llm.agents.guard.core import GuardCore
-from formal_llm.agents.guard.events import ALLOW, UNSURE, Call, Decision, GuardEvent, as_row, from_row
+from formal_llm.agents.guard.events import ALLOW, UNSURE, Call, Decision, GuardEvent, Said, as_row, from_row
 from formal_llm.agents.guard.labels import Fields, Labels, Seen
 from formal_llm.agents.guard.position import Movement, Position, labels_of
 from formal_llm.agents.guard.refusing import Trouble, refused, stopped
@@ -81,11 +81,11 @@ class GuardState:
 
     def allowed_tools(self) -> tuple[str, ...]:
         """Of the tools told to the guard those for which some call is allowed, or a person may allow it."""
-        return tuple(tool for tool in self.guard.tools if self.allows_tool(tool))
+        return self.guard.allowed(self.position, self.lost) if self.guard.tools else ()
 
     def allows_tool(self, tool: str) -> bool:
         """Whether some call of a tool is allowed, or a person may allow it."""
-        return self.guard.allows_tool(self.position, self.lost, tool)
+        return tool not in self.guard.closed(self.position, self.lost)
 
     def may_stop(self, *, final: bool = True) -> Decision:
         """Whether the run may end here.
@@ -189,7 +189,8 @@ class GuardState:
             rule = (guard.rules.timed if one.timed else parts)[one.place].rule
             found.append(Trouble(rule.severity, (rule.name,), one.said))
         for severity, supervisor in guard.tiers(self.lost):
-            viable = supervisor.viable(moved.position)
+            looking = supervisor.looking(letters, "" if isinstance(event, Said) else event.tool)
+            viable = supervisor.viable(moved.position, looking) if looking else True
             if viable is False:
                 blamed = supervisor.blamed(moved.position)
                 names = tuple(dict.fromkeys(parts[place].rule.name for place in blamed))

@@ -11,6 +11,10 @@ from formal_llm.agents.guard.position import Position, Positions
 from formal_llm.agents.guard.search import Guarantee, Lookout
 
 
+#: So many answers about which rules look at an event are kept.
+_KEPT = 10_000
+
+
 class Supervisor:
     """Looks ahead for some of the rules.
 
@@ -34,17 +38,32 @@ class Supervisor:
         self.lookouts = tuple(
             Lookout(Component(some, plant), plant, guarantee, max_states) for some in _apart(parts, plant)
         )
+        self._looking: dict[tuple[str, ...], tuple[Lookout, ...]] = {}
         self._blamed: dict[frozenset[int], Supervisor] = {}
 
-    def viable(self, position: Position) -> bool | None:
-        """Whether the rules can still be kept; None where that is not known."""
+    def viable(self, position: Position, changed: Sequence[Lookout] | None = None) -> bool | None:
+        """Whether the rules can still be kept; None where that is not known. ``changed``: only these are looked at."""
         unknown = False
-        for lookout in self.lookouts:
+        for lookout in self.lookouts if changed is None else changed:
             found = lookout.viable(self._positions.node(position, lookout.component))
             if found is False:
                 return False
             unknown = unknown or found is None
         return None if unknown else True
+
+    def looking(self, letters: Iterable[str], tool: str) -> Sequence[Lookout]:
+        """What looks at an event."""
+        asked = (*letters, tool)
+        found = self._looking.get(asked)
+        if found is None:
+            if len(self._looking) > _KEPT:
+                self._looking.clear()
+            found = self._looking[asked] = tuple(
+                lookout
+                for lookout in self.lookouts
+                if tool in lookout.component.answering or not lookout.component.letters.isdisjoint(asked[:-1])
+            )
+        return found
 
     def owing(self, position: Position) -> tuple[int, ...]:
         """The rules that are not kept if nothing more comes."""
@@ -66,17 +85,11 @@ class Supervisor:
             found += way
         return tuple(found)
 
-    def allows(self, position: Position, symbol: Symbol) -> bool:
-        """Whether an event may come next, about whichever case."""
-        for lookout in self.lookouts:
-            component = lookout.component
-            step = component.step_of(symbol)
-            if step is not None:
-                now = self._positions.node(position, component)
-                nodes = component.after(now, step, again=True)
-                if all(after is None or lookout.viable(after) is False for after in nodes):
-                    return False
-        return True
+    def closed(self, position: Position) -> frozenset[str]:
+        """The tools of which no call is allowed; rules that are looked at apart share no tool."""
+        return frozenset().union(
+            *(lookout.closed(self._positions.node(position, lookout.component)) for lookout in self.lookouts)
+        )
 
     def without(self, numbers: Collection[int]) -> Supervisor:
         """The same without some rules."""
