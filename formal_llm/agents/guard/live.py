@@ -13,15 +13,20 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
-from formal_llm.agents.guard.events import Call, Decision, Result, Said
-from formal_llm.agents.guard.guard import Guard, GuardState
+from formal_llm.agents.guard.events import Call, Decision, GuardEvent, Result, Said
+from formal_llm.agents.guard.guard import Guard
+from formal_llm.agents.guard.states import GuardState
 
 _log = logging.getLogger("formal_llm.guard")
 
 #: Asks a person whether a call may be made: a function, or a coroutine function in asynchronous runs.
 Approve: TypeAlias = Callable[[Call, Decision], bool | Awaitable[bool]]
+
+#: What stands in the reason of a call to which a person said no.
+SAID_NO = "A person was asked and said no."
+E = TypeVar("E", bound=GuardEvent)
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class Noted:
         approved: what a person said of a call; None where nobody was asked.
     """
 
-    event: Call | Result | Said | None
+    event: GuardEvent | None
     decision: Decision | None = None
     told: bool = True
     approved: bool | None = None
@@ -55,6 +60,8 @@ class GuardedRun:
         approve: asks a person about the calls for which the rules want one. Without it such a call stays open:
             ``begin`` answers "ask", and whoever called it asks in his own way.
         audit: is told each line of the record before the state changes; where it raises, the state does not change.
+        final: whether an answer of the agent is the end of the run. In a conversation it hands over to the user, and it
+            may do so too where the next thing on the way is the user's to say.
     """
 
     def __init__(
@@ -65,11 +72,13 @@ class GuardedRun:
         turn: Iterable[tuple[Call, Decision]] = (),
         approve: Approve | None = None,
         audit: Audit | None = None,
+        final: bool = True,
     ) -> None:
         self.guard = guard
         self._state = guard.start() if state is None else state
         self._approve = approve
         self._audit = audit
+        self._final = final
         self._lock = threading.RLock()
         self._turn = list(turn)
 
@@ -137,14 +146,15 @@ class GuardedRun:
     def _first(self, call: Call, approved: bool | None) -> Decision:
         """The decision before a person is asked; takes the call where none has to be."""
         with self._lock:
+            call = self._timed(call)
             known = next((decision for made, decision in self._turn if call.id and _same(made, call)), None)
             if known is not None:
                 return known
-            decision = self._state.check(call)
-            if decision.action != "ask":
-                return self._settle(call, decision, approved)
             if approved is not None:
                 return self._answered(call, approved)
+            decision = self._state.check(call)
+            if decision.action != "ask":
+                return self._settle(call, decision, None)
             if self._approve is None:
                 self._note(Noted(call, decision, told=False))
             return decision
@@ -152,11 +162,15 @@ class GuardedRun:
     def _answered(self, call: Call, approved: bool) -> Decision:
         """The decision after a person was asked; the run may have gone on meanwhile, so it is checked again."""
         with self._lock:
+            call = self._timed(call)
             decision = self._state.check(call)
-            if decision.action == "ask":
-                action = "allow" if approved else "block"
-                reason = decision.reason if approved else f"{decision.reason}, and a person said no"
-                decision = replace(decision, action=action, reason=reason)
+            if not approved:
+                decision = replace(decision, action="block", reason=f"{decision.reason} {SAID_NO}".strip())
+            else:
+                # The rules may look at the approval, so what they say of an approved call counts.
+                seen = self._state.check(replace(call, approved=True))
+                asked = decision.action == "ask" and seen.runs
+                decision = replace(decision, action="allow") if asked else seen
             return self._settle(call, decision, approved)
 
     def _settle(self, call: Call, decision: Decision, approved: bool | None) -> Decision:
@@ -177,22 +191,33 @@ class GuardedRun:
         """Tell what a call returned, or that it failed, in the order in which results come."""
         self._tell(result)
 
+    def made(self, call: Call) -> None:
+        """Tell a call that was made without asking here, such as one of a history from before the guard."""
+        self._tell(call)
+
     def said(self, said: Said) -> None:
         """Tell what a person or the assistant said."""
         self._tell(said)
 
-    def _tell(self, event: Result | Said) -> None:
+    def _tell(self, event: GuardEvent) -> None:
         with self._lock:
+            event = self._timed(event)
             after = self._state.after(event)
             self._note(Noted(event))
             self._state = after
 
     def stop(self) -> Decision:
-        """Whether the run may end here, for the record."""
+        """Whether the run may end here; "ask" says no, too: nobody is asked about an end."""
         with self._lock:
-            decision = self._state.may_stop()
+            decision = self._state.may_stop(final=self._final)
             self._note(Noted(None, decision, told=False))
             return decision
+
+    def _timed(self, event: E) -> E:
+        """An event with the time at which it came, where the rules look at it; so the record has it too."""
+        if event.at is not None or not self.guard.rules.needs_time:
+            return event
+        return replace(event, at=self.guard.clock())
 
     def _note(self, line: Noted) -> None:
         if line.decision is not None and line.decision.action in ("warn", "log"):

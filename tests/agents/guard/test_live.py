@@ -9,8 +9,8 @@ from threading import Barrier
 
 import pytest
 
-from formal_llm.agents.guard import Call, Decision, Result, Said
-from formal_llm.agents.guard.live import GuardedRun, Noted
+from formal_llm.agents.guard import Call, Decision, Guard, GuardRules, Result, Said
+from formal_llm.agents.guard.live import SAID_NO, GuardedRun, Noted
 from tests.agents.guard.adapters.shop import ASKING, RULES, Person, Record, guard
 
 ONCE = RULES + "rule once: at most 1 pay\n"
@@ -83,7 +83,7 @@ def test_a_person_is_asked_and_what_he_says_stands_in_the_record(says: bool) -> 
     run.begin(APPROVE)
     decision = run.begin(PAY)
     assert decision.action == ("allow" if says else "block")
-    assert ("a person said no" in decision.reason) is not says
+    assert (SAID_NO in decision.reason) is not says
     assert person.asked == [PAY]
     last = record[-1]
     assert (last.told, last.approved) == (says, says)
@@ -99,6 +99,20 @@ def test_where_nobody_can_be_asked_here_the_answer_is_brought(says: bool) -> Non
     assert run.begin(PAY).action == "ask"
     assert run.state is before
     assert run.begin(PAY, approved=says).runs is says
+
+
+def test_a_no_is_a_no_even_where_the_rules_ask_for_nobody() -> None:
+    run = GuardedRun(guard())
+    decision = run.begin(APPROVE, approved=False)
+    assert (decision.action, decision.reason) == ("block", SAID_NO)
+    assert len(run.state) == 0
+
+
+def test_rules_see_the_approval() -> None:
+    """With a yes the payment is the one that may happen once; without one it may not happen at all."""
+    text = "pay: pay\nyes: pay[approved]\nrule care ask: never pay\nrule once: at most 1 yes\n"
+    run = GuardedRun(Guard(GuardRules.from_string(text), tools=["pay"]), approve=Person(True))
+    assert [run.begin(Call("pay")).action for _ in range(2)] == ["allow", "block"]
 
 
 def test_a_person_is_not_asked_about_what_is_forbidden_anyway() -> None:
@@ -118,6 +132,14 @@ def test_what_happens_while_a_person_thinks_counts() -> None:
     run = GuardedRun(guard(ASKING + "rule once: at most 1 pay\n"), approve=slow)
     run.begin(APPROVE)
     assert run.begin(PAY).action == "block"
+
+
+def test_what_was_made_without_asking_is_told_though_it_was_forbidden() -> None:
+    record = Record()
+    run = GuardedRun(guard(), audit=record)
+    run.made(PAY)
+    assert record.words == ["call pay"]
+    assert run.stop().runs
 
 
 def test_asking_in_asynchronous_runs() -> None:
@@ -142,7 +164,11 @@ def test_a_record_that_fails_leaves_the_state_as_it_was() -> None:
 
     run = GuardedRun(guard(), audit=full)
     before = run.state
-    for tried in (lambda: run.begin(APPROVE), lambda: run.said(Said("user", "hello")), lambda: run.result(Result("look"))):
+    for tried in (
+        lambda: run.begin(APPROVE),
+        lambda: run.said(Said("user", "hello")),
+        lambda: run.result(Result("look")),
+    ):
         with pytest.raises(OSError, match="full"):
             tried()
         assert run.state is before

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from formal_llm.agents.guard.events import Call, Decision, as_row, from_row
 from formal_llm.agents.guard.guard import Guard
 from formal_llm.agents.guard.live import Approve, Audit, GuardedRun, Noted
+from formal_llm.agents.guard.states import GuardState
 
 #: What stands in the state of a graph.
 Kept: TypeAlias = dict[str, Any]
@@ -39,19 +40,21 @@ class Turns:
         guard: the guard.
         approve: asks a person.
         audit: is told the record of each run.
+        final: whether an answer is the end.
     """
 
-    def __init__(self, guard: Guard, approve: Approve | None, audit: Audit | None) -> None:
+    def __init__(self, guard: Guard, approve: Approve | None, audit: Audit | None, *, final: bool = True) -> None:
         self._guard = guard
         self._approve = approve
         self._audit = audit
+        self._final = final
         self._alive: OrderedDict[str, Turn] = OrderedDict()
         self._lock = threading.Lock()
 
     def at(self, kept: Kept | None) -> Turn:
         """The turn in which a graph stands; a new run where nothing stands in its state."""
         if kept is None:
-            return Turn(GuardedRun(self._guard, approve=self._approve, audit=self._audit))
+            return Turn(self._run(self._guard.start()))
         with self._lock:
             turn = self._alive.get(kept["turn"])
             if turn is not None:
@@ -59,14 +62,14 @@ class Turns:
                 return turn
         state = self._guard.resume(kept["snapshot"])
         decided = tuple((_call(row["call"]), _decision(row["decision"])) for row in kept["decided"])
-        run = GuardedRun(self._guard, state=state, turn=decided, approve=self._approve, audit=self._audit)
+        run = self._run(state, decided)
         return self._keep(kept["turn"], Turn(run, decided))
 
     def node(self, kept: Kept | None) -> Node:
         """A run for one node, which goes on from where the graph stands, and leaves no trace if the node fails."""
         turn = self.at(kept)
         lines: list[Noted] = []
-        run = GuardedRun(self._guard, state=turn.run.state, approve=self._approve, audit=lines.append)
+        run = self._run(turn.run.state, audit=lines.append)
         return Node(run, lines, turn.decided, frozenset(turn.told))
 
     def keep(
@@ -77,13 +80,19 @@ class Turns:
             for line in node.lines:
                 self._audit(line)
         state, decided, key = node.run.state, tuple(decided), uuid.uuid4().hex
-        run = GuardedRun(self._guard, state=state, turn=decided, approve=self._approve, audit=self._audit)
+        run = self._run(state, decided)
         self._keep(key, Turn(run, decided))
         if before is not None:
             with self._lock:
                 self._alive.pop(before["turn"], None)
-        rows = [{"call": as_row(call), "decision": dataclasses.asdict(decision)} for call, decision in decided]
+        rows = [{"call": as_row(call), "decision": _row(decision)} for call, decision in decided]
         return {**(before or {}), "turn": key, "snapshot": state.snapshot(), "decided": rows, **more}
+
+    def _run(
+        self, state: GuardState, decided: Iterable[tuple[Call, Decision]] = (), audit: Audit | None = None
+    ) -> GuardedRun:
+        told = self._audit if audit is None else audit
+        return GuardedRun(self._guard, state=state, turn=decided, approve=self._approve, audit=told, final=self._final)
 
     def _keep(self, key: str, turn: Turn) -> Turn:
         with self._lock:
@@ -114,6 +123,11 @@ def _call(row: Mapping[str, Any]) -> Call:
     call = from_row(row)
     assert isinstance(call, Call)
     return call
+
+
+def _row(decision: Decision) -> dict[str, Any]:
+    given = dataclasses.asdict(decision)
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
 
 
 def _decision(row: Mapping[str, Any]) -> Decision:

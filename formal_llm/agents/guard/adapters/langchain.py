@@ -1,8 +1,8 @@
 """LangChain 1: a middleware that guards the tools of an agent (``pip install 'formal-llm[langchain]'``).
 
 ``create_agent(model, tools, middleware=[..., GuardMiddleware(guard)])``, as the last one: then nothing behind it shows
-the model other tools. The model is shown the tools for which some call is legal; the calls of an answer are checked as a
-sequence when it comes, and again when each is made; a refused call gets a ``ToolMessage`` of status "error" with the
+the model other tools. The model is shown the tools for which some call is legal; the calls of an answer are checked as
+a sequence when it comes, and again when each is made; a refused call gets a ``ToolMessage`` of status "error" with the
 reason and the way on; an answer that comes too early is sent back.
 
 The state of a run lies in the state of the graph, under ``guard``, as plain data: it is saved and restored by a
@@ -20,7 +20,7 @@ from formal_llm.agents.guard.adapters.graph_state import Node, Turn, Turns
 from formal_llm.agents.guard.adapters.plumbing import arguments_of, listed, plain, refused, with_warning
 from formal_llm.agents.guard.events import Call, Decision, Result, Said
 from formal_llm.agents.guard.guard import Guard
-from formal_llm.agents.guard.live import Approve, Audit, GuardedRun
+from formal_llm.agents.guard.live import SAID_NO, Approve, Audit, GuardedRun
 from formal_llm.errors import EarlyAnswer, MissingDependency
 
 try:
@@ -60,6 +60,8 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
         hide: whether the model is shown only tools for which some call is legal. Without it the tools stay the same,
             and with them the cached prefix of the prompt; calls are refused when they come.
         most_early: how many answers of one run that come too early are sent back.
+        final: whether an answer is the end. In a conversation it hands over to the user, and it may do so too where the
+            next thing on the way is the user's to say.
 
     Raises:
         EarlyAnswer: in a run, when one more comes.
@@ -75,11 +77,12 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
         audit: Audit | None = None,
         hide: bool = True,
         most_early: int = 3,
+        final: bool = True,
     ) -> None:
         super().__init__()
         self.hide = hide
         self.most_early = most_early
-        self._turns = Turns(guard, approve, audit)
+        self._turns = Turns(guard, approve, audit, final=final)
 
     def _caught_up(self, state: GuardedState) -> Update | None:
         """Tell what came into the messages since: what users said, earlier turns, results that were not told yet."""
@@ -93,7 +96,7 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
             if isinstance(message, HumanMessage) and "guard" not in message.additional_kwargs:
                 node.run.said(Said("user", message.text))
             elif isinstance(message, AIMessage):
-                self._tell_answer(node.run, message, messages[place + 1 :], made)
+                made |= _history(node.run, message, messages[place + 1 :])
             elif isinstance(message, ToolMessage) and message.tool_call_id in made:
                 node.run.result(_result(made.pop(message.tool_call_id), message))
         return self._update(state, node)
@@ -104,19 +107,6 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
         """The update of the graph's state after a node."""
         last = state["messages"][-1].id if state["messages"] else None
         return {"guard": self._turns.keep(state.get("guard"), node, decided, **{"last": last, **more})}
-
-    def _tell_answer(
-        self, run: GuardedRun, message: AIMessage, later: Sequence[AnyMessage], made: dict[str, Call]
-    ) -> None:
-        """Tell an answer of the history from before the guard: its text, and the calls that have a result."""
-        if message.text:
-            run.said(Said("assistant", message.text))
-        answered = {found.tool_call_id for found in later if isinstance(found, ToolMessage)}
-        run.new_turn()
-        for tool_call in message.tool_calls:
-            call = _call(tool_call)
-            if call.id in answered and run.begin(call, approved=True).runs:
-                made[call.id] = call
 
     # -- the nodes of the graph ---------------------------------------------------------------------------------
 
@@ -234,6 +224,24 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
 
 def _call(tool_call: ToolCall) -> Call:
     return Call(tool_call["name"], arguments_of(tool_call["args"]) or {}, tool_call["id"] or "")
+
+
+def _history(run: GuardedRun, answer: AIMessage, later: Sequence[AnyMessage]) -> dict[str, Call]:
+    """Tell an answer of which the guard was not told when it came; its calls that were made, by their ids."""
+    if answer.text:
+        run.said(Said("assistant", answer.text))
+    results = {found.tool_call_id: found for found in reversed(later) if isinstance(found, ToolMessage)}
+    made: dict[str, Call] = {}
+    for call in map(_call, answer.tool_calls):
+        result = results.get(call.id)
+        if result is None:
+            continue
+        action = run.state.check(call).action
+        if result.status == "error" and (action == "block" or SAID_NO in result.text):
+            continue  # it was refused, then as it would be now
+        run.made(dataclasses.replace(call, approved=action == "ask"))
+        made[call.id] = call
+    return made
 
 
 def _heard(run: GuardedRun, messages: Sequence[AnyMessage]) -> list[Call]:

@@ -19,7 +19,7 @@ response that was streamed goes in as a whole: ``stream.get_final_response()``, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from formal_llm.agents.guard.adapters.loops import Asked, Item, Loop, Turn, Wire
 from formal_llm.agents.guard.adapters.plumbing import arguments_of, listed
@@ -94,7 +94,7 @@ class ResponsesLoop(_OpenAILoop):
         Args:
             required: whether the model has to call one, so that it cannot answer yet.
         """
-        mode: Literal[required, auto] = "required" if required else "auto"
+        mode: Literal["required", "auto"] = "required" if required else "auto"
         legal = self._legal()
         if not legal:
             return "none"
@@ -136,13 +136,15 @@ class ChatLoop(_OpenAILoop):
         Args:
             required: whether the model has to call one, so that it cannot answer yet.
         """
-        mode: Literal[required, auto] = "required" if required else "auto"
+        mode: Literal["required", "auto"] = "required" if required else "auto"
         legal = self._legal()
         if not legal:
             return "none"
         if len(legal) == len(self.tools):
             return mode
-        tools: list[dict[str, object]] = [{"type": tool["type"], tool["type"]: {"name": _name(tool)}} for tool in legal]
+        tools: list[dict[str, object]] = [
+            {"type": kind, kind: {"name": _name(tool)}} for tool in legal for kind in [tool.get("type", "function")]
+        ]
         return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
 
     def turn(self, completion: ChatCompletion) -> Turn[ChatCompletionMessageToolCallUnion]:

@@ -32,7 +32,8 @@ def plain(value: object) -> Plain:
 
 def listed(run: GuardedRun, names: Collection[str]) -> frozenset[str]:
     """Of the tools of an agent, those for which some call is legal now."""
-    return frozenset(run.state.allowed_tools(names))
+    state = run.state
+    return frozenset(name for name in names if state.allows_tool(name))
 
 
 def with_warning(text: str, decision: Decision) -> str:

@@ -17,8 +17,9 @@ from typing import Literal
 
 from formal_llm.agents.guard.adapters.plumbing import arguments_of, listed, plain, refused, warning
 from formal_llm.agents.guard.events import Call, Result, Said
-from formal_llm.agents.guard.guard import Guard, GuardState
-from formal_llm.agents.guard.live import Approve, Audit, GuardedRun
+from formal_llm.agents.guard.guard import Guard
+from formal_llm.agents.guard.live import SAID_NO, Approve, Audit, GuardedRun
+from formal_llm.agents.guard.states import GuardState
 from formal_llm.errors import MissingDependency
 
 try:
@@ -59,6 +60,8 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
             and with them the cached prefix of the prompt; calls are refused when they come.
         refusal: "retry" sends a refusal as ``ModelRetry``, which counts against the tool's retries: an agent that
             insists is stopped. "failed" sends it as ``ToolFailed``, which does not count.
+        final: whether an answer is the end. In a conversation it hands over to the user, and it may do so too where the
+            next thing on the way is the user's to say.
     """
 
     def __init__(
@@ -69,27 +72,32 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
         audit: Audit | None = None,
         hide: bool = True,
         refusal: Literal["retry", "failed"] = "retry",
+        final: bool = True,
     ) -> None:
         self.guard = guard
         self.approve = approve
         self.audit = audit
         self.hide = hide
         self.refusal = refusal
+        self.final = final
         self._run: GuardedRun | None = None
 
     @property
     def run(self) -> GuardedRun:
         """The run of this instance: each run of an agent has an instance of its own."""
         if self._run is None:
-            self._run = GuardedRun(self.guard, approve=self.approve, audit=self.audit)
+            self._run = self._run_from(self.guard.start())
         return self._run
 
     async def for_run(self, ctx: RunContext[AgentDepsT]) -> GuardCapability[AgentDepsT]:
         """An instance for one run, which goes on from the message history."""
         made = copy.copy(self)
         state = replayed(self.guard.start(), ctx.messages)
-        made._run = GuardedRun(self.guard, state=state, approve=self.approve, audit=self.audit)
+        made._run = self._run_from(state)
         return made
+
+    def _run_from(self, state: GuardState) -> GuardedRun:
+        return GuardedRun(self.guard, state=state, approve=self.approve, audit=self.audit, final=self.final)
 
     async def before_run(self, ctx: RunContext[AgentDepsT]) -> None:
         """Tell what the user says."""
@@ -98,7 +106,7 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
 
     # -- the model ----------------------------------------------------------------------------------------------
 
-    async def prepare_model_request(
+    async def before_model_request(
         self, ctx: RunContext[AgentDepsT], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         """Show the model the tools for which some call is legal."""
@@ -229,8 +237,8 @@ def replayed(state: GuardState, messages: Sequence[ModelMessage]) -> GuardState:
                 call = Call(made.tool_name, arguments_of(made.args) or {}, made.tool_call_id)
                 decision = state.check(call)
                 error = answer.outcome in ("failed", "retried", "interrupted")
-                if decision.action == "block" and error:
-                    continue  # it was refused then as it would be now
+                if error and (decision.action == "block" or SAID_NO in str(answer.content)):
+                    continue  # it was refused, then as it would be now
                 state = state.after(dataclasses.replace(call, approved=decision.action == "ask"))
                 results.append(Result(call.tool, call.arguments, plain(answer.content), call.id, error))
         for result in results:

@@ -43,7 +43,9 @@ class ScriptedServer(ThreadingHTTPServer):
         found = []
         for name, arguments in step:
             self._ids += 1
-            found.append((f"call_{self._ids}", name, arguments if isinstance(arguments, str) else json.dumps(arguments)))
+            found.append(
+                (f"call_{self._ids}", name, arguments if isinstance(arguments, str) else json.dumps(arguments))
+            )
         return found
 
 
@@ -141,7 +143,14 @@ def _message(server: ScriptedServer, step: Step) -> tuple[Body, Events]:
         ]
     reason = "end_turn" if isinstance(step, str) else "tool_use"
     usage = {"input_tokens": 1, "output_tokens": 1}
-    top: Body = {"id": "msg_1", "type": "message", "role": "assistant", "model": "test", "stop_sequence": None, "usage": usage}
+    top: Body = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "test",
+        "stop_sequence": None,
+        "usage": usage,
+    }
     events: Events = [("message_start", {"message": {**top, "content": [], "stop_reason": None}})]
     for place, block in enumerate(blocks):
         if block["type"] == "text":

@@ -20,10 +20,13 @@ rule paid: at least 1 pay
 """
 
 #: The same, and a person has to be asked about large amounts.
-ASKING = RULES + """
+ASKING = (
+    RULES
+    + """
 big: pay[amount > 100]
 rule care ask: never big
 """
+)
 
 
 def guard(rules: str = RULES, *, severity: str = "") -> Guard:

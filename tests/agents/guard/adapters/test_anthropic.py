@@ -54,7 +54,9 @@ def ran(server: ScriptedServer, run: Any, shop: Shop, *, stream: bool = False, *
 
 def results(body: dict[str, Any]) -> list[tuple[str, bool]]:
     """What the model read as results of calls, and whether it was an error."""
-    blocks = [block for message in body["messages"] if isinstance(message["content"], list) for block in message["content"]]
+    blocks = [
+        block for message in body["messages"] if isinstance(message["content"], list) for block in message["content"]
+    ]
     return [(block["content"], block["is_error"]) for block in blocks if block["type"] == "tool_result"]
 
 
@@ -111,7 +113,7 @@ def test_parallel_calls_are_checked_as_a_sequence_and_answered_in_one_message() 
 @pytest.mark.parametrize("says", [True, False])
 def test_a_person_is_asked(says: bool) -> None:
     person, shop = Person(says), Shop()
-    with serving(call("approve"), call("pay", amount=500), call("pay"), "done") as server:
+    with serving(call("approve"), call("pay", amount=500), call("pay", amount=1), "done") as server:
         ran(server, GuardedRun(guard(ASKING), approve=person), shop)
     assert len(person.asked) == 1
     assert shop.done == ["approve 7", *(["pay 7 500"] if says else []), "pay 7 1"]

@@ -40,7 +40,9 @@ class Script(BaseChatModel):
     def bind_tools(self, tools: Sequence[Any], **more: Any) -> Any:
         return self.bind(shown=[made.name for made in tools])
 
-    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **more: Any) -> ChatResult:
+    def _generate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **more: Any
+    ) -> ChatResult:
         self._shown.append(list(more.get("shown", ())))
         self._heard.append(list(messages))
         step = self.steps.pop(0)
@@ -160,7 +162,7 @@ def test_parallel_calls_are_checked_as_a_sequence(way: str) -> None:
 @pytest.mark.parametrize("says", [True, False])
 def test_a_person_who_is_asked_here(way: str, says: bool) -> None:
     person = Person(says)
-    script, shop = Script(steps=[call("approve"), call("pay", amount=500), call("pay"), "done"]), Shop()
+    script, shop = Script(steps=[call("approve"), call("pay", amount=500), call("pay", amount=1), "done"]), Shop()
     approve = person if way == "waiting" else person.waits
     state = ran(agent(script, shop, GuardMiddleware(guard(ASKING), approve=approve)), said(), way)
     assert [asked.arguments["amount"] for asked in person.asked] == [500]
@@ -174,7 +176,7 @@ def test_a_person_who_is_asked_here(way: str, says: bool) -> None:
 def test_a_person_for_whom_the_graph_is_interrupted(way: str, says: bool, restarted: bool) -> None:
     """The run may go on in another process: all it needs is what the checkpointer kept."""
     shop, record, saver = Shop(), Record(), InMemorySaver()
-    script = Script(steps=[call("approve"), call("look") + call("pay", amount=500), call("pay"), "done"])
+    script = Script(steps=[call("approve"), call("look") + call("pay", amount=500), call("pay", amount=1), "done"])
     config = {"configurable": {"thread_id": "1"}}
     guarded = agent(script, shop, GuardMiddleware(guard(ASKING), audit=record), checkpointer=saver)
     state = ran(guarded, said(), way, config)
@@ -207,11 +209,25 @@ def test_a_history_from_before_the_guard_is_read() -> None:
         HumanMessage("approve"), AIMessage("", tool_calls=[{**call("approve")[0], "id": "a", "type": "tool_call"}]),
         ToolMessage("approved", tool_call_id="a"), AIMessage("it is approved"), HumanMessage("pay"),
     ]  # fmt: skip
-    agent(Script(steps=[call("pay"), "done"]), shop, GuardMiddleware(guard(), audit=record)).invoke({"messages": history})
+    agent(Script(steps=[call("pay"), "done"]), shop, GuardMiddleware(guard(), audit=record)).invoke(
+        {"messages": history}
+    )
     assert shop.done == ["pay 7 1"]
     assert record.words[:6] == [
         "said user", "call approve", "result approve", "said assistant", "said user", "call pay",
     ]  # fmt: skip
+
+
+def test_without_a_checkpointer_the_messages_tell_what_happened() -> None:
+    """A server that is sent the whole conversation each time, with the refusals in it and a person's no."""
+    shop, record, person = Shop(), Record(), Person(False)
+    script = Script(steps=[call("draft"), call("approve"), call("pay", amount=500), call("pay", amount=1), "paid"])
+    state = agent(script, shop, GuardMiddleware(guard(ASKING), approve=person)).invoke(said())
+    script = Script(steps=[call("draft"), "drafted"])
+    messages = [*state["messages"], HumanMessage("draft")]
+    agent(script, shop, GuardMiddleware(guard(ASKING), audit=record)).invoke({"messages": messages})
+    assert shop.done == ["approve 7", "pay 7 1", "draft 7"]
+    assert record.called == ["approve", "pay", "draft"]
 
 
 def test_going_back_to_an_earlier_checkpoint_goes_back_to_its_state() -> None:
@@ -268,7 +284,9 @@ def test_a_call_that_is_tried_again_is_one_call() -> None:
     shop, record = Shop(), Record()
     again = ToolRetryMiddleware(max_retries=2, initial_delay=0, jitter=False)
     script = Script(steps=[call("approve"), call("pay"), "done"])
-    agent(script, shop, again, GuardMiddleware(guard(), audit=record), tools=[tool(pay), tool(shop.approve)]).invoke(said())
+    agent(script, shop, again, GuardMiddleware(guard(), audit=record), tools=[tool(pay), tool(shop.approve)]).invoke(
+        said()
+    )
     assert len(tries) == 3
     assert record.called == ["approve", "pay"]
     assert record.words.count("result pay failed") == 2

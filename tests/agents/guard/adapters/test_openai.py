@@ -91,7 +91,9 @@ LOOPS = pytest.mark.parametrize("loop", [responses, chat])
 def outputs(body: dict[str, Any]) -> list[str]:
     """What the model read as outputs of calls."""
     items = body.get("input") or body["messages"]
-    return [item.get("output") or item.get("content") for item in items if item.get("role") == "tool" or "output" in item]
+    return [
+        item.get("output") or item.get("content") for item in items if item.get("role") == "tool" or "output" in item
+    ]
 
 
 def named(choice: Any) -> list[str]:
@@ -158,8 +160,8 @@ def test_parallel_calls_are_checked_as_a_sequence(loop: Any, once: bool) -> None
         loop(server, GuardedRun(guard(), audit=record), shop)
     assert shop.done == ["approve 7", "draft 7", "pay 7 1", "pay 7 1"]
     assert record.words == [
-        "said user", "not pay", "call approve", "call draft", "call pay", "result approve", "result draft", "result pay",
-        "call pay", "result pay", "said assistant", "stop",
+        "said user", "not pay", "call approve", "call draft", "call pay", "result approve", "result draft",
+        "result pay", "call pay", "result pay", "said assistant", "stop",
     ]  # fmt: skip
 
 
@@ -167,7 +169,7 @@ def test_parallel_calls_are_checked_as_a_sequence(loop: Any, once: bool) -> None
 @pytest.mark.parametrize("says", [True, False, None])
 def test_a_person_is_asked(loop: Any, says: bool | None) -> None:
     person, shop = Person(bool(says)), Shop()
-    with serving(call("approve"), call("pay", amount=500), call("pay"), "done") as server:
+    with serving(call("approve"), call("pay", amount=500), call("pay", amount=1), "done") as server:
         loop(server, GuardedRun(guard(ASKING), approve=None if says is None else person), shop)
     assert len(person.asked) == (0 if says is None else 1)
     assert shop.done == ["approve 7", *(["pay 7 500"] if says else []), "pay 7 1"]

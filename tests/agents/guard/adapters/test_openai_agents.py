@@ -146,7 +146,7 @@ def test_parallel_calls_are_checked_as_a_sequence() -> None:
 @pytest.mark.parametrize("says", [True, False])
 def test_a_person_who_is_asked_here(says: bool) -> None:
     for approve in (person := Person(says), person.waits):
-        model, shop = script(call("approve"), call("pay", amount=500), call("pay"), "done"), Shop()
+        model, shop = script(call("approve"), call("pay", amount=500), call("pay", amount=1), "done"), Shop()
         ran(GuardedAgents(GuardedRun(guard(ASKING), approve=approve)), agent(model, shop))
         assert shop.done == ["approve 7", *(["pay 7 500"] if says else []), "pay 7 1"]
     assert len(person.asked) == 2
@@ -154,7 +154,11 @@ def test_a_person_who_is_asked_here(says: bool) -> None:
 
 @pytest.mark.parametrize("says", [True, False])
 def test_a_person_for_whom_the_run_is_interrupted(says: bool) -> None:
-    model, shop, record = script(call("approve"), call("look") + call("pay", amount=500), call("pay"), "done"), Shop(), Record()
+    model, shop, record = (
+        script(call("approve"), call("look") + call("pay", amount=500), call("pay", amount=1), "done"),
+        Shop(),
+        Record(),
+    )
     guarded = GuardedAgents(GuardedRun(guard(ASKING), audit=record), interrupt=True)
     made = agent(model, shop)
     result = ran(guarded, made)
@@ -169,7 +173,11 @@ def test_a_person_for_whom_the_run_is_interrupted(says: bool) -> None:
 
 
 def test_a_conversation_goes_on_where_it_stood() -> None:
-    model, shop, record = script(call("approve"), call("pay"), "paid", call("draft"), call("approve"), "no"), Shop(), Record()
+    model, shop, record = (
+        script(call("approve"), call("pay"), "paid", call("draft"), call("approve"), "no"),
+        Shop(),
+        Record(),
+    )
     guarded, made, session = GuardedAgents(GuardedRun(guard(), audit=record)), agent(model, shop), SQLiteSession("1")
     ran(guarded, made, "pay", session=session)
     assert ran(guarded, made, "draft and approve", session=session).final_output == "no"
@@ -236,8 +244,7 @@ def test_two_runs_of_one_agent_at_once_do_not_mix() -> None:
 def test_runs_that_stream() -> None:
     async def streamed() -> str:
         result = Runner.run_streamed(guarded.agent(made), "pay", run_config=guarded.config())
-        async for event in result.stream_events():
-            kinds.append(event.type)
+        kinds.extend([event.type async for event in result.stream_events()])
         return str(result.final_output)
 
     kinds: list[str] = []

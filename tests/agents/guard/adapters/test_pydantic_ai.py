@@ -7,12 +7,20 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ModelRetry, ToolDenied, UnexpectedModelBehavior
+from pydantic_ai import (
+    Agent,
+    DeferredToolRequests,
+    DeferredToolResults,
+    ModelRetry,
+    ToolDenied,
+    UnexpectedModelBehavior,
+)
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from pydantic_ai.tools import Tool
 
-from formal_llm.agents.guard.adapters.pydantic_ai import GuardCapability
+from formal_llm.agents.guard import Call
+from formal_llm.agents.guard.adapters.pydantic_ai import GuardCapability, replayed
 from tests.agents.guard.adapters.shop import ASKING, RULES, Person, Record, Shop, guard
 
 Step = str | list[tuple[str, dict[str, Any]]]
@@ -70,13 +78,18 @@ def agent(script: Script, shop: Shop, *capabilities: GuardCapability, **more: An
     return Agent(script.model, tools=more.pop("tools", tools), capabilities=list(capabilities), **more)
 
 
+def ran(guarded: Agent[None, Any], *given: Any, **more: Any) -> Any:
+    """A run in an event loop of its own, which is closed (``run_sync`` leaves one open)."""
+    return asyncio.run(guarded.run(*given, **more))
+
+
 def call(*names: str, **arguments: Any) -> list[tuple[str, dict[str, Any]]]:
     return [(name, {"order": 7, **arguments}) for name in names]
 
 
 def test_a_forbidden_call_is_refused_and_the_model_recovers() -> None:
     script, shop = Script(call("pay"), call("approve"), call("pay"), "done"), Shop()
-    result = agent(script, shop, GuardCapability(guard())).run_sync("pay order 7")
+    result = ran(agent(script, shop, GuardCapability(guard())), "pay order 7")
     assert result.output == "done"
     assert shop.done == ["approve 7", "pay 7 1"]
     assert "approve" in script.refusals[0]
@@ -84,56 +97,59 @@ def test_a_forbidden_call_is_refused_and_the_model_recovers() -> None:
 
 def test_a_dead_end_is_refused_though_each_rule_allows_the_step() -> None:
     script, shop = Script(call("draft"), call("approve"), call("draft"), call("pay"), "done"), Shop()
-    agent(script, shop, GuardCapability(guard())).run_sync("draft and pay")
+    ran(agent(script, shop, GuardCapability(guard())), "draft and pay")
     assert shop.done == ["approve 7", "draft 7", "pay 7 1"]
     assert len(script.refusals) == 1
 
 
 def test_only_tools_with_a_legal_call_are_shown() -> None:
     script, shop = Script(call("approve"), call("pay"), "done"), Shop()
-    agent(script, shop, GuardCapability(guard())).run_sync("pay")
+    ran(agent(script, shop, GuardCapability(guard())), "pay")
     assert script.shown[0] == ["approve", "look"]
     assert script.shown[1] == ["approve", "draft", "pay", "look"]
 
 
 def test_tools_that_are_not_hidden_stay_the_same() -> None:
     script, shop = Script(call("draft"), call("approve"), call("pay"), "done"), Shop()
-    agent(script, shop, GuardCapability(guard(), hide=False)).run_sync("pay")
+    ran(agent(script, shop, GuardCapability(guard(), hide=False)), "pay")
     assert all(shown == ["approve", "draft", "pay", "look"] for shown in script.shown)
     assert shop.done == ["approve 7", "pay 7 1"]
 
 
 def test_an_answer_that_comes_too_early_is_sent_back() -> None:
     script, shop = Script("done", call("approve"), "really", call("pay"), "now"), Shop()
-    assert agent(script, shop, GuardCapability(guard())).run_sync("pay").output == "now"
+    assert ran(agent(script, shop, GuardCapability(guard())), "pay").output == "now"
     assert shop.done == ["approve 7", "pay 7 1"]
 
 
 def test_a_structured_answer_that_comes_too_early_is_sent_back() -> None:
-    script, shop = Script([("final_result", {"response": 1})], call("approve"), call("pay"), [("final_result", {"response": 2})]), Shop()
-    assert agent(script, shop, GuardCapability(guard()), output_type=int).run_sync("pay").output == 2
+    script, shop = (
+        Script([("final_result", {"response": 1})], call("approve"), call("pay"), [("final_result", {"response": 2})]),
+        Shop(),
+    )
+    assert ran(agent(script, shop, GuardCapability(guard()), output_type=int), "pay").output == 2
 
 
 def test_who_insists_is_stopped() -> None:
     script, shop = Script(*["done"] * 4), Shop()
     with pytest.raises(UnexpectedModelBehavior):
-        agent(script, shop, GuardCapability(guard())).run_sync("pay")
+        ran(agent(script, shop, GuardCapability(guard())), "pay")
     script = Script(*[call("draft")] * 6, "done")
     with pytest.raises(UnexpectedModelBehavior):
-        agent(script, shop, GuardCapability(guard())).run_sync("pay")
+        ran(agent(script, shop, GuardCapability(guard())), "pay")
     assert shop.done == []
 
 
 def test_a_refusal_may_leave_the_retries_of_a_tool_alone() -> None:
     script, shop = Script(*[call("draft")] * 6, call("approve"), call("pay"), "done"), Shop()
-    agent(script, shop, GuardCapability(guard(), refusal="failed")).run_sync("pay")
+    ran(agent(script, shop, GuardCapability(guard(), refusal="failed")), "pay")
     assert shop.done == ["approve 7", "pay 7 1"]
     assert len(script.refusals) == 6
 
 
 def test_parallel_calls_are_checked_as_a_sequence() -> None:
     script, shop, record = Script(call("pay", "approve", "draft", "pay"), "done"), Shop(), Record()
-    agent(script, shop, GuardCapability(guard(), audit=record)).run_sync("all")
+    ran(agent(script, shop, GuardCapability(guard(), audit=record)), "all")
     assert sorted(shop.done) == ["approve 7", "draft 7", "pay 7 1"]
     assert record.words[:5] == ["said user", "not pay", "call approve", "call draft", "call pay"]
 
@@ -141,9 +157,9 @@ def test_parallel_calls_are_checked_as_a_sequence() -> None:
 def test_a_person_who_is_asked_here() -> None:
     for says in (True, False):
         person = Person(says)
-        script, shop = Script(call("approve"), call("pay", amount=500), call("pay"), "done"), Shop()
+        script, shop = Script(call("approve"), call("pay", amount=500), call("pay", amount=1), "done"), Shop()
         capability = GuardCapability(guard(ASKING), approve=person if says else person.waits)
-        agent(script, shop, capability).run_sync("pay")
+        ran(agent(script, shop, capability), "pay")
         assert [asked.arguments["amount"] for asked in person.asked] == [500]
         assert shop.done == ["approve 7", *(["pay 7 500"] if says else []), "pay 7 1"]
 
@@ -151,27 +167,49 @@ def test_a_person_who_is_asked_here() -> None:
 @pytest.mark.parametrize("says", [True, False])
 def test_a_person_who_is_asked_between_runs(says: bool) -> None:
     """The second run goes on from the messages of the first: it knows the approval of the order, and the payment."""
-    script, shop, record = Script(call("approve"), call("pay", amount=500), call("pay"), "done"), Shop(), Record()
+    script = Script(call("approve"), call("pay", amount=500), call("pay", amount=1), "done")
+    shop, record = Shop(), Record()
     guarded = agent(script, shop, GuardCapability(guard(ASKING), audit=record), output_type=[str, DeferredToolRequests])
-    first = guarded.run_sync("pay")
+    first = ran(guarded, "pay")
     assert isinstance(first.output, DeferredToolRequests)
     (wanted,) = first.output.approvals
     assert first.output.metadata[wanted.tool_call_id]["rule"] == "care"
     answers = DeferredToolResults(approvals={wanted.tool_call_id: True if says else ToolDenied("too much")})
     history = first.all_messages()
-    second = guarded.run_sync(message_history=history, deferred_tool_results=answers)
+    second = ran(guarded, message_history=history, deferred_tool_results=answers)
     assert second.output == "done"
     assert shop.done == ["approve 7", *(["pay 7 500"] if says else []), "pay 7 1"]
-    approved = [line.event.approved for line in record if line.told and getattr(line.event, "tool", "") == "pay" and hasattr(line.event, "approved")]
+    approved = [
+        line.event.approved
+        for line in record
+        if line.told and getattr(line.event, "tool", "") == "pay" and hasattr(line.event, "approved")
+    ]
     assert approved == ([True, False] if says else [False])
 
 
 def test_a_conversation_goes_on_where_it_stood() -> None:
-    script, shop = Script(call("draft"), call("approve"), call("pay"), "paid", call("draft"), call("approve"), "no"), Shop()
+    script, shop = (
+        Script(call("draft"), call("approve"), call("pay"), "paid", call("draft"), call("approve"), "no"),
+        Shop(),
+    )
     guarded = agent(script, shop, GuardCapability(guard()))
-    first = guarded.run_sync("pay")
-    second = guarded.run_sync("draft and approve", message_history=first.all_messages())
+    first = ran(guarded, "pay")
+    second = ran(guarded, "draft and approve", message_history=first.all_messages())
     assert second.output == "no"
+    assert shop.done == ["approve 7", "pay 7 1", "draft 7"]
+
+
+def test_a_persons_no_is_known_in_a_later_run() -> None:
+    script = Script(call("approve"), call("pay", amount=500), call("pay", amount=1), "paid", call("draft"), "drafted")
+    shop = Shop()
+    guarded = agent(script, shop, GuardCapability(guard(ASKING), approve=Person(False)))
+    first = ran(guarded, "pay")
+    state = replayed(guard(ASKING).start(), first.all_messages())
+    assert [(event.tool, event.arguments.get("amount")) for event in state.history if isinstance(event, Call)] == [
+        ("approve", None),
+        ("pay", 1),
+    ]
+    ran(guarded, "draft", message_history=first.all_messages())
     assert shop.done == ["approve 7", "pay 7 1", "draft 7"]
 
 
@@ -186,7 +224,7 @@ def test_errors_are_results_and_retries_are_calls_of_their_own() -> None:
 
     shop, record = Shop(), Record()
     script = Script(call("approve"), call("pay"), call("pay"), "done")
-    agent(script, shop, GuardCapability(guard(), audit=record), tools=[shop.approve, shop.draft, pay]).run_sync("pay")
+    ran(agent(script, shop, GuardCapability(guard(), audit=record), tools=[shop.approve, shop.draft, pay]), "pay")
     assert record.words == [
         "said user", "call approve", "result approve", "call pay", "result pay failed", "call pay", "result pay",
         "said assistant", "stop",
@@ -195,7 +233,7 @@ def test_errors_are_results_and_retries_are_calls_of_their_own() -> None:
 
 def test_calls_with_arguments_that_cannot_be_read_are_not_made() -> None:
     script, shop, record = Script(call("approve"), [("pay", {"order": "seven"})], call("pay"), "done"), Shop(), Record()
-    agent(script, shop, GuardCapability(guard(), audit=record)).run_sync("pay")
+    ran(agent(script, shop, GuardCapability(guard(), audit=record)), "pay")
     assert record.called == ["approve", "pay"]
 
 
@@ -204,7 +242,7 @@ def test_only_logging_changes_nothing() -> None:
     heard = []
     for capabilities in ([], [GuardCapability(guard(severity="log"))]):
         script, shop = Script(*steps), Shop()
-        assert agent(script, shop, *capabilities).run_sync("go").output == "done"
+        assert ran(agent(script, shop, *capabilities), "go").output == "done"
         assert shop.done[0] == "pay 7 1"
         heard.append([[part.part_kind for part in message.parts] for message in script.heard[-1]])
         assert all(len(shown) == 4 for shown in script.shown)
@@ -213,7 +251,7 @@ def test_only_logging_changes_nothing() -> None:
 
 def test_a_warning_is_read_by_the_model() -> None:
     script, shop = Script(call("pay"), "done"), Shop()
-    agent(script, shop, GuardCapability(guard(severity="warn"))).run_sync("go")
+    ran(agent(script, shop, GuardCapability(guard(severity="warn"))), "go")
     assert shop.done == ["pay 7 1"]
     assert "Warning: " in str(script.heard[-1])
 
@@ -255,8 +293,7 @@ def test_runs_that_stream() -> None:
 
 def test_runs_with_a_stream_of_events_send_early_answers_back() -> None:
     async def seen(ctx: Any, events: Any) -> None:
-        async for event in events:
-            kinds.append(event.event_kind)
+        kinds.extend([event.event_kind async for event in events])
 
     kinds: list[str] = []
     script, shop = Script("done", call("approve"), call("pay"), "now"), Shop()
@@ -281,7 +318,7 @@ def test_tools_that_a_person_approves_anyway_are_checked_before_he_is_asked() ->
     script = Script(call("pay"), call("approve"), call("pay"), "done")
     tools = [Tool(shop.approve), Tool(shop.pay, requires_approval=True, max_retries=2)]
     guarded = agent(script, shop, GuardCapability(guard(RULES)), tools=tools, output_type=[str, DeferredToolRequests])
-    first = guarded.run_sync("pay")
+    first = ran(guarded, "pay")
     assert isinstance(first.output, DeferredToolRequests)
     assert len(first.output.approvals) == 1
     assert shop.done == ["approve 7"]
