@@ -3,8 +3,8 @@
 What it shows, for each suite: of the user tasks' solutions, how many the rules accept; of the attacks (a user task's
 solution, then that of an injection task whose goal stands at every place that an attacker can write to), how many the
 guard refuses a call of; and how many injection tasks it refuses whatever the user task is. Injection tasks whose
-solution has no call are left out. Once as the rules
-are written, where a refused call does not run, and once with all rules set to ``log``, where it runs and is written down.
+solution has no call are left out. Once as the rules are written, where a refused call does not run, and once with all
+rules set to ``log``, where it runs and is written down.
 
 No model takes part: the attacks are those of a model that follows every injection to the letter.
 
@@ -36,7 +36,9 @@ class Seen:
 def watched(guard: Guard, trace: Trace, first: int = 1) -> Seen:
     """What the guard says of the calls of a trace from a message on; a call that is refused does not run."""
     state = guard.start()
-    refused, noted, gone = [], [], set()
+    refused: list[str] = []
+    noted: list[str] = []
+    gone: set[str] = set()
     for event, place in zip(trace.events, trace.places, strict=True):
         number = int(place.split(",")[0].removeprefix("message "))
         if isinstance(event, Call):

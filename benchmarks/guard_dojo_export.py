@@ -12,6 +12,7 @@ Run: ``python benchmarks/guard_dojo_export.py traces.jsonl`` where ``pip install
 
 import argparse
 import json
+from pathlib import Path
 from typing import Any
 
 from agentdojo.agent_pipeline.ground_truth_pipeline import GroundTruthPipeline
@@ -64,7 +65,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("out")
     out = parser.parse_args().out
-    with open(out, "w") as file:
+    with Path(out).open("w") as file:
         for suite_name, suite in get_suites(VERSION).items():
             runtime = Recorder(suite.tools)
             places = suite.get_injection_vector_defaults()
@@ -75,7 +76,7 @@ def main() -> None:
                 found = asked + solve(task, task.PROMPT, runtime, env)
                 file.write(json.dumps({**row, "messages": found}) + "\n")
                 for attack_name, attack in suite.injection_tasks.items():
-                    injected = {place: attack.GOAL for place in places}
+                    injected = dict.fromkeys(places, attack.GOAL)
                     try:
                         env = task.init_environment(suite.load_and_inject_default_environment(injected))
                         found = asked + solve(task, task.PROMPT, runtime, env)

@@ -4,8 +4,8 @@ What it shows: how many conversations break the policy, how many of those had fa
 failures that explains, and which reference solutions break the written policy themselves. The rules
 (``guard_rules/tau_airline.guard``) are written from ``policy.md`` alone; the rewards are only read for the table.
 
-What the airline knows and the conversation does not show is added to the reservations that the agent looked up, from the
-flight table: whether the airline cancelled a flight of it, and whether one has been flown.
+What the airline knows and the conversation does not show is added to the reservations that the agent looked up, from
+the flight table: whether the airline cancelled a flight of it, and whether one has been flown.
 
 Run: ``python benchmarks/guard_tau.py FOLDER`` with the folder of ``trajectories.jsonl`` and ``flights.json``.
 """
@@ -58,7 +58,7 @@ class Airline:
         return event
 
     def solution(self, number: int, actions: Sequence[Mapping[str, Any]]) -> Trace:
-        """A reference solution as a trace: what it changes is looked up and confirmed before, as the policy wants it."""
+        """A reference solution as a trace: what it changes is looked up and confirmed before, as the policy wants."""
         events: list[GuardEvent] = [Said("user", "yes")]
         seen: set[str] = set()
         notes: list[str] = []

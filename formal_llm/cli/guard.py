@@ -32,7 +32,7 @@ Examples:
 
   formal-llm guard rules.guard -- npx -y @modelcontextprotocol/server-filesystem .
 
-  formal-llm guard rules.guard --server "files=npx server-files ." --server web=http://127.0.0.1:80/mcp --log a.jsonl
+  formal-llm guard rules.guard --server "files=npx server-files ." --server web=http://127.0.0.1:80/mcp --log log
 
   formal-llm guard rules.guard --servers .mcp.json
 

@@ -55,8 +55,10 @@ def test_several_conversations() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "no trace"), ("{", "line 1 is no JSON"), ("3", "no trace"), ('{"a": 1}', "no messages"), ('[{"a": 1}]', "no messages"),
-        ("[[1]]", "message 1 is no object"), ('{"messages": [{"role": "user"}, 4]}', "message 2 is no object"), ("[1]", "no object"),
+        ("", "no trace"), ("{", "line 1 is no JSON"), ("3", "no trace"), ('{"a": 1}', "no messages"),
+        ('[{"a": 1}]', "no messages"),
+        ("[[1]]", "message 1 is no object"), ('{"messages": [{"role": "user"}, 4]}', "message 2 is no object"),
+        ("[1]", "no object"),
         ('{"role": "user"}\n{broken', "line 2 is no JSON"), ("[" * 100_000, "no JSON"),
     ],
 )  # fmt: skip
