@@ -45,9 +45,11 @@ try:
         ToolOutputGuardrail,
         ToolOutputGuardrailData,
         ToolsToFinalOutputResult,
+        ToolTimeoutError,
         Usage,
     )
     from agents.mcp import MCPServer
+    from agents.tool import default_tool_timeout_error_message
 except ImportError as error:
     raise MissingDependency("this adapter needs OpenAI Agents: pip install 'formal-llm[openai-agents]'") from error
 
@@ -131,6 +133,8 @@ class GuardedAgents:
         made.tool_output_guardrails = [self._tell, *(tool.tool_output_guardrails or ())]
         if (in_words := tool._failure_error_function) is not None:
             made._failure_error_function = self._noting(in_words)
+        if tool.timeout_seconds is not None:
+            made.timeout_error_function = self._noting(tool.timeout_error_function or _too_slow)
         if self.interrupt:
             own = tool.needs_approval
 
@@ -320,6 +324,11 @@ class _GuardedProvider(ModelProvider):
 
     async def aclose(self) -> None:
         await self._provider.aclose()
+
+
+def _too_slow(context: Any, error: Exception) -> str:  # noqa: ARG001  # the words of the SDK for a tool without its own
+    assert isinstance(error, ToolTimeoutError)
+    return default_tool_timeout_error_message(tool_name=error.tool_name, timeout_seconds=error.timeout_seconds)
 
 
 def _call(context: Any) -> Call:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from formal_llm.agents.guard.adapters.plumbing import arguments_of, listed, plain, refused, warning
-from formal_llm.agents.guard.events import Call, Result, Said
+from formal_llm.agents.guard.events import Call, Decision, Result, Said
 from formal_llm.agents.guard.guard import Guard
 from formal_llm.agents.guard.live import SAID_NO, Approve, Audit, GuardedRun
 from formal_llm.agents.guard.states import GuardState
@@ -37,6 +37,7 @@ try:
     )
     from pydantic_ai.models import ModelRequestContext
     from pydantic_ai.output import OutputContext
+    from pydantic_ai.settings import ModelSettings, ToolOrOutput
     from pydantic_ai.tools import AgentDepsT, ToolDefinition
 except ImportError as error:
     raise MissingDependency("this adapter needs PydanticAI 2: pip install 'formal-llm[pydantic-ai]'") from error
@@ -56,10 +57,12 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
             (``ApprovalRequired``), as PydanticAI does it for its own: give the agent ``DeferredToolRequests`` as an
             output type, or a capability that handles them.
         audit: is told each line of the record of each run.
-        hide: whether the model is shown only tools for which some call is legal. Without it the tools stay the same,
-            and with them the cached prefix of the prompt; calls are refused when they come.
+        hide: whether the model is shown only tools for which some call is legal. With "choice" it is shown all, and the
+            legal ones are named in ``tool_choice`` (``ToolOrOutput``): a provider that knows allowed tools, as OpenAI
+            does, keeps the cached prefix of the prompt. With False all are shown, and calls are refused when they come.
         refusal: "retry" sends a refusal as ``ModelRetry``, which counts against the tool's retries: an agent that
-            insists is stopped. "failed" sends it as ``ToolFailed``, which does not count.
+            insists is stopped. "failed" sends it as ``ToolFailed``, which does not count; so are those of tools that
+            have no retries.
         final: whether an answer is the end. In a conversation it hands over to the user, and it may do so too where the
             next thing on the way is the user's to say.
     """
@@ -70,7 +73,7 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
         *,
         approve: Approve | None = None,
         audit: Audit | None = None,
-        hide: bool = True,
+        hide: bool | Literal["choice"] = True,
         refusal: Literal["retry", "failed"] = "retry",
         final: bool = True,
     ) -> None:
@@ -81,6 +84,8 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
         self.refusal = refusal
         self.final = final
         self._run: GuardedRun | None = None
+        self._begun: set[str] = set()
+        self._told: set[str] = set()
 
     @property
     def run(self) -> GuardedRun:
@@ -94,6 +99,8 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
         made = copy.copy(self)
         state = replayed(self.guard.start(), ctx.messages)
         made._run = self._run_from(state)
+        made._begun = set()
+        made._told = set(_returns([message for message in ctx.messages if isinstance(message, ModelRequest)]))
         return made
 
     def _run_from(self, state: GuardState) -> GuardedRun:
@@ -110,10 +117,16 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
         self, ctx: RunContext[AgentDepsT], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         """Show the model the tools for which some call is legal."""
+        self._catch_up(request_context.messages)
         asked = request_context.model_request_parameters
         if not self.hide or not asked.function_tools:
             return request_context
-        legal = listed(self.run, [tool.name for tool in asked.function_tools])
+        names = [tool.name for tool in asked.function_tools]
+        legal = listed(self.run, names)
+        if self.hide == "choice":
+            settings = ModelSettings(**(request_context.model_settings or {}))
+            settings["tool_choice"] = ToolOrOutput([name for name in names if name in legal]) if legal else "none"
+            return dataclasses.replace(request_context, model_settings=settings)
         shown = [tool for tool in asked.function_tools if tool.name in legal]
         return dataclasses.replace(
             request_context, model_request_parameters=dataclasses.replace(asked, function_tools=shown)
@@ -128,6 +141,22 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
             self.run.said(Said("assistant", text))
         return response
 
+    def _catch_up(self, messages: Sequence[ModelMessage]) -> None:
+        """Tell the results that came from outside: of external tools, and of calls that were put off."""
+        place = next((n for n in reversed(range(len(messages))) if isinstance(messages[n], ModelResponse)), None)
+        answer = None if place is None else messages[place]
+        if place is None or not isinstance(answer, ModelResponse):
+            return
+        returns = _returns(messages[place + 1 :])
+        for made in answer.tool_calls:
+            found = returns.get(made.tool_call_id)
+            if found is None or found.outcome != "success" or made.tool_call_id in self._told or not _was_made(found):
+                continue
+            call = Call(made.tool_name, arguments_of(made.args) or {}, made.tool_call_id)
+            if call.id not in self._begun:
+                self.run.made(call)
+            self._tell(call, found.content)
+
     # -- calls --------------------------------------------------------------------------------------------------
 
     async def after_tool_validate(
@@ -137,11 +166,12 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
         if tool_def.kind == "unapproved" and not ctx.tool_call_approved:
             decision = self.run.state.check(_call(call, tool_def, args))
             if decision.action == "block":
-                raise self._refuse(refused(decision))
+                raise self._refusal(ctx, decision)
         elif tool_def.kind == "external":
             decision = await self.run.abegin(_call(call, tool_def, args))
             if not decision.runs:
-                raise self._refuse(refused(decision))
+                raise self._refusal(ctx, decision)
+            self._begun.add(call.tool_call_id)
         return args
 
     async def wrap_tool_execute(
@@ -159,7 +189,8 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
         if decision.action == "ask":
             raise ApprovalRequired(metadata={"rule": decision.rule, "reason": decision.reason})
         if not decision.runs:
-            raise self._refuse(refused(decision))
+            raise self._refusal(ctx, decision)
+        self._begun.add(made.id)
         try:
             value = await handler(args)
         except (ApprovalRequired, CallDeferred):
@@ -179,11 +210,14 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
         return ToolReturn(return_value=value, content=warning(decision))
 
     def _tell(self, call: Call, value: object, *, error: bool = False) -> None:
+        self._told.add(call.id)
         shown = value.return_value if isinstance(value, ToolReturn) else value
         self.run.result(Result(call.tool, call.arguments, plain(shown), call.id, error))
 
-    def _refuse(self, message: str) -> ModelRetry | ToolFailed:
-        return ModelRetry(message) if self.refusal == "retry" else ToolFailed(message)
+    def _refusal(self, ctx: RunContext[AgentDepsT], decision: Decision) -> ModelRetry | ToolFailed:
+        # A tool without retries would end the run at its first refusal.
+        counts = self.refusal == "retry" and ctx.max_retries > 0
+        return ModelRetry(refused(decision)) if counts else ToolFailed(refused(decision))
 
     # -- the answer ---------------------------------------------------------------------------------------------
 

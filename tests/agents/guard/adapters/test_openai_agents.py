@@ -199,6 +199,25 @@ def test_errors_are_results() -> None:
         assert shop.done == ["approve 7", "pay 7 1"]
 
 
+def test_a_tool_that_takes_too_long_has_failed() -> None:
+    async def pay(order: int, amount: int) -> str:
+        """Pay."""
+        await asyncio.Event().wait()
+        return "never"
+
+    texts = []
+    for guarded in (True, False):
+        model, shop, record = script(call("approve"), call("pay"), "done"), Shop(), Record()
+        made = agent(model, shop, tools=[*tools_of(shop)[:2], function_tool(pay, timeout=0.02)])
+        if guarded:
+            ran(GuardedAgents(GuardedRun(guard(), audit=record)), made)
+            assert record.words[3:5] == ["call pay", "result pay failed"]
+        else:
+            asyncio.run(Runner.run(made, "pay"))
+        texts.append(outputs(model))
+    assert texts[0] == texts[1]
+
+
 def test_only_logging_changes_nothing() -> None:
     read = []
     for guarded in (None, GuardedAgents(guard(severity="log"))):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import math
+import sys
 from dataclasses import dataclass
 from datetime import date
 
@@ -11,6 +13,7 @@ from pydantic import BaseModel
 
 from formal_llm.agents.guard import Decision, GuardedRun
 from formal_llm.agents.guard.adapters.plumbing import arguments_of, listed, plain, refused, with_warning
+from formal_llm.errors import MissingDependency
 from tests.agents.guard.adapters.shop import TOOLS, guard
 
 
@@ -64,3 +67,20 @@ def test_what_a_model_reads() -> None:
     assert refused(ask) == "A person has to be asked. Nobody could be asked, so the call was not made."
     assert with_warning("paid", Decision("warn", "care", "Mind the amount.")) == "paid\n\nWarning: Mind the amount."
     assert with_warning("paid", Decision("log", "care", "Mind the amount.")) == "paid"
+
+
+@pytest.mark.parametrize(
+    ("adapter", "package", "extra"),
+    [("pydantic_ai", "pydantic_ai", "pydantic-ai"), ("langchain", "langchain.agents", "langchain"),
+     ("openai_agents", "agents", "openai-agents")],
+)  # fmt: skip
+def test_a_framework_that_is_not_installed(
+    adapter: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"formal_llm.agents.guard.adapters.{adapter}"
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    for found in [found for found in sys.modules if found == package or found.startswith(f"{package}.")]:
+        monkeypatch.setitem(sys.modules, found, None)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, package, None)  # type: ignore[arg-type]
+    with pytest.raises(MissingDependency, match=rf"pip install 'formal-llm\[{extra}\]'"):
+        importlib.import_module(name)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
+import openai
 import pytest
 from pydantic_ai import (
     Agent,
+    CallDeferred,
     DeferredToolRequests,
     DeferredToolResults,
     ModelRetry,
@@ -17,10 +20,14 @@ from pydantic_ai import (
 )
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
-from pydantic_ai.tools import Tool
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.tools import Tool, ToolDefinition
+from pydantic_ai.toolsets import ExternalToolset
 
 from formal_llm.agents.guard import Call
 from formal_llm.agents.guard.adapters.pydantic_ai import GuardCapability, replayed
+from tests.agents.guard.adapters.scripted_server import serving
 from tests.agents.guard.adapters.shop import ASKING, RULES, Person, Record, Shop, guard
 
 Step = str | list[tuple[str, dict[str, Any]]]
@@ -116,6 +123,30 @@ def test_tools_that_are_not_hidden_stay_the_same() -> None:
     assert shop.done == ["approve 7", "pay 7 1"]
 
 
+@pytest.mark.parametrize("api", [OpenAIResponsesModel, OpenAIChatModel])
+def test_a_provider_that_knows_allowed_tools_keeps_the_tools(api: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real client of OpenAI, against a server on this machine."""
+
+    async def asked(url: str) -> str:
+        async with openai.AsyncOpenAI(api_key="-", base_url=url, max_retries=0) as client:
+            tools = [shop.approve, shop.draft, shop.pay, shop.look]
+            model = api("m", provider=OpenAIProvider(openai_client=client))
+            capability = GuardCapability(guard(), hide="choice")
+            guarded: Agent[None, str] = Agent(model, tools=tools, capabilities=[capability])
+            return (await guarded.run("pay")).output
+
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    shop = Shop()
+    with serving([("approve", {"order": 7})], [("pay", {"order": 7})], "done") as server:
+        assert asyncio.run(asked(server.url)) == "done"
+    assert len({json.dumps(body["tools"]) for body in server.asked}) == 1
+    choice = server.asked[0]["tool_choice"]
+    assert choice["type"] == "allowed_tools"
+    assert "approve" in str(choice)
+    assert "draft" not in str(choice)
+    assert shop.done == ["approve 7", "pay 7 1"]
+
+
 def test_an_answer_that_comes_too_early_is_sent_back() -> None:
     script, shop = Script("done", call("approve"), "really", call("pay"), "now"), Shop()
     assert ran(agent(script, shop, GuardCapability(guard())), "pay").output == "now"
@@ -197,6 +228,46 @@ def test_a_conversation_goes_on_where_it_stood() -> None:
     second = ran(guarded, "draft and approve", message_history=first.all_messages())
     assert second.output == "no"
     assert shop.done == ["approve 7", "pay 7 1", "draft 7"]
+
+
+@pytest.mark.parametrize("external", [True, False])
+def test_results_that_come_from_outside_are_told(external: bool) -> None:
+    """Of a tool that is external, and of one that puts its call off: the result comes with the next run."""
+
+    def pay(order: int) -> str:
+        raise CallDeferred
+
+    shop, record = Shop(), Record()
+    script = Script(call("approve"), call("pay"), "done")
+    more: dict[str, Any] = {"tools": [shop.approve, shop.draft, pay]}
+    if external:
+        schema = {"type": "object", "properties": {"order": {"type": "integer"}}}
+        more = {
+            "tools": [shop.approve],
+            "toolsets": [ExternalToolset([ToolDefinition(name="pay", parameters_json_schema=schema)])],
+        }
+    guarded = agent(
+        script, shop, GuardCapability(guard(), audit=record), output_type=[str, DeferredToolRequests], **more
+    )
+    first = ran(guarded, "pay")
+    (wanted,) = first.output.calls
+    results = DeferredToolResults(calls={wanted.tool_call_id: "paid 7"})
+    second = ran(guarded, message_history=first.all_messages(), deferred_tool_results=results)
+    assert second.output == "done"
+    assert record.words[-4:] == ["call pay", "result pay", "said assistant", "stop"]
+    assert replayed(guard().start(), second.all_messages()).may_stop().runs
+
+
+def test_external_calls_are_checked_before_they_go_outside() -> None:
+    schema = {"type": "object", "properties": {"order": {"type": "integer"}}}
+    shop, script = Shop(), Script(call("pay"), call("approve"), call("pay"))
+    toolset = ExternalToolset([ToolDefinition(name="pay", parameters_json_schema=schema)])
+    outputs = [str, DeferredToolRequests]
+    guarded = agent(
+        script, shop, GuardCapability(guard()), tools=[shop.approve], toolsets=[toolset], output_type=outputs
+    )
+    assert len(ran(guarded, "pay").output.calls) == 1
+    assert shop.done == ["approve 7"]
 
 
 def test_a_persons_no_is_known_in_a_later_run() -> None:
