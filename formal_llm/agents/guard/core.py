@@ -106,7 +106,7 @@ class GuardCore:
         guarantee: Guarantee = "some",
         *,
         clock: Callable[[], datetime] = _now,
-        max_states: int = 5_000,
+        max_states: int = 2_000,
     ) -> None:
         if guarantee not in ("some", "whatever"):
             raise ValueError(f"a guarantee is 'some' or 'whatever', not {guarantee!r}")

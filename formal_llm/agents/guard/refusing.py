@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from formal_llm.agents.guard.core import GuardCore
-from formal_llm.agents.guard.events import ALLOW, Call, Decision
+from formal_llm.agents.guard.events import ALLOW, Call, Decision, Said
 from formal_llm.agents.guard.position import Position
 from formal_llm.agents.guard.rules import Severity
 from formal_llm.agents.guard.supervisor import told
@@ -32,7 +32,7 @@ class Trouble:
 
 
 def refused(
-    core: GuardCore, position: Position, lost: frozenset[int], call: Call, trouble: Sequence[Trouble]
+    core: GuardCore, position: Position, lost: frozenset[int], call: Call | Said, trouble: Sequence[Trouble]
 ) -> Decision:
     """The decision about a call that rules mind, the strictest of them first."""
     first = trouble[0]
@@ -40,7 +40,10 @@ def refused(
     stops = action in ("block", "ask")
     notes = "; ".join(dict.fromkeys(note for one in trouble for note in one.notes))
     who = {"block": "cannot be called now", "ask": "needs the approval of a person"}.get(action, "breaks a rule")
-    reason = f"{call.tool} {who}: {_why(core, first)}." + (f" ({notes}.)" if notes else "")
+    if isinstance(call, Said):
+        who = {"block": "cannot be given now", "ask": "needs the approval of a person"}.get(action, "breaks a rule")
+    what = call.tool if isinstance(call, Call) else "An answer"
+    reason = f"{what} {who}: {_why(core, first)}." + (f" ({notes}.)" if notes else "")
     rules = tuple(dict.fromkeys(name for one in trouble if one.severity == action for name in one.rules))
     allowed = core.allowed(position, lost) if stops else ()
     return Decision(action, first.rules[0], reason, allowed, _way(core, position, lost) if stops else (), rules)

@@ -199,8 +199,12 @@ def possible_results(labeller: Labeller, tool: str) -> dict[Letters, Found]:
     """For each set of letters of a call what its results can be."""
     calls, results = labeller.patterns("call", tool), labeller.patterns("result", tool)
     of_calls, of_results = _terms(calls), _terms(results)
-    made, exact = _events("call", tool, of_calls, Call(tool))
     shared = {steps[0] for steps in of_calls.values}
+    # What a result shares with its call it has from there.
+    asked = [steps for steps in of_results.values if steps[0] in shared]
+    for steps in asked:
+        of_calls.add(Path(steps), of_results.values.pop(steps))
+    made, exact = _events("call", tool, of_calls, Call(tool))
     found: dict[Letters, Found] = {}
     given: dict[Letters, Call] = {}
     every: list[Call] = []
@@ -208,10 +212,6 @@ def possible_results(labeller: Labeller, tool: str) -> dict[Letters, Found]:
         assert isinstance(call, Call)
         given.setdefault(frozenset(labeller.of(call).letters), call)
         every.append(call)
-    # What a result shares with its call it has from there.
-    asked = {steps[0] for steps in of_results.values} & shared
-    for steps in [one for one in of_results.values if one[0] in shared]:
-        of_results.values.pop(steps)
     for call in every if asked else given.values():
         returned, also = _events("result", tool, of_results, call)
         exact = exact and also

@@ -25,7 +25,7 @@ from formal_llm.agents.guard.plant import Plant, Symbol
 
 Guarantee = Literal["some", "whatever"]
 #: How many nodes are searched before a guess is made at what has to come first, and how many edges count for a node.
-_FIRST, _EDGES = 300, 20
+_FIRST, _EDGES = 300, 10
 #: How many answers are kept.
 _KEPT = 100_000
 
@@ -145,6 +145,8 @@ class Lookout:
             return True
         if not relaxed(self.component, node, doubtful=True):
             return False
+        if self._doubtful and not relaxed(self.component, node, doubtful=False):
+            return None  # only what may never come could lead on
         first = self._search(node, doubtful=False, most=min(_FIRST, self.max_states))
         if first is None:
             first = self._search(node, doubtful=False, most=self.max_states // 4, guided=True)

@@ -53,8 +53,15 @@ class GuardState:
 
     # -- what may come ------------------------------------------------------------------------------------------
 
+    def check_said(self, text: Said) -> Decision:
+        """What is to happen with a text that the assistant wants to write."""
+        return self._decide(text)
+
     def check(self, call: Call) -> Decision:
         """What is to happen with a call. It is not made yet, and is told with :meth:`after` where it is."""
+        return self._decide(call)
+
+    def _decide(self, call: Call | Said) -> Decision:
         call = self._timed(call)
         labels = self.guard.rules.labeller.of(call, self._seen)
         trouble = self._trouble(call, labels, labels.letters)
@@ -62,7 +69,7 @@ class GuardState:
             # An argument is missing, so it cannot be told which rules it is about: then those on both sides count.
             also = self._judge(call, labels_of(labels, unsure=True))[1]
             trouble = trouble + also if trouble else tuple(replace(one, notes=labels.notes) for one in also)
-        found = [one for one in trouble if not (call.approved and one.severity == "ask")]
+        found = [one for one in trouble if not (isinstance(call, Call) and call.approved and one.severity == "ask")]
         strict = [one for one in found if one.rules]
         if not strict:
             return UNSURE if any(one.severity in ("block", "ask") for one in found) else ALLOW
@@ -171,7 +178,7 @@ class GuardState:
             return event
         return replace(event, at=self.guard.clock())
 
-    def _trouble(self, call: Call, labels: Labels, letters: Mapping[str, Fields]) -> tuple[Trouble, ...]:
+    def _trouble(self, call: Call | Said, labels: Labels, letters: Mapping[str, Fields]) -> tuple[Trouble, ...]:
         moved, trouble = self._judge(call, letters)
         self._asked = (call, labels, moved, trouble)
         return trouble
