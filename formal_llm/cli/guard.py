@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 HELP = """Guard an agent that exists already: only steps from which the rules can still be kept.
 
-In front of MCP servers: to its client this is one MCP server, on standard input and output or on a port of this machine.
-It lists the tools that the rules allow now, checks each call again, and asks a person where the rules say so.
+In front of MCP servers: to its client this is one MCP server, on standard input and output or on a port of this
+machine. It lists the tools that the rules allow now, checks each call again, and asks a person where the rules say so.
 
 As a hook of Claude Code or Codex (--hook): one event on standard input, the answer on standard output.
 

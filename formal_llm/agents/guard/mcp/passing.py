@@ -22,7 +22,7 @@ from mcp.types import (
 from formal_llm.agents.guard.mcp.upstreams import Upstream
 
 
-def pass_on(server: Server[Any], upstreams: Sequence[Upstream]) -> None:
+def pass_on(server: Server, upstreams: Sequence[Upstream]) -> None:
     """Let a server answer for the resources and prompts of those behind it; where none has any, it has none."""
     if any(one.has("resources") for one in upstreams):
         _Resources([one for one in upstreams if one.has("resources")]).register(server)

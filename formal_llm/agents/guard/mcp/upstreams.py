@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
 from mcp import Client, MCPError, StdioServerParameters
-from mcp.types import LoggingMessageNotification, PromptListChangedNotification, ToolListChangedNotification
+from mcp.types import Prompt, PromptListChangedNotification, Resource, ResourceTemplate, ToolListChangedNotification
 from mcp.types import Tool as McpTool
 
 from formal_llm.agents.guard.mcp.servers import McpServer
@@ -38,7 +38,7 @@ class Upstream:
     """
 
     def __init__(
-        self, server: McpServer, changed: Callable[[], Awaitable[None]], timeout: float = 60.0, *, target: Any = None
+        self, server: McpServer, changed: Callable[[], Awaitable[None]], timeout: float = 60.0, *, target: object = None
     ) -> None:
         self._given = target
         self.server = server
@@ -55,7 +55,7 @@ class Upstream:
         import asyncio
 
         try:
-            target = await self._target(stack) if self._given is None else self._given
+            target: Any = await self._target(stack) if self._given is None else self._given
             self.client = Client(target, message_handler=self._heard, cache=None)
             async with asyncio.timeout(self.timeout):
                 await stack.enter_async_context(self.client)
@@ -87,8 +87,6 @@ class Upstream:
     async def _heard(self, message: object) -> None:
         if isinstance(message, ToolListChangedNotification | PromptListChangedNotification):
             await self._changed()
-        elif isinstance(message, LoggingMessageNotification):
-            return
 
     async def tools(self) -> list[McpTool]:
         """All that it offers now.
@@ -113,16 +111,16 @@ class Upstream:
         """Whether it says that it has resources, prompts or completions."""
         return getattr(self.client.server_capabilities, what, None) is not None
 
-    async def resources(self) -> list[Any]:
+    async def resources(self) -> list[Resource]:
         """The resources that it offers."""
         return await self._pages(lambda cursor: self.client.list_resources(cursor=cursor), "resources")
 
-    async def templates(self) -> list[Any]:
+    async def templates(self) -> list[ResourceTemplate]:
         """The templates of resources that it offers."""
         ask = self.client.list_resource_templates
         return await self._pages(lambda cursor: ask(cursor=cursor), "resource_templates")
 
-    async def prompts(self) -> list[Any]:
+    async def prompts(self) -> list[Prompt]:
         """The prompts that it offers."""
         return await self._pages(lambda cursor: self.client.list_prompts(cursor=cursor), "prompts")
 
