@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from formal_llm.agents.guard.shell.reader import read_simple
-from formal_llm.agents.guard.shell.words import ShellWord, Simple
+from formal_llm.agents.guard.shell.words import COMMAND_IN_TEXT, ShellWord, Simple
 from formal_llm.planning.json_data import JSON
 
 _SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash"))
@@ -73,6 +73,12 @@ _SUBCOMMANDS = {
     "cargo": frozenset(("--color", "--config", "-Z", "-C")),
     "aws": frozenset(("--profile", "--region", "--output", "--endpoint-url")),
     "terraform": frozenset(),
+}  # fmt: skip
+#: Builtins that may run more than they say; an option that always does.
+_BUILTINS = {
+    "let": "", "declare": "", "typeset": "", "local": "", "export": "", "readonly": "", "test": "", "[": "",
+    "printf": "", "read": "", "unset": "", "mapfile": "C", "readarray": "C", "hash": "p", "enable": "f",
+    "complete": "C", "bind": "x",
 }  # fmt: skip
 #: Of a find, what stands between these and ";" or "+" is a command.
 _FIND_RUNS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
@@ -165,6 +171,8 @@ def _add_forms(made: ShellLine, words: list[ShellWord], simple: Simple, depth: i
         made.commands.append([name, *(word.text for word in words[1:])])
     if name in _SHELLS or name in ("eval", "trap", "su", "source", ".", "alias", "watch", "parallel", "script"):
         _add_code(made, name, words, simple, depth)
+    elif name in _BUILTINS:
+        _add_builtin(made, name, words)
     elif name == "find":
         for inner in _found_runs(words):
             _add_forms(made, inner, simple, depth + 1)
@@ -174,6 +182,15 @@ def _add_forms(made: ShellLine, words: list[ShellWord], simple: Simple, depth: i
         if runner in _RUNNERS:
             behind = words[1 + runner.count(" ") :]
             _add_run(made, runner, behind, simple, depth)
+
+
+def _add_builtin(made: ShellLine, name: str, words: list[ShellWord]) -> None:
+    """What builtins do besides what they say: work out texts as arithmetic, give programs other meanings."""
+    texts = [word.text for word in words[1:] if word.known]
+    if any(COMMAND_IN_TEXT.search(text) for text in texts) and (name != "printf" or "-v" in texts):
+        made.unknown.append(f"{name} would run the command in a text that it is given")
+    if any(text.startswith("-") and _BUILTINS[name] and _BUILTINS[name] in text for text in texts):
+        made.unknown.append(f"{name} -{_BUILTINS[name]} is not read")
 
 
 def _add_run(made: ShellLine, runner: str, words: list[ShellWord], simple: Simple, depth: int) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from formal_llm.agents.guard.shell.words import ASSIGNMENT, NotSure, ShellWord, Simple, Words
+from formal_llm.agents.guard.shell.words import ASSIGNMENT, COMMAND_IN_TEXT, NotSure, ShellWord, Simple, Words
 
 #: A longer line is not read.
 MOST_SIGNS = 100_000
@@ -108,6 +108,8 @@ class _Reader(Words):
             return
         if not simple.words and (assigned := ASSIGNMENT.match(written)):
             simple.assigned.append(assigned[1])
+            if word.known and COMMAND_IN_TEXT.search(word.text):
+                self.unsure.append(f"the value of {assigned[1]} holds a command, which arithmetic over it would run")
             return
         if not simple.words and not word.known:
             self.unsure.append(f"which program {word.text[:60]} is, is only known when it runs")

@@ -10,6 +10,8 @@ from formal_llm.agents.guard.shell.escapes import ansi_c
 _BLANKS = " \t"
 _ENDS = frozenset(" \t\n|&;()<>")
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=")
+#: A text of this form runs a command where arithmetic or the place of an array is worked out from it.
+COMMAND_IN_TEXT = re.compile(r"\$\(|`")
 _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)")
 
 

@@ -45,7 +45,9 @@ def test_what_only_speaks_of_a_push_is_none(line: str) -> None:
         "bash -c \"$X\"", "eval $X", "curl x | bash", "bash -s < file", "source file", ". ./file",
         "alias ls='git push'",
         "git $X",
-        "sudo --weird git push", "env -S 'git push'", "xargs bash", "watch ls", "git -c alias.x=push x", "$X",
+        "x='a[$(git push)]'; echo $((x))", "let 'a[`git push`]=1'", "test -v 'a[$(x)]'", "hash -p /bin/git ls",
+        "mapfile -C 'git push' x", "declare -i y='a[$(x)]'", "sudo --weird git push", "env -S 'git push'",
+        "xargs bash", "watch ls", "git -c alias.x=push x", "$X",
         "bash <<E\n$X\nE", "sudo $X", "su bob", "parallel ls", "bash --rcfile x", "bash $X", "trap $X EXIT", "a 'b",
     ],
 )  # fmt: skip
