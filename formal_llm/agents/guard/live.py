@@ -56,7 +56,6 @@ class GuardedRun:
     Args:
         guard: the guard.
         state: where the run goes on, such as ``guard.resume(snapshot)``; by default its beginning.
-        turn: what was already decided in the turn in which the run goes on.
         approve: asks a person about the calls for which the rules want one. Without it such a call stays open:
             ``begin`` answers "ask", and whoever called it asks in his own way.
         audit: is told each line of the record before the state changes; where it raises, the state does not change.
@@ -69,7 +68,6 @@ class GuardedRun:
         guard: Guard,
         *,
         state: GuardState | None = None,
-        turn: Iterable[tuple[Call, Decision]] = (),
         approve: Approve | None = None,
         audit: Audit | None = None,
         final: bool = True,
@@ -80,7 +78,7 @@ class GuardedRun:
         self._audit = audit
         self._final = final
         self._lock = threading.RLock()
-        self._turn = list(turn)
+        self._turn: list[tuple[Call, Decision]] = []
 
     @property
     def state(self) -> GuardState:
@@ -142,6 +140,11 @@ class GuardedRun:
         """Forget the ids of calls: the model answered anew, and some servers number their calls from 0 each time."""
         with self._lock:
             self._turn.clear()
+
+    def decided(self, calls: Iterable[tuple[Call, Decision]]) -> None:
+        """What was decided before in the turn in which this run goes on; the state was told of these calls."""
+        with self._lock:
+            self._turn.extend(calls)
 
     def _first(self, call: Call, approved: bool | None) -> Decision:
         """The decision before a person is asked; takes the call where none has to be."""

@@ -92,7 +92,9 @@ class Turns:
         self, state: GuardState, decided: Iterable[tuple[Call, Decision]] = (), audit: Audit | None = None
     ) -> GuardedRun:
         told = self._audit if audit is None else audit
-        return GuardedRun(self._guard, state=state, turn=decided, approve=self._approve, audit=told, final=self._final)
+        run = GuardedRun(self._guard, state=state, approve=self._approve, audit=told, final=self._final)
+        run.decided(decided)
+        return run
 
     def _keep(self, key: str, turn: Turn) -> Turn:
         with self._lock:

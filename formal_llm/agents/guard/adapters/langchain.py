@@ -156,7 +156,10 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
         messages = state["messages"]
         if not messages or not isinstance(messages[-1], ToolMessage) or state.get("structured_response") is not None:
             return None
+        refused_ids = {call.id for call, decision in self._at(state).decided if not decision.runs}
         now = cast("GuardedState", {**state, **(self._caught_up(state) or {})})
+        if any(found.tool_call_id in refused_ids for found in _trailing(messages)):
+            return {"guard": now["guard"], "jump_to": "model"}  # it has to read the refusal
         return self._ended(now, self._turns.node(now.get("guard")))
 
     # -- what stands around the model and the tools ---------------------------------------------------------------
@@ -307,6 +310,12 @@ def _told(turn: Turn, call: Call, result: Returned, decision: Decision) -> Retur
     if isinstance(result, ToolMessage) and isinstance(result.content, str):
         return result.model_copy(update={"content": with_warning(result.content, decision)})
     return result
+
+
+def _trailing(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
+    """The results behind the last answer."""
+    last = next((place for place in reversed(range(len(messages))) if isinstance(messages[place], AIMessage)), -1)
+    return [found for found in messages[last + 1 :] if isinstance(found, ToolMessage)]
 
 
 def _since(messages: Sequence[AnyMessage], last: str | None) -> Sequence[AnyMessage]:

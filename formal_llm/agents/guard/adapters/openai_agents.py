@@ -19,14 +19,13 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
-from collections.abc import AsyncIterator, Sequence
 from typing import Any, cast
 
-from formal_llm.agents.guard.adapters.plumbing import arguments_of, listed, plain, refused, warning
-from formal_llm.agents.guard.events import Call, Decision, Result, Said
+from formal_llm.agents.guard.adapters.plumbing import arguments_of, plain, refused, warning
+from formal_llm.agents.guard.events import Call, Decision, Result
 from formal_llm.agents.guard.guard import Guard
 from formal_llm.agents.guard.live import GuardedRun
-from formal_llm.errors import EarlyAnswer, MissingDependency
+from formal_llm.errors import MissingDependency
 
 try:
     from agents import (
@@ -34,8 +33,6 @@ try:
         FunctionTool,
         Handoff,
         Model,
-        ModelProvider,
-        ModelResponse,
         RunConfig,
         RunContextWrapper,
         TContext,
@@ -46,18 +43,13 @@ try:
         ToolOutputGuardrailData,
         ToolsToFinalOutputResult,
         ToolTimeoutError,
-        Usage,
     )
     from agents.mcp import MCPServer
     from agents.tool import default_tool_timeout_error_message
+
+    from formal_llm.agents.guard.adapters.agents_model import GuardedModel, GuardedProvider, Talk
 except ImportError as error:
     raise MissingDependency("this adapter needs OpenAI Agents: pip install 'formal-llm[openai-agents]'") from error
-
-#: What stands in an answer that is not the end of a run: calls that are made on this side.
-_CALLS = (
-    "function_call", "custom_tool_call", "computer_call", "shell_call", "local_shell_call", "apply_patch_call",
-    "mcp_approval_request",
-)  # fmt: skip
 
 
 class GuardedAgents:
@@ -81,12 +73,11 @@ class GuardedAgents:
     ) -> None:
         self.run = run if isinstance(run, GuardedRun) else GuardedRun(run)
         self.interrupt = interrupt
-        self.hide = hide
-        self.most_early = most_early
+        self._talk = Talk(self.run, hide=hide, most_early=most_early)
         self._copies: dict[int, tuple[Agent[Any], Agent[Any]]] = {}
         self._decided: dict[str, Decision] = {}
         self._failed: set[str] = set()
-        self._heard: str | None = None
+        self._refused: set[str] = set()
         self._check: ToolInputGuardrail[Any] = ToolInputGuardrail(guardrail_function=self._checked, name="formal_llm")
         self._tell: ToolOutputGuardrail[Any] = ToolOutputGuardrail(guardrail_function=self._told, name="formal_llm")
 
@@ -103,7 +94,7 @@ class GuardedAgents:
             handoffs=list(agent.handoffs),
         )
         if isinstance(agent.model, Model):
-            made.model = _GuardedModel(agent.model, self)
+            made.model = GuardedModel(agent.model, self._talk)
         if agent.tool_use_behavior != "run_llm_again":
             made.tool_use_behavior = self._ending(agent.tool_use_behavior)
         self._copies[id(agent)] = agent, made
@@ -123,8 +114,8 @@ class GuardedAgents:
             found = None if formatter is None else formatter(args)
             return await found if inspect.isawaitable(found) else found
 
-        model = _GuardedModel(config.model, self) if isinstance(config.model, Model) else config.model
-        provider = _GuardedProvider(config.model_provider, self)
+        model = GuardedModel(config.model, self._talk) if isinstance(config.model, Model) else config.model
+        provider = GuardedProvider(config.model_provider, self._talk)
         return dataclasses.replace(config, model=model, model_provider=provider, tool_error_formatter=noted)
 
     def _tool(self, tool: FunctionTool) -> FunctionTool:
@@ -173,6 +164,9 @@ class GuardedAgents:
         """The way in which results of tools end a run, which does not end it too early."""
 
         async def ending(context: RunContextWrapper[Any], results: list[Any]) -> ToolsToFinalOutputResult:
+            results = [one for one in results if _id_of(one) not in self._refused]
+            if not results:  # the model has to read the refusals
+                return ToolsToFinalOutputResult(is_final_output=False)
             if callable(behavior):
                 found = behavior(context, results)
                 found = await found if inspect.isawaitable(found) else found
@@ -195,6 +189,7 @@ class GuardedAgents:
         approved = context.is_tool_approved(context.tool_name, context.tool_call_id) or None
         decision = await self.run.abegin(call, approved=approved)
         if not decision.runs:
+            self._refused.add(call.id)
             return ToolGuardrailFunctionOutput.reject_content(refused(decision), decision.rule)
         self._decided[call.id] = decision
         return ToolGuardrailFunctionOutput.allow(decision.rule)
@@ -209,122 +204,6 @@ class GuardedAgents:
             return ToolGuardrailFunctionOutput.reject_content(f"{data.output}\n\n{warning(decision)}", decision.rule)
         return ToolGuardrailFunctionOutput.allow()
 
-    # -- the model ------------------------------------------------------------------------------------------------
-
-    def _listen(self, request: dict[str, Any]) -> None:
-        """Tell what users said since the last answer; a request that is tried again says nothing new."""
-        said = _last_of_user(request["input"])
-        if said is not None and said != self._heard:
-            self.run.said(Said("user", said))
-        self._heard = said
-
-    def _shown(self, request: dict[str, Any]) -> dict[str, Any]:
-        """A request to a model with the tools for which some call is legal."""
-        if not self.hide:
-            return request
-        tools = request["tools"]
-        names = {tool.name for tool in tools if isinstance(tool, FunctionTool)}
-        legal = listed(self.run, names)
-        settings = request["model_settings"]
-        if settings.tool_choice in names - legal:
-            settings = dataclasses.replace(settings, tool_choice=None)
-        shown = [tool for tool in tools if not isinstance(tool, FunctionTool) or tool.name in legal]
-        return {**request, "tools": shown, "model_settings": settings}
-
-    def _answered(self, output: Sequence[Any]) -> Decision | None:
-        """Tell an answer; why it comes too early, where it does."""
-        self._heard = None
-        self.run.new_turn()
-        parts = [part for item in output if item.type == "message" for part in item.content]
-        if text := "".join(part.text for part in parts if part.type == "output_text"):
-            self.run.said(Said("assistant", text))
-        if any(item.type in _CALLS for item in output):
-            return None
-        decision = self.run.stop()
-        return None if decision.runs else decision
-
-    def _again(self, request: dict[str, Any], answer: ModelResponse, decision: Decision, times: int) -> dict[str, Any]:
-        """The request after an answer that came too early."""
-        if times >= self.most_early:
-            raise EarlyAnswer(decision, self.most_early)
-        said = {"role": "user", "content": decision.message}
-        if request["conversation_id"] is not None:
-            return {**request, "input": [said]}
-        if request["previous_response_id"] is not None:
-            return {**request, "input": [said], "previous_response_id": answer.response_id}
-        before = request["input"]
-        items = [{"role": "user", "content": before}] if isinstance(before, str) else list(before)
-        return {**request, "input": [*items, *answer.to_input_items(), said]}
-
-
-_NAMES = ("system_instructions", "input", "model_settings", "tools", "output_schema", "handoffs", "tracing")
-
-
-class _GuardedModel(Model):
-    """A model whose early answers are sent back, and which is shown the tools that are legal."""
-
-    def __init__(self, model: Model, guarded: GuardedAgents) -> None:
-        self._model = model
-        self._guarded = guarded
-
-    async def close(self) -> None:
-        await self._model.close()
-
-    async def _cleanup_on_run_end(self, owner: object) -> None:
-        await self._model._cleanup_on_run_end(owner)
-
-    def get_retry_advice(self, request: Any) -> Any:
-        return self._model.get_retry_advice(request)
-
-    async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
-        request = {**dict(zip(_NAMES, args, strict=False)), **kwargs}
-        self._guarded._listen(request)
-        usage = None
-        times = 0
-        while True:
-            answer = await self._model.get_response(**self._guarded._shown(request))
-            if usage is not None:
-                usage.add(answer.usage)
-                answer = dataclasses.replace(answer, usage=usage)
-            early = self._guarded._answered(answer.output)
-            if early is None:
-                return answer
-            usage = answer.usage
-            request = self._guarded._again(request, answer, early, times)
-            times += 1
-
-    async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        request = {**dict(zip(_NAMES, args, strict=False)), **kwargs}
-        self._guarded._listen(request)
-        times = 0
-        while True:
-            early = None
-            async for event in self._model.stream_response(**self._guarded._shown(request)):
-                if event.type == "response.completed":
-                    early = self._guarded._answered(event.response.output)
-                    if early is not None:
-                        answer = ModelResponse(event.response.output, Usage(), event.response.id)
-                        request = self._guarded._again(request, answer, early, times)
-                        times += 1
-                        continue
-                yield event
-            if early is None:
-                return
-
-
-class _GuardedProvider(ModelProvider):
-    """A provider of models whose models are guarded."""
-
-    def __init__(self, provider: ModelProvider, guarded: GuardedAgents) -> None:
-        self._provider = provider
-        self._guarded = guarded
-
-    def get_model(self, model_name: str | None) -> Model:
-        return _GuardedModel(self._provider.get_model(model_name), self._guarded)
-
-    async def aclose(self) -> None:
-        await self._provider.aclose()
-
 
 def _too_slow(context: Any, error: Exception) -> str:  # noqa: ARG001  # the words of the SDK for a tool without its own
     assert isinstance(error, ToolTimeoutError)
@@ -335,15 +214,7 @@ def _call(context: Any) -> Call:
     return Call(context.tool_name, arguments_of(context.tool_arguments) or {}, context.tool_call_id)
 
 
-def _last_of_user(given: Any) -> str | None:
-    """What the user said last, after everything else; None where something came after it."""
-    if isinstance(given, str):
-        return given
-    texts: list[str] = []
-    for item in reversed(given):
-        if item.get("role") != "user":
-            break
-        content = item["content"]
-        parts = [content] if isinstance(content, str) else [part.get("text", "") for part in content]
-        texts[:0] = ["\n".join(parts)]
-    return "\n".join(texts) if texts else None
+def _id_of(result: Any) -> str | None:
+    """The id of the call that a result of a tool belongs to."""
+    raw = getattr(result.run_item, "raw_item", None)
+    return raw.get("call_id") if isinstance(raw, dict) else getattr(raw, "call_id", None)

@@ -148,6 +148,17 @@ def test_a_tool_that_ends_the_run_does_not_end_it_too_early() -> None:
     assert state["messages"][-1].text == "order 7"
 
 
+def test_a_refusal_of_a_tool_that_ends_the_run_does_not_end_it() -> None:
+    shop = Shop()
+    rules = "look: look\ndraft: draft\nrule once: at most 1 draft\n"
+    draft = tool(shop.draft, return_direct=True)
+    look = tool(shop.look)
+    script = Script(steps=[call("look"), call("draft", "draft"), call("look"), "one is enough"])
+    state = agent(script, shop, GuardMiddleware(guard(rules)), tools=[draft, look]).invoke(said())
+    assert state["messages"][-1].text == "one is enough"
+    assert shop.done == ["look 7", "draft 7", "look 7"]
+
+
 @WAYS
 def test_parallel_calls_are_checked_as_a_sequence(way: str) -> None:
     script, shop, record = Script(steps=[call("pay", "approve", "draft", "pay"), "done"]), Shop(), Record()

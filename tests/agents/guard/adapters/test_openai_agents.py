@@ -10,17 +10,15 @@ import pytest
 from agents import (
     Agent,
     FunctionTool,
-    ModelProvider,
     RunConfig,
     Runner,
     SQLiteSession,
     StopAtTools,
-    Usage,
     function_tool,
     set_tracing_disabled,
 )
 from agents.mcp import MCPServer
-from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
+from agents.testing import ScriptedModel, assistant_message, function_call
 from mcp.types import CallToolResult, TextContent
 from mcp.types import Tool as MCPTool
 
@@ -109,19 +107,6 @@ def test_an_answer_that_comes_too_early_is_sent_back() -> None:
         ran(GuardedAgents(guard(), most_early=1), agent(script("done", "done", "done"), shop))
 
 
-def test_what_early_answers_cost_is_counted() -> None:
-    usage = Usage(requests=1, input_tokens=5, output_tokens=2, total_tokens=7)
-    steps = [
-        ModelStep([assistant_message("early")], usage),
-        ModelStep([function_call("approve", {"order": 7}, call_id="a")], usage),
-        ModelStep([function_call("pay", {"order": 7, "amount": 1}, call_id="b")]),
-        ModelStep([assistant_message("now")]),
-    ]
-    model = ScriptedModel(steps)
-    result = ran(GuardedAgents(guard()), agent(model, Shop()))
-    assert result.context_wrapper.usage.total_tokens == 14
-
-
 @pytest.mark.parametrize("behavior", ["stop_on_first_tool", StopAtTools(stop_at_tool_names=["look"]), None])
 def test_a_tool_that_ends_the_run_does_not_end_it_too_early(behavior: Any) -> None:
     from agents import ToolsToFinalOutputResult
@@ -133,6 +118,14 @@ def test_a_tool_that_ends_the_run_does_not_end_it_too_early(behavior: Any) -> No
     result = ran(GuardedAgents(guard()), agent(model, shop, tool_use_behavior=behavior or at_once))
     assert result.final_output == ("paid 7" if behavior == "stop_on_first_tool" else "order 7")
     assert shop.done[:3] == ["look 7", "approve 7", "pay 7 1"]
+
+
+def test_a_refusal_does_not_end_the_run() -> None:
+    model, shop = script(call("draft"), call("look"), "never said"), Shop()
+    rules = "draft: draft\nrule no: never draft\n"
+    result = ran(GuardedAgents(guard(rules)), agent(model, shop, tool_use_behavior="stop_on_first_tool"))
+    assert result.final_output == "order 7"
+    assert shop.done == ["look 7"]
 
 
 def test_parallel_calls_are_checked_as_a_sequence() -> None:
@@ -258,32 +251,6 @@ def test_two_runs_of_one_agent_at_once_do_not_mix() -> None:
     models = [script(call("approve"), call("pay"), "done"), script(call("approve"), call("draft"), call("pay"), "done")]
     asyncio.run(both())
     assert [record.called for record in records] == [["approve", "pay"], ["approve", "draft", "pay"]]
-
-
-def test_runs_that_stream() -> None:
-    async def streamed() -> str:
-        result = Runner.run_streamed(guarded.agent(made), "pay", run_config=guarded.config())
-        kinds.extend([event.type async for event in result.stream_events()])
-        return str(result.final_output)
-
-    kinds: list[str] = []
-    model, shop = script("early", call("draft"), call("approve"), call("pay"), "done"), Shop()
-    guarded, made = GuardedAgents(guard()), agent(model, shop)
-    assert asyncio.run(streamed()) == "done"
-    assert shop.done == ["approve 7", "pay 7 1"]
-    assert "run_item_stream_event" in kinds
-
-
-def test_models_of_a_provider_are_guarded() -> None:
-    class Provider(ModelProvider):
-        def get_model(self, model_name: str | None) -> Any:
-            assert model_name == "some-model"
-            return model
-
-    model, shop = script("early", call("approve"), call("pay"), "done"), Shop()
-    config = RunConfig(model_provider=Provider())
-    assert ran(GuardedAgents(guard()), agent("some-model", shop), run_config=config).final_output == "done"
-    assert shop.done == ["approve 7", "pay 7 1"]
 
 
 def test_agents_that_hand_off_share_the_guard() -> None:
