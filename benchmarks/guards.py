@@ -181,7 +181,8 @@ _SAID = {
 def guard_text(rules: RuleSet) -> str:
     """The rules as a rule file."""
     lines = [
-        f"{tool}: {tool} with cost = {rules.costs[tool]}" if tool in rules.costs else f"{tool}: {tool}" for tool in rules.names
+        f"{tool}: {tool} with cost = {rules.costs[tool]}" if tool in rules.costs else f"{tool}: {tool}"
+        for tool in rules.names
     ]
     lines += [f"rule r{place}: {_SAID[kind].format(*rest)}" for place, (kind, *rest) in enumerate(rules.rules)]
     return "\n".join([*lines, *([f"rule budget: budget cost <= {rules.budget}"] if rules.budget else [])])
@@ -248,7 +249,8 @@ def agent_ltl(rules: RuleSet) -> Callable[[], Watcher]:
         return ltl.CalledNTimes(one, count, "<=")
 
     constraints = [
-        ltl.Constraint(f"r{place}", formula(*rule), applies_to_final_answer=True) for place, rule in enumerate(rules.rules)
+        ltl.Constraint(f"r{place}", formula(*rule), applies_to_final_answer=True)
+        for place, rule in enumerate(rules.rules)
     ]
     if rules.budget:
         constraints.append(ltl.Constraint("budget", ltl.Predicate(spent, "budget", runtime_safe=True)))
@@ -387,7 +389,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=10, help="runs of each rule set and agent")
     runs = parser.parse_args().runs
-    print(f"{'guard':<12}{'agent':<13}{'runs':>5}{'traps entered':>15}{'end unmet':>11}{'refused for nothing':>21}{'µs/check':>10}")
+    print(
+        f"{'guard':<12}{'agent':<13}{'runs':>5}{'traps entered':>15}{'end unmet':>11}{'refused for nothing':>21}{'µs/check':>10}"
+    )
     for name in GUARDS:
         try:
             scores = measure(name, runs)

@@ -1,7 +1,7 @@
 """Rules that look at the same tools, stepped together; nothing is multiplied out before it is reached.
 
-A rule ``for each`` order has a copy for each order that came (parametric trace slicing, Roşu and Chen 2012): an event of
-an order moves its copy, an event without one moves all copies. Of orders that did not come yet there is one copy to
+A rule ``for each`` order has a copy for each order that came (parametric trace slicing, Roşu and Chen 2012): an event
+of an order moves its copy, an event without one moves all copies. Of orders that did not come yet there is one copy to
 begin from. What can follow depends only on how many copies stand where, not on which orders they are of.
 """
 

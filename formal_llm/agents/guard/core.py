@@ -77,7 +77,10 @@ class GuardRules:
             max_places: how many places are looked at, the nearest to the start first.
         """
         core = GuardCore(self, tools, guarantee)
-        return findings(core.tiers(frozenset()), core.positions, core.plant, guarantee, max_places)
+        strict = [supervisor for severity, supervisor in core.tiers(frozenset()) if severity in ("block", "ask")]
+        if not strict:
+            return ()
+        return findings(strict[-1], core.positions, core.plant, self.rule_set.letters, max_places)
 
     def __str__(self) -> str:
         return str(self.rule_set)

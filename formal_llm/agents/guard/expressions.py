@@ -6,74 +6,13 @@ another kind than what it is compared with (strong three-valued logic, Kleene 19
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from fnmatch import fnmatchcase
-from fractions import Fraction
-from typing import Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from formal_llm.agents.guard.data import Unsaid, Value, alike, equal, less, moment, number, shown, span, text, written
+from formal_llm.agents.guard.data import Unsaid, Value, less, shown, written
 from formal_llm.agents.guard.functions import FUNCTIONS
-from formal_llm.planning.json_data import JSON
-
-#: A text of a result that is longer is not read as JSON.
-_MOST_JSON = 1_000_000
-
-
-class Memory(Protocol):
-    """What was seen of letters before."""
-
-    def happened(self, letter: str, values: tuple[Value, ...]) -> bool:
-        """Whether a letter came with these values of its first fields."""
-
-    def last(self, letter: str, name: str) -> Value:
-        """The value of a field of the letter that came last; raises Unsaid where there is none."""
-
-
-@dataclass(slots=True)
-class Scope:
-    """What a condition is about: one event, and what was before it."""
-
-    arguments: Mapping[str, JSON]
-    names: Mapping[str, Value]
-    value: Value = None
-    has_value: bool = False
-    error: bool = False
-    memory: Memory | None = None
-    unsaid: list[str] = field(default_factory=list)
-
-    def look_up(self, name: str) -> Value:
-        """What a plain name means: for a result a field of what came back, else an argument, else a fact of the event.
-
-        Raises:
-            Unsaid: there is nothing of that name.
-        """
-        if self.has_value:
-            if isinstance(self.value, Mapping) and name in self.value:
-                return self.value[name]
-            if name == "value":
-                return self.value
-            if name == "error":
-                return self.error
-            if name == "ok":
-                return not self.error
-        if name in self.arguments:
-            return self.arguments[name]
-        if name in self.names:
-            return self.names[name]
-        raise Unsaid(f"{name} is missing")
-
-
-def read_json(value: Value) -> Value:
-    """What a tool returned: a text that is a JSON object or list, as data."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") and len(value) <= _MOST_JSON:
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return value
+from formal_llm.agents.guard.operators import OPERATORS
+from formal_llm.agents.guard.scope import Scope
 
 
 class Expression:
@@ -145,9 +84,9 @@ class Path(Expression):
             step = self.steps[at]
             if step is None and isinstance(found, list | tuple):
                 return [self._follow(one, at + 1) for one in found]
-            if (isinstance(step, str) and isinstance(found, Mapping) and step in found) or (
-                isinstance(step, int) and isinstance(found, list | tuple) and step < len(found)
-            ):
+            if isinstance(step, str) and isinstance(found, Mapping) and step in found:  # noqa: SIM114  # types part
+                found = found[step]
+            elif isinstance(step, int) and isinstance(found, list | tuple) and step < len(found):
                 found = found[step]
             else:
                 raise Unsaid(f"{Path(self.steps[: at + 1])} is missing")
@@ -260,93 +199,6 @@ class Range(Expression):
         return f"{self._inside(self.first)}..{self._inside(self.last)}"
 
 
-def _add(one: Value, other: Value) -> Value:
-    return _timed(one, other, 1)
-
-
-def _subtract(one: Value, other: Value) -> Value:
-    return _timed(one, other, -1)
-
-
-def _timed(one: Value, other: Value, sign: int) -> Value:
-    """A sum or a difference, of numbers or of times."""
-    kinds = {type(one).__name__, type(other).__name__}
-    try:
-        if "timedelta" in kinds and not kinds & {"datetime", "date", "str"}:
-            return span(one) + sign * span(other)
-        if kinds & {"datetime", "date", "timedelta"}:
-            if type(other).__name__ == "timedelta":
-                return moment(one) + sign * span(other)
-            if sign < 0:
-                return moment(one) - moment(other)
-            return moment(other) + span(one)
-    except OverflowError:
-        raise Unsaid("a time out of range") from None
-    return number(one) + sign * number(other)
-
-
-def _divide(one: Value, other: Value) -> Value:
-    below = number(other)
-    if not below:
-        raise Unsaid("a division by zero")
-    return Fraction(number(one)) / below
-
-
-def _multiply(one: Value, other: Value) -> Value:
-    if type(one).__name__ == "timedelta" or type(other).__name__ == "timedelta":
-        length, factor = (one, other) if type(one).__name__ == "timedelta" else (other, one)
-        return span(float(number(factor) * Fraction(span(length).total_seconds())))
-    return number(one) * number(other)
-
-
-def _among(value: Value, values: Value) -> bool:
-    if not isinstance(values, list | tuple):
-        raise Unsaid(f"{shown(values)} is no list")
-    unsaid = None
-    for one in values:
-        try:
-            if equal(value, one):
-                return True
-        except Unsaid as error:
-            unsaid = error
-    # Of another kind than all of them is of no kind that could be among them.
-    if unsaid is not None and all(_differs(value, one) for one in values):
-        raise unsaid
-    return False
-
-
-def _differs(one: Value, other: Value) -> bool:
-    try:
-        alike(one, other)
-    except Unsaid:
-        return True
-    return False
-
-
-def _contains(whole: Value, part: Value) -> bool:
-    return _among(part, whole) if isinstance(whole, list | tuple) else text(part) in text(whole)
-
-
-#: The operators between two values, from loose to tight: how tightly, and what they say.
-OPERATORS: Mapping[str, tuple[int, Callable[[Value, Value], Value]]] = {
-    "==": (4, equal),
-    "!=": (4, lambda one, other: not equal(one, other)),
-    "<": (4, less),
-    "<=": (4, lambda one, other: less(one, other) or equal(one, other)),
-    ">": (4, lambda one, other: less(other, one)),
-    ">=": (4, lambda one, other: less(other, one) or equal(one, other)),
-    "in": (4, _among),
-    "contains": (4, _contains),
-    "starts with": (4, lambda one, other: text(one).startswith(text(other))),
-    "ends with": (4, lambda one, other: text(one).endswith(text(other))),
-    "like": (4, lambda one, other: fnmatchcase(text(one), text(other))),
-    "+": (5, _add),
-    "-": (5, _subtract),
-    "*": (6, _multiply),
-    "/": (6, _divide),
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Binary(Expression):
     """Two values with an operator between them."""
@@ -446,8 +298,3 @@ def every(word: str, items: Sequence[Expression]) -> Expression:
     """Conditions joined by ``and`` or ``or``; one alone is itself."""
     flat = [part for one in items for part in (one.items if isinstance(one, Every) and one.word == word else (one,))]
     return flat[0] if len(flat) == 1 else Every(word, tuple(flat))
-
-
-def now_of(scope: Scope) -> datetime:
-    """When the event was."""
-    return moment(scope.names["now"])

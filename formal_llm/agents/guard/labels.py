@@ -10,8 +10,9 @@ from fractions import Fraction
 
 from formal_llm.agents.guard.data import Unsaid, Value
 from formal_llm.agents.guard.events import Call, GuardEvent, Result, Said
-from formal_llm.agents.guard.expressions import Expression, Happened, Last, Memory, Scope, read_json
+from formal_llm.agents.guard.expressions import Expression, Happened, Last
 from formal_llm.agents.guard.rules import Kind, Letter, Pattern
+from formal_llm.agents.guard.scope import Memory, Scope, read_json
 from formal_llm.automata.models.frozen import FrozenDict
 
 Fields = Mapping[str, Value]
@@ -29,7 +30,7 @@ class Labels:
     """
 
     letters: Mapping[str, Fields]
-    unsure: Mapping[str, Fields] = _NOTHING
+    unsure: Mapping[str, Fields] = FrozenDict()
     notes: tuple[str, ...] = ()
 
 
@@ -114,7 +115,7 @@ class Labeller:
 def _scope(event: GuardEvent, memory: Memory | None) -> Scope:
     if isinstance(event, Said):
         return Scope({}, {"text": event.text, "role": event.role, "now": event.at}, memory=memory)
-    names = {"tool": event.tool, "now": event.at, "arguments": event.arguments}
+    names: dict[str, Value] = {"tool": event.tool, "now": event.at, "arguments": event.arguments}
     if isinstance(event, Result):
         return Scope(event.arguments, names, read_json(event.value), True, event.error, memory)
     names["approved"] = event.approved

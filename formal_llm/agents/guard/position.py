@@ -78,10 +78,12 @@ class Positions:
         #: The machines that look at a letter.
         self._looking: dict[str, list[int]] = {}
         self._looking_timed: dict[str, list[int]] = {}
-        for found, machines in ((self._looking, self.parts), (self._looking_timed, self.timed)):
-            for place, part in enumerate(machines):
-                for name in part.machine.letters:
-                    found.setdefault(name, []).append(place)
+        for place, part in enumerate(self.parts):
+            for name in part.machine.letters:
+                self._looking.setdefault(name, []).append(place)
+        for place, when in enumerate(self.timed):
+            for name in when.machine.letters:
+                self._looking_timed.setdefault(name, []).append(place)
         self._same_keys = {
             keys: [place for place, part in enumerate(parts) if part.rule.keys == keys]
             for keys in {part.rule.keys for part in parts if part.rule.keys}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 from formal_llm.agents.guard import rules as made
 from formal_llm.agents.guard.conditions import ConditionReader
 from formal_llm.agents.guard.data import read_duration
+from formal_llm.agents.guard.expressions import Expression
 from formal_llm.agents.guard.rules import WORDS, Kind, Letter, Names, Pattern, Rule, RuleSet, Severity, named
 from formal_llm.automata.models.symbols import unquote
 from formal_llm.automata.notation.limit_lines import WrongWord, read_line
@@ -27,7 +28,6 @@ _CALLED = {
     "INT": "a number", "NUMBER": "a number", "DURATION": "a duration such as 10min", "DATE": "a date",
     "DATETIME": "a date", "TIME": "a time of day", "_NL": "the end of the line", "$END": "the end of the file",
     "LIMIT_LINE": "%limit", "SIGN": "a comparison", "PLUS": "'+'", "TIMES": "'*'", "MINUS": "'-'", "STAR": "'*'",
-    "PLUS": "'+'",
     "LSQB": "'['", "RSQB": "']'", "LPAR": "'('", "RPAR": "')'", "LBRACE": "'{'", "RBRACE": "'}'", "COMMA": "','",
     "COLON": "':'", "VBAR": "'|'", "DOT": "'.'", "EQUAL": "'='",
 }  # fmt: skip
@@ -150,10 +150,8 @@ class _Reader:
             self.fields[text] = ()
         if tree.data == "letter":
             first = cast("Tree[Token]", tree.children[1])
-            given = [part for part in first.children if _is(part, "fields")]
-            self.fields[_plain(names[0])] = tuple(
-                str(_token(field.children[0])) for part in given for field in cast("list[Tree[Token]]", part.children)
-            )
+            given = [field for part in first.find_data("fields") for field in cast("list[Tree[Token]]", part.children)]
+            self.fields[_plain(names[0])] = tuple(str(_token(field.children[0])) for field in given)
 
     def _name(self, tree: object) -> Token:
         return _token(cast("Tree[Token]", tree).children[0])
@@ -165,7 +163,7 @@ class _Reader:
             if tuple(field for field, _ in one.fields) != self.fields[name]:
                 given = ", ".join(self.fields[name]) or "none"
                 self.source.fail(
-                    f"all patterns of {name} give the same fields, here {given}", _place(_first(branch)),
+                    f"all patterns of {name} give the same fields, here {given}", _place(branch),
                     suggestion="write with ... behind each pattern",
                 )  # fmt: skip
         self.letters[name] = Letter(name, patterns)
@@ -173,7 +171,8 @@ class _Reader:
     def _pattern(self, tree: Tree[Token], conditions: ConditionReader) -> Pattern:
         source, *rest = cast("list[Tree[Token]]", tree.children)
         tool = _plain(self._name(source.children[0])) if source.children else ""
-        condition, fields = None, []
+        condition: Expression | None = None
+        fields: list[tuple[str, Expression]] = []
         for part in rest:
             if part.data == "condition":
                 condition = conditions.read(part.children[0])
@@ -189,7 +188,8 @@ class _Reader:
 
     def _rule(self, tree: Tree[Token]) -> tuple[Rule, Place]:
         title, *rest = cast("list[Tree[Token]]", tree.children)
-        name, severity, keys, says = _token(title.children[0]), "block", (), ""
+        name, severity, says = _token(title.children[0]), "block", ""
+        keys: tuple[str, ...] = ()
         body: made.Body | None = None
         for part in rest:
             if not hasattr(part, "data"):
@@ -222,11 +222,12 @@ class _Reader:
             here = [key for key in rule.keys if key in self.fields[name]]
             if here and len(here) < len(rule.keys):
                 lacking = next(key for key in rule.keys if key not in here)
-                self.source.fail(f"{name} gives {here[0]} and not {lacking}; it must give all keys of the rule, or none",
-                                 place)  # fmt: skip
-        if rule.keys and not isinstance(rule.body, made.Written | made.Budget):
-            if not any(rule.keys[0] in self.fields[name] for name in named(rule.body)):
-                self.source.fail(f"no letter of this rule gives {rule.keys[0]}", place)
+                self.source.fail(
+                    f"{name} gives {here[0]} and not {lacking}; it gives all keys of the rule, or none", place
+                )
+        in_words = not isinstance(rule.body, made.Written | made.Budget)
+        if rule.keys and in_words and not any(rule.keys[0] in self.fields[name] for name in named(rule.body)):
+            self.source.fail(f"no letter of this rule gives {rule.keys[0]}", place)
 
     def _letters(self, tree: object) -> Names:
         found = []
@@ -313,19 +314,11 @@ def _token(part: object) -> Token:
     return cast("Token", part)
 
 
-def _first(part: object) -> Token:
-    while hasattr(part, "children"):
-        part = next((each for each in part.children if getattr(each, "children", True)), None) or part.children[0]
-        if hasattr(part, "data") and not part.children:
-            break
-    return cast("Token", part)
-
-
 def _plain(token: Token) -> str:
     return unquote(str(token)) if str(token).startswith('"') else str(token)
 
 
-def _place(token: Token) -> Place:
-    line, column = getattr(token, "line", None), getattr(token, "column", None)
-    meta = getattr(token, "meta", None)
-    return Place(line or getattr(meta, "line", 1), column or getattr(meta, "column", 1))
+def _place(part: object) -> Place:
+    """Where a token, or a part of the tree, begins."""
+    at = part if hasattr(part, "line") else getattr(part, "meta", None)
+    return Place(getattr(at, "line", None) or 1, getattr(at, "column", None) or 1)

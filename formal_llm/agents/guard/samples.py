@@ -15,7 +15,7 @@ from fractions import Fraction
 from itertools import islice, product
 from math import prod
 
-from formal_llm.agents.guard.data import Value, is_number
+from formal_llm.agents.guard.data import Value, is_number, number
 from formal_llm.agents.guard.events import Call, GuardEvent, Result, Said
 from formal_llm.agents.guard.expressions import Apply, Binary, Const, Expression, Happened, Last, Path, Range, SetOf
 from formal_llm.agents.guard.labels import Labeller
@@ -135,7 +135,7 @@ def _regions(values: Sequence[Value]) -> list[Value]:
         found.append(None)
     if any(value is _GONE for value in values):
         found.append(_GONE)
-    numbers = sorted({Fraction(value) for value in values if is_number(value)})  # type: ignore[arg-type]
+    numbers = sorted({Fraction(number(value)) for value in values if is_number(value)})
     for place, one in enumerate(numbers):
         found += [one - _NEAR, one, one + _NEAR]
         if place:
@@ -148,8 +148,8 @@ def _regions(values: Sequence[Value]) -> list[Value]:
         found += [one + other for one in texts for other in texts if one != other] if len(texts) <= 4 else []
         found.append("~")
     days = sorted({value for value in values if type(value) is date})
-    for one in days:
-        found += [(one + timedelta(days=step)).isoformat() for step in (-1, 0, 1)]
+    for each in days:
+        found += [(each + timedelta(days=step)).isoformat() for step in (-1, 0, 1)]
     stamps = [value for value in values if isinstance(value, datetime)]
     for stamp in stamps:
         found += [(stamp + timedelta(seconds=step)).isoformat() for step in (-1, 0, 1)]
@@ -285,7 +285,7 @@ def _note(found: Found, labeller: Labeller, event: GuardEvent) -> None:
     for fields in labels.letters.values():
         for name, value in fields.items():
             if is_number(value):
-                amount = Fraction(value)  # type: ignore[arg-type]
+                amount = Fraction(number(value))
                 if amount < 0:
                     continue
                 amounts.setdefault(name, amount)
@@ -302,7 +302,7 @@ def _doubt(found: Found, patterns: Sequence[tuple[str, Pattern]], exact: bool) -
     if exact:
         return
     names = list(dict.fromkeys(name for name, _ in patterns))[:_MOST_DOUBTFUL]
-    for number in range(1 << len(names)):
-        letters = frozenset(name for place, name in enumerate(names) if number >> place & 1)
+    for mask in range(1 << len(names)):
+        letters = frozenset(name for place, name in enumerate(names) if mask >> place & 1)
         if letters not in found.least:
             found.doubtful.add(letters)

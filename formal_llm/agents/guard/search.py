@@ -14,78 +14,21 @@ once as if they were all bad; what both agree on is certain.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
 from heapq import heappop, heappush
 from itertools import count
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from formal_llm.agents.guard.component import Component, Node, Step
+from formal_llm.agents.guard.control import Edge, largest
 from formal_llm.agents.guard.machines import State
 from formal_llm.agents.guard.plant import Plant, Symbol
+from formal_llm.agents.guard.relaxation import relaxed
 
 Guarantee = Literal["some", "whatever"]
 #: How many nodes are searched before a guess is made at what has to come first, and how many edges count for a node.
 _FIRST, _EDGES = 300, 10
 #: How many answers are kept.
 _KEPT = 100_000
-
-
-def relaxed(component: Component, node: Node, *, doubtful: bool) -> bool:
-    """Whether the rules could be kept if nothing that a rule has reached were ever lost again.
-
-    Each rule keeps all states that it has had, of a sum the largest that is left, and an event can come where each rule
-    lets it in one of them. What cannot be done so, cannot be done (delete relaxation, Bonet and Geffner 2001).
-    """
-    parts = component.parts
-    plain: list[set[State]] = [{state} for state in node.plain]
-    copies = [
-        [{vector[place] for vector in [*([base] if base is not None else []), *(one for one, _ in live)]} for place in range(len(group))]
-        for group, (base, live) in zip(component.groups, node.copies, strict=True)
-    ]  # fmt: skip
-    called = {(tool, letters) for (tool, letters), _ in node.pending}
-    machines = [parts[number].machine for number in component.plain]
-    owing = {place for place, machine in enumerate(machines) if not machine.accepting(node.plain[place])}
-    waiting = [step for step in component.steps if doubtful or not step.symbol.doubtful]
-    changed = True
-    while changed and owing:
-        changed = False
-        for step in waiting:
-            symbol = step.symbol
-            tracked = symbol.tool in component.answering
-            if symbol.kind == "result" and tracked and not any(
-                tool == symbol.tool and (letters in symbol.after or not symbol.after) for tool, letters in called
-            ):  # fmt: skip
-                continue
-            sets = [(machines[move.place], plain[move.place], move) for move in step.plain]
-            for place, (group, moves) in enumerate(zip(component.groups, step.each, strict=True)):
-                sets += [(parts[group[move.place]].machine, copies[place][move.place], move) for move in moves[1]]
-            made = []
-            for machine, states, move in sets:
-                after = {machine.step(state, move.letters, move.weight) for state in states} - {None}
-                if not after:
-                    break
-                made.append((machine, states, after))
-            else:
-                for place, (group, moves) in enumerate(zip(component.groups, step.each, strict=True)):
-                    for move in moves[0]:
-                        machine, states = parts[group[move.place]].machine, copies[place][move.place]
-                        after = {machine.step(state, move.letters, move.weight) for state in states} - {None}
-                        made += [(machine, states, after)] if after else []
-                if symbol.kind == "call" and tracked and (symbol.tool, symbol.letters) not in called:
-                    called.add((symbol.tool, symbol.letters))
-                    changed = True
-                for machine, states, after in made:
-                    new = {one for one in after if one > max(states)} if machine.resource else after - states  # type: ignore[operator,type-var]
-                    if new:
-                        states |= new
-                        changed = True
-        owing = {place for place in owing if not any(machines[place].accepting(state) for state in plain[place])}
-    return not owing
-
-
-class _Edge(NamedTuple):
-    symbol: Symbol
-    target: Node | None
 
 
 class Lookout:
@@ -176,7 +119,9 @@ class Lookout:
     def _search(self, start: Node, *, doubtful: bool, most: int, guided: bool = False) -> bool | None:
         """Whether an end can be reached; what leads there is kept as a hint.
 
-        ``most`` nodes are visited, fewer where many symbols can come. Where it is guided, what has to come before an event that is needed counts for how near a node seems.
+        ``most`` nodes are visited, fewer where many symbols can come. Where it is guided, what has to come before an
+        event that is needed counts for how near a node seems.
+        event that is needed counts for how near a node seems.
         """
         component = self.component
         left = component.distance(start)
@@ -295,10 +240,10 @@ class Lookout:
 
     # -- whatever -----------------------------------------------------------------------------------------------
 
-    def _edges(self, node: Node, *, doubtful: bool = True) -> list[_Edge]:
+    def _edges(self, node: Node, *, doubtful: bool = True) -> list[Edge]:
         self.visited += 1
         return [
-            _Edge(step.symbol, after)
+            Edge(step.symbol, after)
             for step in self.component.steps
             if doubtful or not step.symbol.doubtful
             for after in self.component.after(node, step)
@@ -309,7 +254,7 @@ class Lookout:
         quick = self._strategy(start)
         if quick is not None:
             return quick
-        edges: dict[Node, list[_Edge]] = {}
+        edges: dict[Node, list[Edge]] = {}
         todo = deque([start])
         while todo and len(edges) < self.max_states:
             node = todo.popleft()
@@ -318,11 +263,11 @@ class Lookout:
             found = self._edges(node)
             edges[node] = found
             todo += [edge.target for edge in found if edge.target is not None and edge.target not in edges]
-        sure = self._largest(edges, hopeful=False)
+        sure = largest(self.component, edges, self._some, hopeful=False)
         if start in sure:
             self._whatever.update(dict.fromkeys(sure, True))
             return True
-        hoped = self._largest(edges, hopeful=True)
+        hoped = largest(self.component, edges, self._some, hopeful=True)
         for node in edges:
             if node not in hoped:
                 self._whatever[node] = False
@@ -379,57 +324,11 @@ class Lookout:
         self._whatever.update(dict.fromkeys(inside, True))
         return True
 
-    def _coming(self, node: Node) -> list[_Edge]:
+    def _coming(self, node: Node) -> list[Edge]:
         """Where what the agent does not decide leads."""
         self.visited += 1
         return [
-            _Edge(step.symbol, after) for step in self.component.steps_outside for after in self.component.after(node, step)
+            Edge(step.symbol, after)
+            for step in self.component.steps_outside
+            for after in self.component.after(node, step)
         ]
-
-    def _largest(self, edges: dict[Node, list[_Edge]], *, hopeful: bool) -> set[Node]:
-        """The largest set of nodes that nothing outside leads out of and in which an end is always reached.
-
-        Args:
-            edges: where the symbols lead, of the nodes that were looked at.
-            hopeful: what is not known is taken for good: other nodes, and what the agent may perhaps do. Else for bad,
-                and for what perhaps comes from outside.
-        """
-
-        def counts(symbol: Symbol) -> bool:
-            return not symbol.doubtful or symbol.controllable is hopeful
-
-        before: dict[Node, list[tuple[Node, bool]]] = {}
-        inside = set(edges)
-        out: list[Node] = []
-        edge_of_known: set[Node] = set()  # nodes from which one that was not looked at can be reached
-        for node, found in edges.items():
-            for edge in found:
-                if not counts(edge.symbol):
-                    continue
-                target = edge.target
-                beyond = target is not None and target not in edges
-                good = target is not None and (not beyond or (hopeful and self._some.get(target) is not False))
-                if not good and not edge.symbol.controllable:
-                    out.append(node)
-                elif good and beyond:
-                    edge_of_known.add(node)
-                elif good:
-                    assert target is not None
-                    before.setdefault(target, []).append((node, edge.symbol.controllable))
-        accepting = {node for node in edges if self.component.accepting(node)} | edge_of_known
-        while True:
-            while out:
-                node = out.pop()
-                if node in inside:
-                    inside.discard(node)
-                    out += [source for source, controlled in before.get(node, ()) if not controlled]
-            reached = accepting & inside
-            todo = list(reached)
-            while todo:
-                for source, _ in before.get(todo.pop(), ()):
-                    if source in inside and source not in reached:
-                        reached.add(source)
-                        todo.append(source)
-            out = [node for node in inside if node not in reached]
-            if not out:
-                return inside

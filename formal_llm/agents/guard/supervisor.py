@@ -10,7 +10,6 @@ from formal_llm.agents.guard.plant import Plant, Symbol
 from formal_llm.agents.guard.position import Position, Positions
 from formal_llm.agents.guard.search import Guarantee, Lookout
 
-
 #: So many answers about which rules look at an event are kept.
 _KEPT = 10_000
 

@@ -126,7 +126,9 @@ def test_the_end_needs_the_tests() -> None:
     guard = Guard(GuardRules.from_file(FOLDER / "coding-agent.guard"))
     state = guard.start().after(call("Write", file_path="src/a.py"))
     assert state.may_stop().rule == "tests"
-    failed = state.after(Call("Bash", {"command": "pytest"})).after(Result("Bash", {"command": "pytest"}, "", error=True))
+    failed = state.after(Call("Bash", {"command": "pytest"})).after(
+        Result("Bash", {"command": "pytest"}, "", error=True)
+    )
     assert failed.may_stop().action == "block"
 
 
