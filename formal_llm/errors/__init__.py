@@ -101,10 +101,11 @@ from formal_llm.errors.training import RewardError, TrainingError
 
 __all__ = [
     "AgentError", "AgentStopped", "AnswerFileError", "AuditError", "AutomatonError", "BudgetExceeded",
-    "CalculationError", "Cancelled", "CheckpointError", "EarlyAnswer", "ExecutionError", "FormalLLMError", "GrammarError", "GrammarWarning",
-    "InfiniteLanguage", "InputError", "InvalidAnswer", "LLMError", "MissingDependency", "MissingKey", "ModelError",
-    "NoPlanWorked", "NoValidPlan", "NotAllowed", "NotRecorded", "NotationError", "OutOfBudget", "PlanningError",
-    "ProviderError", "ResourceNotFound", "ResultsError", "RewardError", "SnapshotError", "TooManyPlans", "ToolError",
-    "ToolkitError", "TraceError", "TrainingError", "TranscriptError", "Undecided", "UnknownProvider", "UnreadableResponse",
-    "WalkError", "WritesNoText", "WritingError", "did_you_mean", "unknown",
+    "CalculationError", "Cancelled", "CheckpointError", "EarlyAnswer", "ExecutionError", "FormalLLMError",
+    "GrammarError", "GrammarWarning", "InfiniteLanguage", "InputError", "InvalidAnswer", "LLMError",
+    "MissingDependency", "MissingKey", "ModelError", "NoPlanWorked", "NoValidPlan", "NotAllowed", "NotRecorded",
+    "NotationError", "OutOfBudget", "PlanningError", "ProviderError", "ResourceNotFound", "ResultsError", "RewardError",
+    "SnapshotError", "TooManyPlans", "ToolError", "ToolkitError", "TraceError", "TrainingError", "TranscriptError",
+    "Undecided", "UnknownProvider", "UnreadableResponse", "WalkError", "WritesNoText", "WritingError", "did_you_mean",
+    "unknown",
 ]  # fmt: skip
