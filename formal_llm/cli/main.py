@@ -18,6 +18,7 @@ from formal_llm.cli import (
     count,
     data,
     diff,
+    guard,
     inspect,
     plan,
     run,
@@ -121,6 +122,7 @@ bench.app.command("agents", help=bench_agents.HELP)(bench_agents.bench_agents)
 bench.app.command("travelplanner", help=bench_travel.HELP)(bench_travel.bench_travelplanner)
 app.command(help=agent.HELP)(agent.agent)
 app.add_typer(corpus.app, name="corpus")
+app.add_typer(guard.app, name="guard")
 
 
 def main() -> None:

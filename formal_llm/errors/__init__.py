@@ -28,12 +28,10 @@
     ├── AgentError                       base of what can go wrong with agents
     │   ├── AgentStopped                 a run used up its budget; carries its transcript so far
     │   ├── NotAllowed                   an event after which the rules cannot be kept: why, and what is allowed
-<<<<<<< HEAD
-=======
     │   ├── EarlyAnswer                  a guarded agent answered too early more often than it is sent back
-    │   ├── OutOfBudget                  a run used up its requests, tokens or steps; with its journal it goes on
->>>>>>> guard-adapters
     │   ├── TranscriptError (ValueError) a transcript that cannot be read, or that its agent could not have written
+    │   ├── AuditError (ValueError)      the log of a guard cannot be used: damaged, no plain file, too large
+    │   ├── TraceError (ValueError)      a trace of an agent cannot be read: file, line, what was expected
     │   └── WritingError                 a model did not get to an end within the bounds of its writer
     ├── RewardError (ValueError)         a reward is no finite number, or its cache cannot be used: task, word, file
     ├── TrainingError                    training cannot begin or go on: settings, checkpoint, a figure that is none
@@ -54,7 +52,16 @@
 An exception carries its facts as attributes; its text is for a person.
 """
 
-from formal_llm.errors.agents import AgentError, AgentStopped, EarlyAnswer, NotAllowed, TranscriptError, WritingError
+from formal_llm.errors.agents import (
+    AgentError,
+    AgentStopped,
+    AuditError,
+    EarlyAnswer,
+    NotAllowed,
+    TraceError,
+    TranscriptError,
+    WritingError,
+)
 from formal_llm.errors.base import FormalLLMError, ResourceNotFound, did_you_mean, unknown
 from formal_llm.errors.execution import Cancelled, CheckpointError, ExecutionError, InputError, ToolError, ToolkitError
 from formal_llm.errors.llms import (
@@ -93,11 +100,12 @@ from formal_llm.errors.planning import (
 from formal_llm.errors.training import RewardError, TrainingError
 
 __all__ = [
-    "AgentError", "AgentStopped", "AnswerFileError", "AutomatonError", "BudgetExceeded", "CalculationError",
-    "Cancelled", "CheckpointError", "EarlyAnswer", "ExecutionError", "FormalLLMError", "GrammarError", "GrammarWarning",
-    "InfiniteLanguage", "InputError", "InvalidAnswer", "LLMError", "MissingDependency", "MissingKey", "ModelError",
-    "NoPlanWorked", "NoValidPlan", "NotAllowed", "NotRecorded", "NotationError", "PlanningError",
-    "ProviderError", "QueryError", "ResourceNotFound", "ResultsError", "RewardError", "SnapshotError",
-    "TooManyPlans", "ToolError", "ToolkitError", "TrainingError", "TranscriptError", "Undecided", "UnknownProvider",
-    "UnreadableResponse", "WalkError", "WritesNoText", "WritingError", "did_you_mean", "unknown",
+    "AgentError", "AgentStopped", "AnswerFileError", "AuditError", "AutomatonError", "BudgetExceeded",
+    "CalculationError", "Cancelled", "CheckpointError", "EarlyAnswer", "ExecutionError", "FormalLLMError",
+    "GrammarError", "GrammarWarning", "InfiniteLanguage", "InputError", "InvalidAnswer", "LLMError",
+    "MissingDependency", "MissingKey", "ModelError", "NoPlanWorked", "NoValidPlan", "NotAllowed", "NotRecorded",
+    "NotationError", "PlanningError", "ProviderError", "QueryError", "ResourceNotFound", "ResultsError",
+    "RewardError", "SnapshotError", "TooManyPlans", "ToolError", "ToolkitError", "TraceError", "TrainingError",
+    "TranscriptError", "Undecided", "UnknownProvider", "UnreadableResponse", "WalkError", "WritesNoText",
+    "WritingError", "did_you_mean", "unknown",
 ]  # fmt: skip

@@ -130,3 +130,11 @@ class AgentStopped(AgentError):
             f"(budget={more}({kind}=...))"
             + (", and with its journal the run goes on where it stands" if run is not None else "")
         )
+
+
+class AuditError(AgentError, ValueError):
+    """The log of a guard cannot be used: the file, and what to do."""
+
+
+class TraceError(AgentError, ValueError):
+    """A trace of an agent cannot be read: the file, the line or place in it, and what was expected."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
 from posixpath import normpath
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -84,6 +85,31 @@ def _inside(path: Value, folder: Value) -> bool:
     return inner == outer or inner.startswith(outer.rstrip("/") + "/")
 
 
+def _runs(commands: Value, wanted: Value) -> bool:
+    """Whether one of some commands begins with these words; ``*`` in a word stands for any characters."""
+    words = text(wanted).split()
+    return any(
+        isinstance(one, list | tuple)
+        and len(one) >= len(words)
+        and all(fnmatchcase(text(given), word) for given, word in zip(one, words, strict=False))
+        for one in _list(commands)
+    )
+
+
+def _matching(values: Value, pattern: Value) -> list[Value]:
+    return [one for one in _list(values) if isinstance(one, str) and fnmatchcase(one, text(pattern))]
+
+
+def _keys(value: Value) -> list[Value]:
+    if isinstance(value, Mapping):
+        return list(value)
+    raise Unsaid(f"{shown(value)} has no names")
+
+
+def _within(some: Value, others: Value) -> bool:
+    return all(any(equal(one, other) for other in _list(others)) for one in _list(some))
+
+
 #: All functions by name. ``missing(x)`` and ``has(x)`` look at whether their argument is there.
 FUNCTIONS: Mapping[str, Function] = {
     "missing": Function(lambda _: None),
@@ -104,4 +130,8 @@ FUNCTIONS: Mapping[str, Function] = {
     "weekday": Function(lambda value: _DAYS[day(value).weekday()]),
     "host": Function(_host),
     "inside": Function(_inside, 2, 2),
+    "runs": Function(_runs, 2, 2),
+    "matching": Function(_matching, 2, 2),
+    "keys": Function(_keys),
+    "within": Function(_within, 2, 2),
 }
