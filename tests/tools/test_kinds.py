@@ -105,7 +105,7 @@ def test_a_kind_of_ones_own(table: Kind) -> None:
     with pytest.raises(ValueError, match="no kind"):
         kind_for(dict[str, Any])
     with pytest.raises(InputError, match="of no kind"):
-        kind_of(3)
+        kind_of(3j)
 
 
 def test_hints_of_images() -> None:

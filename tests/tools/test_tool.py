@@ -88,13 +88,13 @@ def test_missing_hints(function: Any, words: str) -> None:
 
 
 def test_hints_that_are_no_kinds() -> None:
-    def number(text: str) -> int:
-        return len(text)
+    def number(text: str) -> complex:
+        return complex(text)
 
     def many(*texts: str) -> str:
         return ""
 
-    with pytest.raises(ToolkitError, match="number: the output: the type builtins:int is no kind"):
+    with pytest.raises(ToolkitError, match="number: the output: the type builtins:complex is no kind"):
         tool(number)
     with pytest.raises(ToolkitError, match="no single value"):
         tool(many)
