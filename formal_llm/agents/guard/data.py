@@ -224,7 +224,9 @@ def less(one: Value, other: Value) -> bool:
             except Unsaid:
                 continue
         raise Unsaid(f"{shown(one)} and {shown(other)} are texts, which have no order")
-    if isinstance(first, bool) or (type(first) is not type(second) and not (is_number(first) and is_number(second))):
+    if isinstance(first, bool | list | tuple | dict) or (
+        type(first) is not type(second) and not (is_number(first) and is_number(second))
+    ):
         raise Unsaid(f"{shown(one)} and {shown(other)} have no order")
     try:
         return bool(first < second)  # type: ignore[operator]  # what has no order raises

@@ -31,7 +31,12 @@ def _timed(one: Value, other: Value, sign: int) -> Value:
             return moment(other) + span(one)
     except OverflowError:
         raise Unsaid("a time out of range") from None
-    return number(one) + sign * number(other)
+    try:
+        return number(one) + sign * number(other)
+    except Unsaid:
+        if sign < 0 and isinstance(one, str) and isinstance(other, str):
+            return moment(one) - moment(other)  # two texts that are dates
+        raise
 
 
 def _divide(one: Value, other: Value) -> Value:

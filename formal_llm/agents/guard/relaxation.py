@@ -5,6 +5,9 @@ from __future__ import annotations
 from formal_llm.agents.guard.component import Component, Node
 from formal_llm.agents.guard.machines import State
 
+#: A rule with more states, as a grammar has, is not ruled out so.
+_MOST = 200
+
 
 def relaxed(component: Component, node: Node, *, doubtful: bool) -> bool:
     """Whether the rules could be kept if nothing that a rule has reached were ever lost again.
@@ -55,5 +58,7 @@ def relaxed(component: Component, node: Node, *, doubtful: bool) -> bool:
                     if new:
                         states |= new
                         changed = True
+                        if len(states) > _MOST:
+                            return True
         owing = {place for place in owing if not any(machines[place].accepting(state) for state in plain[place])}
     return not owing
