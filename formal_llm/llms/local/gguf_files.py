@@ -7,8 +7,8 @@ of them. What it has read is kept in the user's cache as a folder like any other
 from __future__ import annotations
 
 import hashlib
+import logging
 import shutil
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -19,6 +19,7 @@ from formal_llm.errors import MissingDependency, ModelError
 if TYPE_CHECKING:
     import torch
 
+_LOG = logging.getLogger(__name__)
 #: The beginning of every such file.
 _MAGIC = b"GGUF"
 #: How much of a file's beginning tells it from others of the same size and time: the names and sizes of its weights.
@@ -28,7 +29,7 @@ _HEAD = 1 << 20
 def written_out(file: Path, dtype: torch.dtype) -> Path:
     """The folder with the weights of a GGUF file as numbers of this kind; made where it is not there yet.
 
-    Who watches standard error is told that it takes a while. Several processes may make it at once: one of them wins.
+    That it takes a while is logged, which shows on standard error. Several processes may make it at once: one of them wins.
 
     Raises:
         MissingDependency: the package ``gguf`` is not installed.
@@ -48,7 +49,7 @@ def written_out(file: Path, dtype: torch.dtype) -> Path:
     folder = user_cache() / "gguf" / f"{file.stem}-{kind}-{told}"
     if not (folder / "config.json").is_file():
         part = folder.with_name(f"{uuid4().hex}.part")
-        print(f"{file.name} is written out once, which takes a while; it is kept in {folder.parent}", file=sys.stderr)
+        _LOG.warning("%s is written out once, which takes a while; it is kept in %s", file.name, folder.parent)
         try:
             _write_out(file, dtype, part)
             if not folder.exists():

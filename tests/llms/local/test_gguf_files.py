@@ -32,15 +32,16 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "caches" / "formal-llm" / "gguf"
 
 
-def test_it_is_written_out_once(file: Path, cache: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_written_out_once(file: Path, cache: Path, caplog: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import transformers
 
     folder = written_out(file, torch.float32)
     assert folder.parent == cache and [one.name for one in cache.iterdir()] == [folder.name]
-    assert "tiny.gguf is written out once" in capsys.readouterr().err
+    assert "tiny.gguf is written out once" in caplog.text
+    caplog.clear()
     monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", None)  # not asked again
     assert written_out(file, torch.float32) == folder
-    assert capsys.readouterr().err == ""
+    assert not caplog.text
 
 
 def test_the_weights_are_those_of_the_file(file: Path) -> None:
