@@ -29,7 +29,7 @@ _HEAD = 1 << 20
 def written_out(file: Path, dtype: torch.dtype) -> Path:
     """The folder with the weights of a GGUF file as numbers of this kind; made where it is not there yet.
 
-    That it takes a while is logged, which shows on standard error. Several processes may make it at once: one of them wins.
+    That it takes a while is logged, which shows on standard error. Several processes may make it at once.
 
     Raises:
         MissingDependency: the package ``gguf`` is not installed.
