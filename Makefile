@@ -95,9 +95,9 @@ bench-training: $(VENV)/.installed-dev   ## how training compares (TRL in an env
 
 # The server is compiled from source: some minutes, once.
 build/llamacpp/.installed: | $(BIN)/python
-	@echo "building a llama.cpp server into build/llamacpp ..."
+	@echo "installing a llama.cpp server into build/llamacpp ..."
 	@$(PYTHON) -m venv build/llamacpp
-	@CMAKE_ARGS="-DLLAVA_BUILD=OFF -DMTMD_BUILD=OFF" build/llamacpp/bin/pip install --quiet 'llama-cpp-python[server]' gguf
+	@build/llamacpp/bin/pip install --quiet xllamacpp gguf
 	@touch $@
 
 llamacpp: build/llamacpp/.installed $(VENV)/.installed   ## plan through a real llama.cpp server with a tiny random model

@@ -26,24 +26,24 @@ from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.decoding.writer import Bounds, ContentOf, Writer
 from formal_llm.agents.examples import load_examples
 from formal_llm.agents.happenings import HappeningCallback
-from formal_llm.agents.many import AgentOutcome, AgentRun, AgentRuns, outcome_of, record, run_of
+from formal_llm.agents.many import AgentOutcome, AgentRuns, outcome_of, record, run_of
 from formal_llm.agents.markers import Markers
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.published.rewoo import LLM_WORKER
 from formal_llm.agents.roles import Roles, World
-from formal_llm.agents.running import Run, RunSettings
+from formal_llm.agents.run_settings import RunSettings
+from formal_llm.agents.running import Run
 from formal_llm.agents.tool_calls import check_texts, signature
 from formal_llm.agents.transcript import Transcript
 from formal_llm.agents.worlds import WORLDS
 from formal_llm.automata import Behaviour, Limits
-from formal_llm.errors import AutomatonError, Cancelled, ToolkitError, TranscriptError, WritesNoText
+from formal_llm.errors import AutomatonError, ToolkitError, TranscriptError, WritesNoText
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.generation import ContinuingLLM, TextLLM
 from formal_llm.llms.llm import LLM, LLMLike, resolve
 from formal_llm.llms.question import Question
 from formal_llm.llms.text_doubles import RandomTextLLM
 from formal_llm.llms.usage import Prices
-from formal_llm.planning.drivers.driving import achosen
 from formal_llm.planning.drivers.results import Results
 from formal_llm.planning.drivers.streams import run as run_many
 from formal_llm.planning.task import Task
@@ -177,16 +177,8 @@ class Agent:
         return self.start(question).go()
 
     async def arun(self, question: str) -> Transcript:
-        """As :meth:`run`, letting others go on in the meantime. Tools are called on the event loop."""
-        one = AgentRun(self, 0, question)
-        try:
-            while one.question is not None:
-                one.give(await achosen(self.llm, one.question))
-        finally:
-            while one.question is not None:
-                one.give(Cancelled())
-        assert one.outcome is not None
-        return one.outcome.unwrap()
+        """As :meth:`run`, letting others go on in the meantime; tools are called in threads."""
+        return await self.start(question).ago()
 
     def run_all(
         self,
@@ -253,10 +245,9 @@ class Agent:
         if before:
             told += "\n".join(["Earlier in this conversation:", *(one.to_text(self.behaviour) for one in before), ""])
 
-        def writer(llm: LLM) -> Writer:
-            return self._writer_of(llm, self.behaviour, told)
-
-        return Run(self._settings, writer, llm or self.llm, self._make_tools(), question, self.on_event, name)
+        llm = llm or self.llm
+        writer = self._writer_of(llm, self.behaviour, told)
+        return Run(self._settings, writer, llm, self._make_tools(), question, self.on_event, name)
 
 
 _HELPERS = {LLM_WORKER: f"{LLM_WORKER}(request): Answers a request by itself, without tools."}

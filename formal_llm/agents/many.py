@@ -1,29 +1,26 @@
 """Many runs of an agent, driven as many plans are: awaited, from threads, asked together, or one after the other.
 
-A run is written as code that asks its model and waits. Here each has a thread of its own that stands still while its
-question is out, so that who drives the runs (:mod:`formal_llm.planning.drivers.streams`) sees questions come out and
-gives answers in. One thread runs at a time: the rules are shared, and tools are called between two answers.
+Who drives the runs (:mod:`formal_llm.planning.drivers.streams`) sees questions come out of each and gives answers in.
+One run advances at a time: the rules are shared, and tools are called between two answers.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import asdict, dataclass
-from queue import SimpleQueue
 from typing import Any, Protocol
 
 from formal_llm.agents.acting import ActingRules
+from formal_llm.agents.decoding.steps import Do, Telling, Wish, given
 from formal_llm.agents.happenings import ToolCall
-from formal_llm.agents.published.summaries import ScoringLLM
 from formal_llm.agents.running import Run
 from formal_llm.agents.transcript import Transcript
 from formal_llm.automata import Behaviour
 from formal_llm.automata.models.automaton import fingerprint
 from formal_llm.errors import AgentStopped, Cancelled, InvalidAnswer, NotAllowed, WritingError
-from formal_llm.llms.generation import ContinuingLLM, TextLLM, Texts
+from formal_llm.llms.generation import Stream, in_one_piece
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.usage import Prices, TokenUsage
@@ -44,7 +41,7 @@ class Runnable(Protocol):
     told: str
     variant: str
 
-    def start(self, question: str, *, llm: LLM | None = None, name: str = "") -> Run:
+    def start(self, question: str, *, name: str = "") -> Run:
         """A run before its beginning."""
 
 
@@ -78,23 +75,6 @@ class AgentOutcome:
         return self.transcript
 
 
-class _Handed:
-    """An LLM whose answers somebody else gets: it has what the real one has."""
-
-    takes_text = True
-
-    def __init__(self, llm: LLM, choose: Callable[[Question], Answer]) -> None:
-        self.choose = choose
-        self.name = getattr(llm, "name", type(llm).__name__)
-        texts = Texts(choose)
-        if isinstance(llm, TextLLM):
-            self.generate = texts.generate
-        if isinstance(llm, ContinuingLLM):
-            self.continue_text = texts.continue_text
-        if isinstance(llm, ScoringLLM):
-            self.log_probabilities = llm.log_probabilities
-
-
 class AgentRun:
     """One run among many, as those who drive it see it.
 
@@ -110,45 +90,49 @@ class AgentRun:
         self.question: Question | None = None
         self.outcome: AgentOutcome | None = None
         self._index, self._asked, self._shared = index, question, shared
-        self._out: SimpleQueue[Question | None] = SimpleQueue()
-        self._in: SimpleQueue[Answer | Exception] = SimpleQueue()
-        self._error: Exception | None = None
-        self._run: Run = agent.start(question, llm=_Handed(agent.llm, self._choose), name=str(index))
-        threading.Thread(target=self._work, name=f"formal-llm-run-{index}", daemon=True).start()
-        self._wait()
+        self._run: Run = agent.start(question, name=str(index))
+        self._steps = self._run.steps()
+        self._coming: Stream | None = None  # a text that was to come piece by piece comes here in one
+        self._telling = False
+        self._advance(None)
 
-    def give(self, given: Answer | Exception) -> None:
+    def give(self, came: Answer | Exception) -> None:
         """Take an answer to the question; or what was raised instead of one."""
-        if self._shared is not None and isinstance(given, (Answer, InvalidAnswer)):
-            self._shared.pay(given.usage or TokenUsage())
-        self._in.put(given)
-        self._wait()
+        if self._shared is not None and isinstance(came, (Answer, InvalidAnswer)):
+            self._shared.pay(came.usage or TokenUsage())
+        if self._telling and isinstance(came, Answer):
+            self._coming = in_one_piece(came)
+            self._advance(next(self._coming))
+        else:
+            self._advance(came)
 
-    def _wait(self) -> None:
-        self.question = self._out.get()
+    def _advance(self, came: object) -> None:
+        self.question = error = None
+        try:
+            while self.question is None:
+                step, came = given(self._steps, came), None
+                try:
+                    match step:
+                        case Question() | Telling():
+                            self._telling = isinstance(step, Telling)
+                            asked = step.asked if isinstance(step, Telling) else step
+                            if self._shared is not None:
+                                self._shared.take(self._run.transcript, asked)
+                            self.question = asked
+                        case Wish():
+                            assert self._coming is not None
+                            came = next(self._coming) if step is Wish.MORE else None
+                        case Do(work):
+                            came = work()
+                except Exception as raised:
+                    came = raised
+        except StopIteration:
+            pass
+        except Exception as raised:
+            error = raised
         if self.question is None:
             run = self._run
-            self.outcome = AgentOutcome(self._index, Task(self._asked), run.transcript, self._error, tuple(run.calls))
-
-    # -- in the thread of the run -------------------------------------------------------------------------------
-
-    def _work(self) -> None:
-        try:
-            self._run.go()
-        except Exception as error:
-            self._error = error
-        except BaseException as error:  # a tool may raise anything; whoever waits must not wait for ever
-            self._error = RuntimeError(f"the run was ended by {type(error).__name__}: {error}")
-        self._out.put(None)
-
-    def _choose(self, question: Question) -> Answer:
-        if self._shared is not None:
-            self._shared.take(self._run.transcript, question)
-        self._out.put(question)
-        given = self._in.get()
-        if isinstance(given, Exception):
-            raise given
-        return given
+            self.outcome = AgentOutcome(self._index, Task(self._asked), run.transcript, error, tuple(run.calls))
 
 
 class SharedRuns:

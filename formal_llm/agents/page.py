@@ -79,9 +79,14 @@ def run_page(
         parts += [_call(one) if isinstance(one, ToolCall) else _correction(one) for one in left]
     if error is not None:
         parts.append(f'<p class="error">{_shown(str(error))}</p>')
-    rows = {"Agent": transcript.agent, **(about or {}), **_took(transcript.usage), "Corrections": _counts(transcript)}
+    rows = {
+        "Agent": transcript.agent,
+        **(about or {}),
+        **_took(transcript.usage),
+        "Corrections": f"{len(transcript.corrections):,}",
+    }
     told = "".join(f"<tr><th>{_shown(name)}</th><td>{_shown(text)}</td></tr>" for name, text in rows.items())
-    parts.append(f"<h2>About this run</h2><table>{told}</table>")
+    parts.append(f"<h2>About this run</h2><table>{told}</table>{_by_state(transcript)}")
     return _PAGE.format(title=_shown(title[:80]), body="\n".join(parts))
 
 
@@ -135,10 +140,13 @@ def _took(usage: Usage) -> dict[str, str]:
     return took if usage.cost is None else {**took, "Cost": f"{usage.cost:g}"}
 
 
-def _counts(transcript: Transcript) -> str:
-    """How many corrections there were, by state."""
-    states = [
-        transcript.segments[one.position].state if one.position < len(transcript) else "the end"
-        for one in transcript.corrections
-    ]
-    return ", ".join(f"{states.count(state)} at {state}" for state in dict.fromkeys(states)) or "none"
+def _by_state(transcript: Transcript) -> str:
+    """What each state took, as a table."""
+    head = "".join(f"<th>{name}</th>" for name in ("State", "Times", "Corrections", "Requests", "Read", "Written"))
+    rows = [
+        (name or "between states", one.times, one.corrections, one.usage.requests, one.usage.input_tokens,
+         one.usage.output_tokens)
+        for name, one in transcript.by_state.items()
+    ]  # fmt: skip
+    cells = ["".join(f"<td>{_shown(one if isinstance(one, str) else f'{one:,}')}</td>" for one in row) for row in rows]
+    return f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>"

@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from formal_llm.errors import InvalidAnswer, LLMError, NotRecorded, UnreadableResponse, WritesNoText
-from formal_llm.llms.generation import GeneratedObject, Messages, ObjectLLM, TextLLM, Texts, chat
+from formal_llm.llms.generation import GeneratedObject, Messages, ObjectLLM, TextLLM, chat
 from formal_llm.llms.question import Message
 from formal_llm.llms.schemas import Schema, check_schema, portable
+from formal_llm.llms.texts import Texts
 from formal_llm.llms.usage import TokenUsage
 
 #: Whoever can be asked for an object.

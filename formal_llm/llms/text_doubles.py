@@ -11,8 +11,10 @@ from functools import partial
 
 from formal_llm.errors import LLMError
 from formal_llm.llms.doubles import FunctionLLM, RandomLLM, ScriptedLLM
-from formal_llm.llms.generation import Generated, Messages, Stream, Texts, Writing, first_stop
+from formal_llm.llms.generation import Generated, Messages, Stream, Writing
 from formal_llm.llms.question import Answer, AnswerLike, Question
+from formal_llm.llms.stops import first_stop
+from formal_llm.llms.texts import Texts
 from formal_llm.llms.usage import TokenUsage
 
 #: How many characters count as a token here.

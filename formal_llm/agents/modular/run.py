@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from formal_llm.agents.modular.memory import Memory
@@ -132,13 +132,8 @@ class ModularRun:
             Segment(step.tool, step.result, "model" if last and self.complete else "environment")
             for step, last in zip(self.scratchpad.steps, _last(len(self.scratchpad)), strict=True)
         )
-        used = self.usage
-        usage = Usage(
-            questions=len(self.decisions), requests=used.requests, input_tokens=used.input_tokens,
-            output_tokens=used.output_tokens, cached_tokens=used.cached_tokens,
-            cache_write_tokens=used.cache_write_tokens,
-        )  # fmt: skip
-        return Transcript("modular", segments, self.corrections, usage)
+        usage = Usage(questions=len(self.decisions), **asdict(self.usage))
+        return Transcript("modular", segments, self.corrections, {"": usage})
 
 
 def _last(count: int) -> list[bool]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from formal_llm.errors import LLMError
-from formal_llm.llms.generation import Generated, Messages, Stream, chat, cut, first_stop, streamed
+from formal_llm.llms.generation import Generated, Messages, Stream, chat
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import DeviceMap, Placement, load, model_and_settings
 from formal_llm.llms.local.rendering import Renderer
@@ -14,6 +14,7 @@ from formal_llm.llms.local.scorer import PromptScorer
 from formal_llm.llms.local.text_scorer import TextSettings, answered_by, text_scorer
 from formal_llm.llms.local.token_stream import TokenStream, after, open_tokens, written_pieces
 from formal_llm.llms.question import Question
+from formal_llm.llms.stops import Cutter, cut, first_stop
 from formal_llm.llms.usage import TokenUsage
 
 if TYPE_CHECKING:
@@ -160,13 +161,19 @@ class TransformersLLM(LocalLLM):
             self._write(ids, max_tokens=max_tokens, stop=stop, temperature=temperature, streamer=streamer)
 
         new: list[int] = []
-        pieces = written_pieces(write, self.scorer.tokenizer, before, new)
+        pieces, cutter = written_pieces(write, self.scorer.tokenizer, before, new), Cutter(stop)
         try:
-            whole, ended = yield from streamed(pieces, stop)
+            for piece in pieces:
+                if certain := cutter.feed(piece):
+                    yield certain
+                if cutter.ended is not None:
+                    break
         finally:
             pieces.close()
-        ended = self._ended(new, "", ()) if ended is None else ended
-        yield Generated(whole, TokenUsage(1, len(ids), len(new)), ended)
+        if rest := cutter.close():
+            yield rest
+        ended = self._ended(new, "", ()) if cutter.ended is None else cutter.ended
+        yield Generated(cutter.whole, TokenUsage(1, len(ids), len(new)), ended)
 
     def _prompt_ids(self, prompt: str) -> list[int]:
         if self.renderer.style == "seq2seq":
@@ -260,6 +267,17 @@ class TransformersLLM(LocalLLM):
             LLMError: both together are too long for the model.
             ValueError: the continuation has no token.
         """
+        return self._scored(messages, continuation)[0]
+
+    def log_probabilities(self, messages: Messages, texts: Sequence[str]) -> list[tuple[float, int]]:
+        """As :meth:`score`, of several texts, each with its number of tokens.
+
+        Raises:
+            LLMError, ValueError: as there.
+        """
+        return [self._scored(messages, text) for text in texts]
+
+    def _scored(self, messages: Messages, continuation: str) -> tuple[float, int]:
         import torch
 
         model, renderer = self.scorer.model, self.renderer
@@ -279,7 +297,7 @@ class TransformersLLM(LocalLLM):
             else:
                 logits = model(input_ids=torch.tensor([[*before, *ids]], device=device)).logits[0, len(before) - 1 : -1]
             logs = torch.log_softmax(logits.float(), dim=-1)
-            return float(logs[torch.arange(len(ids)), torch.tensor(ids)].sum())
+            return float(logs[torch.arange(len(ids)), torch.tensor(ids)].sum()), len(ids)
 
     def _length(self, question: Question) -> int:
         return len(self.renderer.prompt(question).tokens)

@@ -1,4 +1,4 @@
-"""The scorer of a model that writes."""
+"""Which scorer a model that writes gets, and how much it reads."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ import pytest
 from formal_llm.llms.local.causal import CausalScorer
 from formal_llm.llms.local.seq2seq import Seq2SeqScorer
 from formal_llm.llms.local.text_scorer import answered_by, text_scorer
+from tests import tiny_models
 
 
-def test_what_it_is_made_of(network: Callable[..., Any], spoken: Callable[..., Any]) -> None:
-    assert isinstance(text_scorer(network("llama"), spoken(chat=True)), CausalScorer)
-    assert text_scorer(network("llama"), spoken(chat=True)).renderer.style == "chat"
-    assert text_scorer(network("llama"), spoken(chat=True), style="plain").renderer.style == "plain"
-    other = text_scorer(network("t5"), spoken(end_after=True))
-    assert isinstance(other, Seq2SeqScorer) and other.renderer.style == "seq2seq"
+@pytest.mark.parametrize(("chat", "style"), [(False, "plain"), (True, "chat")])
+def test_a_decoder_has_its_chat_template_where_there_is_one(chat: bool, style: str) -> None:
+    network = tiny_models.causal("gpt2", tiny_models.VOCABULARY)
+    made = text_scorer(network, tiny_models.tokenizer(chat=chat), cue="So:")
+    assert isinstance(made, CausalScorer) and made.renderer.style == style
+    assert made.renderer.longest == network.config.n_positions
+
+
+def test_an_encoder_decoder_has_two_parts() -> None:
+    made = text_scorer(tiny_models.seq2seq(), tiny_models.sentence_pieces())
+    assert isinstance(made, Seq2SeqScorer) and made.renderer.style == "seq2seq"
 
 
 def test_what_answers_depend_on(llama: Any, spoken: Callable[..., Any]) -> None:
