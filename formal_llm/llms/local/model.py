@@ -11,7 +11,7 @@ from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import DeviceMap, Placement, load, model_and_settings
 from formal_llm.llms.local.rendering import Renderer
 from formal_llm.llms.local.scorer import PromptScorer
-from formal_llm.llms.local.text_scorer import TextSettings, text_scorer
+from formal_llm.llms.local.text_scorer import TextSettings, answered_by, text_scorer
 from formal_llm.llms.local.token_stream import TokenStream, after, open_tokens, written_pieces
 from formal_llm.llms.question import Question
 from formal_llm.llms.stops import Cutter, cut, first_stop
@@ -32,8 +32,8 @@ class TransformersLLM(LocalLLM):
     """A causal (LLaMA, Qwen ...) or encoder-decoder (T5 ...) model, run here with transformers.
 
     The probability of an option is that of its whole answer, the number and what ends it, among the legal answers:
-    nothing is generated, and 1 and 12 are told apart. What questions share is read once (see
-    :class:`~formal_llm.llms.local.causal.CausalScorer`).
+    nothing is generated, and 1 and 12 are told apart. Other ways to score options are told by ``scoring``. What
+    questions share is read once (see :class:`~formal_llm.llms.local.causal.CausalScorer`).
 
     Args:
         model: a folder, or a name on the hub; or the folder of trained adapters, such as ``RUN/final``.
@@ -62,7 +62,7 @@ class TransformersLLM(LocalLLM):
             raise TypeError(f"unknown settings: {', '.join(sorted(unknown))}")
         network, tokenizer = load(model, "text", Placement(device, dtype, device_map, local_files_only))
         scorer = text_scorer(network, tokenizer, **settings)
-        super().__init__(scorer, model, _answered_by(scorer))
+        super().__init__(scorer, model, answered_by(scorer))
 
     @classmethod
     def of(
@@ -83,7 +83,7 @@ class TransformersLLM(LocalLLM):
         """
         made = cls.__new__(cls)
         scorer = text_scorer(model, tokenizer, **settings)
-        LocalLLM.__init__(made, scorer, name, _answered_by(scorer))
+        LocalLLM.__init__(made, scorer, name, answered_by(scorer))
         return made
 
     @classmethod
@@ -301,10 +301,3 @@ class TransformersLLM(LocalLLM):
 
     def _length(self, question: Question) -> int:
         return len(self.renderer.prompt(question).tokens)
-
-
-def _answered_by(scorer: PromptScorer) -> dict[str, object]:
-    """The settings that the answers of a model depend on."""
-    renderer = scorer.renderer
-    settings: dict[str, object] = {"dtype": str(scorer.model.dtype), "style": renderer.style, "cue": renderer.cue}
-    return {**settings, "template": renderer.template_settings} if renderer.template_settings else settings
