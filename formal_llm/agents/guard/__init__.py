@@ -6,4 +6,15 @@ from formal_llm.agents.guard.guard import Guard
 from formal_llm.agents.guard.live import GuardedRun, Noted
 from formal_llm.agents.guard.states import GuardState
 
-__all__ = ["Call", "Decision", "Guard", "GuardEvent", "GuardRules", "GuardState", "GuardedRun", "Noted", "Result", "Said"]
+__all__ = [
+    "Call",
+    "Decision",
+    "Guard",
+    "GuardEvent",
+    "GuardRules",
+    "GuardState",
+    "GuardedRun",
+    "Noted",
+    "Result",
+    "Said",
+]

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from formal_llm.agents.guard.data import Unsaid, Value, clock, day, equal, less, number, shown, text
+from formal_llm.agents.guard.shell.commands import shell_data
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -86,8 +87,13 @@ def _inside(path: Value, folder: Value) -> bool:
 
 
 def _runs(commands: Value, wanted: Value) -> bool:
-    """Whether one of some commands begins with these words; ``*`` in a word stands for any characters."""
+    """Whether one of some commands begins with these words; ``*`` in a word stands for any characters.
+
+    The commands are lists of words, or a shell line, which is read into them.
+    """
     words = text(wanted).split()
+    if isinstance(commands, str):
+        commands = shell_data(commands)["commands"]
     return any(
         isinstance(one, list | tuple)
         and len(one) >= len(words)

@@ -28,3 +28,12 @@ def test_lists() -> None:
     assert FUNCTIONS["max"].work([1, "3", 2]) == "3"
     with pytest.raises(Unsaid):
         FUNCTIONS["min"].work([])
+
+
+def test_what_a_shell_line_runs() -> None:
+    runs = FUNCTIONS["runs"].work
+    assert runs([["git", "push", "origin"]], "git push")
+    assert runs("cd lib && sudo git -C . push", "git push") and runs("python3 -m pytest -q", "python* -m pytest")
+    assert not runs('echo "git push"', "git push") and not runs("", "git push")
+    with pytest.raises(Unsaid):
+        runs(3, "git push")

@@ -86,12 +86,14 @@ TRACES: dict[str, tuple[list[list[GuardEvent]], list[list[GuardEvent]]]] = {
                 *back("Bash", command="pytest -q"),
             ],
             [call("Write", file_path="tests/b.py"), call("Edit", file_path="tests/b.py"), *back("Bash", command="pytest")],
+            [call("Bash", command='echo "git push"')],
         ],
         [
             [call("Edit", file_path="src/a.py")],
             [call("Write", file_path="src/../setup.py")],
             [call("Bash", command="git push")],
-            [call("Bash", command="rm -rf /")],
+            [call("Bash", command="cd src && sudo git -C lib pu\\sh origin")],
+            [call("Bash", command="bash -c 'rm -rf /'")],
         ],
     ),
 }  # fmt: skip
