@@ -15,7 +15,17 @@ import typer
 
 from formal_llm import authored
 from formal_llm.cli.agent_modular import ModularOptions, lines, run_modular
-from formal_llm.cli.console import EXIT_CODES_HELP, command, counted, err, out, print_text
+from formal_llm.cli.console import (
+    EXIT_CODES_HELP,
+    STANDARD,
+    check_writable,
+    command,
+    counted,
+    err,
+    out,
+    print_text,
+    write_to,
+)
 from formal_llm.cli.options import ConstraintOption, LimitOption, LLMOption, RequireOption
 from formal_llm.cli.sources import read_limits
 from formal_llm.errors import InputError
@@ -97,6 +107,9 @@ def agent(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer alone.")] = False,
 ) -> None:
     """Run an agent."""
+    if not question.strip():
+        raise InputError("there is no question; write what the agent is asked")
+    check_writable(page, save, decisions, record, cache)
     limits = read_limits(limit, require)
     questions = chain([question], lines() if chat else ())
     if spec == MODULAR:
@@ -121,7 +134,7 @@ def agent(
             who = stack.enter_context(CachedLLM(who, cache))
         if record is not None:
             who = stack.enter_context(RecordingLLM(who, record))
-        shown = None if quiet else Shown(err() if save == Path("-") else out())
+        shown = None if quiet else Shown(err() if save == STANDARD else out())
         made = Agent(
             spec, who, tools_of(tools, corpus), rules=constraint or (), limits=limits,
             times=times or TIMES, budget=Budget(questions=max_questions, tokens=max_tokens), streaming=True,
@@ -138,11 +151,11 @@ def agent(
                 raise
             finally:
                 if save is not None:
-                    save.write_text(run.transcript.to_jsonl(), encoding="utf-8")
+                    write_to(save, run.transcript.to_jsonl())
                 if page is not None:
                     told = {"LLM": llm, "Tools": ", ".join(run.toolkit.tools) or "none"}
                     html = run_page(run.transcript, made.behaviour, run.calls, error=error, about=told)
-                    page.write_text(html, encoding="utf-8")
+                    write_to(page, html)
             if quiet:
                 print_text(run.transcript.answer)
             elif shown is not None:

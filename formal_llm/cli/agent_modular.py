@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from formal_llm.cli.console import counted, err, out, print_text
+from formal_llm.cli.console import STANDARD, counted, err, out, print_text, write_to
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from formal_llm.agents.agent import Tools
     from formal_llm.agents.modular import Happening, ModularAgent, ModularRun, Module
     from formal_llm.automata import Limits
@@ -56,7 +58,7 @@ def run_modular(questions: Iterable[str], options: ModularOptions) -> None:
     from formal_llm.agents.modular import ModularRun, decision_rows, write_decisions
     from formal_llm.agents.modular.page import modular_page
 
-    shown = None if options.quiet else _Shown()
+    shown = None if options.quiet else _Shown(err() if options.save == STANDARD else out())
     runs: list[ModularRun] = []
     with ExitStack() as stack:
         agent = _agent(options, stack)
@@ -74,13 +76,13 @@ def run_modular(questions: Iterable[str], options: ModularOptions) -> None:
             finally:
                 runs.append(run)
                 if options.save is not None:
-                    options.save.write_text(run.transcript.to_jsonl(), encoding="utf-8")
+                    write_to(options.save, run.transcript.to_jsonl())
                 if options.page is not None:
                     told = {
                         "LLM": ", ".join(filter(None, (options.llm, options.tool_llm))),
                         "Tools": ", ".join(agent.setup.modules),
                     }
-                    options.page.write_text(modular_page(run, error=error, about=told), encoding="utf-8")
+                    write_to(options.page, modular_page(run, error=error, about=told))
                 if options.decisions is not None:
                     write_decisions(options.decisions, decision_rows(runs, complete=False))
             if shown is None:
@@ -147,8 +149,8 @@ def lines() -> Iterator[str]:
 class _Shown:
     """Shows what happens in a run of the modular agent."""
 
-    def __init__(self) -> None:
-        self.console = out()
+    def __init__(self, console: Console) -> None:
+        self.console = console
 
     def begin(self, question: str) -> None:
         """Show a question."""

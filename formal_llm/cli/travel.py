@@ -13,7 +13,7 @@ import typer
 
 from formal_llm.authored.files import parse_json, read_bytes, read_text
 from formal_llm.cli import options
-from formal_llm.cli.console import EXIT_CODES_HELP, command, err, print_text
+from formal_llm.cli.console import EXIT_CODES_HELP, check_writable, command, err, print_text, write_to
 from formal_llm.cli.plan import Trace, answerer
 from formal_llm.cli.sources import plan_text
 from formal_llm.errors import FormalLLMError, InputError
@@ -113,9 +113,7 @@ def plan_travel(
     from formal_llm.packs.travel.planning import PAGES, plan_trip
     from formal_llm.packs.travel.trip_text import trip_text, understood_text
 
-    for file in (days_json, page):
-        if file is not None and not file.parent.is_dir():
-            raise InputError(f"{file}: there is no folder {file.parent}")
+    check_writable(days_json, page, cache, record)
     world = read_world(database, reference)
     only_json = str(days_json) == "-"
     reading = read_wishes(text, world, reader, today)
@@ -134,9 +132,9 @@ def plan_travel(
         usage = made.plan.usage
         err().print(f"questions: {usage.questions}; choices without one: {usage.forced}", markup=False)
         if days_json is not None:
-            days_json.write_text(to_text(made.days), encoding="utf-8")
+            write_to(days_json, to_text(made.days))
     if page is not None:
-        page.write_text(trip_page(made.days, reading.query, world, about={"Chosen by": llm}), encoding="utf-8")
+        write_to(page, trip_page(made.days, reading.query, world, about={"Chosen by": llm}))
 
 
 @command

@@ -113,7 +113,7 @@ class WritesNoText(LLMError, TypeError):
         hint = f"; or {instead}" if instead else ""
         super().__init__(
             f"{self.llm} writes no free text, so it cannot {wanted}. Take a model that has generate(messages), as "
-            f"those of openai:, anthropic:, ollama:, llamacpp:, vllm: and local: have{hint}"
+            f"those of openai:, anthropic:, ollama:, llamacpp:, vllm:, transformers: and smollm2 have{hint}"
         )
 
 
