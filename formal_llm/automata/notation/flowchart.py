@@ -8,9 +8,10 @@ from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.flowchart_checks import find_problem
-from formal_llm.automata.models.flowgraph import FlowEdge, FlowGraph, FlowNode
+from formal_llm.automata.models.flowgraph import FlowGraph
 from formal_llm.automata.notation.chart_limits import number_lines, read_limits
 from formal_llm.automata.notation.mermaid import parse
+from formal_llm.automata.notation.mermaid_groups import meaning
 from formal_llm.automata.notation.mermaid_nodes import BRACKETS, write_text
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import AutomatonError, NotationError
@@ -26,14 +27,13 @@ def read_flowchart(text: str, file: str | None = None) -> Flowchart:
     """
     source = SourceText.of(text, file, NotationError)
     drawing = parse(source)
-    nodes = tuple(FlowNode(v.id, v.text, v.shape or "rect") for v in drawing.vertices.values())  # type: ignore[arg-type]
-    edges = tuple(FlowEdge(link.source, link.target, link.text) for link in drawing.links)
-    problem = find_problem(FlowGraph(nodes, edges, drawing.direction, drawing.title))
+    meant = meaning(drawing.vertices, drawing.links, drawing.groups)
+    problem = find_problem(FlowGraph(meant.nodes, meant.edges, drawing.direction, drawing.title))
     if problem is not None:
-        place = drawing.vertices[problem.node].place if problem.node is not None else None
-        place = drawing.links[problem.edge].place if problem.edge is not None else place
+        place = meant.node_places[problem.node] if problem.node is not None else None
+        place = meant.edge_places[problem.edge] if problem.edge is not None else place
         source.fail(problem.message, place, suggestion=problem.suggestion)
-    chart = Flowchart(nodes, edges, drawing.direction, drawing.title)
+    chart = Flowchart(meant.nodes, meant.edges, drawing.direction, drawing.title)
     limits, numbers = read_limits(drawing.limits, chart, source)
     if not limits and not numbers:
         return chart
