@@ -97,4 +97,3 @@ class _Later:
                 else:
                     other = self.next[other]
         return found
-

@@ -149,11 +149,9 @@ class FlowMoves:
         graph = self.graph
         name = place.removesuffix("?")
         if place == name and graph.kind(name) == "step":
-            leaving = graph.leaving[name]
-            after: Place = f"{name}?" if len(leaving) > 1 else self._enter(
-                leaving[0].target if leaving else END, join, depth
-            )  # fmt: skip
-            yield _Step(name, one_line(graph.node[name].text), None), after
+            targets = [edge.target for edge in graph.leaving[name]] or [END]
+            reached = f"{name}?" if len(targets) > 1 else self._enter(targets[0], join, depth)
+            yield _Step(name, one_line(graph.node[name].text), None), reached
         elif name != graph.opening and graph.is_selection(name):
             yield _Step("", "", graph.question(name), name), self._enter(graph.leaving[name][0].target, join, depth)
         else:

@@ -25,7 +25,7 @@ from typing import Literal
 from formal_llm.automata.models.flow_forks import END
 from formal_llm.automata.models.flow_moves import FlowMoves
 from formal_llm.automata.models.flowchart_checks import find_problem
-from formal_llm.automata.models.flowgraph import PLACEHOLDER, FlowEdge, FlowGraph, FlowNode, one_line
+from formal_llm.automata.models.flowgraph import PLACEHOLDER, FlowGraph, one_line
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA

@@ -9,7 +9,7 @@ from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.flowchart_checks import find_problem
 from formal_llm.automata.models.flowgraph import FlowGraph
-from formal_llm.automata.notation.chart_limits import number_lines, read_limits
+from formal_llm.automata.notation.chart_limits import number_lines, read_limits, read_order
 from formal_llm.automata.notation.mermaid import parse
 from formal_llm.automata.notation.mermaid_groups import meaning
 from formal_llm.automata.notation.mermaid_nodes import BRACKETS, write_text
@@ -33,18 +33,19 @@ def read_flowchart(text: str, file: str | None = None) -> Flowchart:
         place = meant.node_places[problem.node] if problem.node is not None else None
         place = meant.edge_places[problem.edge] if problem.edge is not None else place
         source.fail(problem.message, place, suggestion=problem.suggestion)
-    chart = Flowchart(meant.nodes, meant.edges, drawing.direction, drawing.title)
+    order = read_order(drawing.limits, source)
+    chart = Flowchart(meant.nodes, meant.edges, drawing.direction, drawing.title, order=order)
     limits, numbers = read_limits(drawing.limits, chart, source)
     if not limits and not numbers:
         return chart
     try:
         chart = replace(chart, limits=limits, numbers=numbers)
     except AutomatonError as error:
-        first = next(line for line in drawing.limits if line.meant)
+        first = next((line for line in drawing.limits if line.meant), drawing.limits[0])
         source.fail(str(error), source.at(first.directive.at))
     pda = chart.pda()
     if Lookahead(pda).completable().value == "no":
-        first = next(line for line in drawing.limits if line.meant)
+        first = next((line for line in drawing.limits if line.meant), drawing.limits[0])
         source.fail(f"no way through the chart keeps its limits: {why_empty(pda).reason}",
                     source.at(first.directive.at))  # fmt: skip
     return chart
@@ -57,6 +58,7 @@ def write_flowchart(chart: Flowchart) -> str:
         quoted = chart.title.replace("'", "''")
         lines += ["---", f"title: '{quoted}'", "---"]
     lines.append(f"flowchart {chart.direction}")
+    lines += ["    %% %parallel drawn"] if chart.order == "drawn" else []
     lines += [f"    %% {line}" for line in (*chart.limits.lines(), *number_lines(chart.numbers))]
     for node in chart.nodes:
         text = write_text(node.text) if node.text else '" "'

@@ -17,7 +17,7 @@ from formal_llm.automata.notation.chart_limits import LimitLine, lines_in
 from formal_llm.automata.notation.mermaid_groups import Group, Link, Vertex
 from formal_llm.automata.notation.mermaid_nodes import BRACKETS, QUOTED, SPACE, NodeScanner, read_text
 from formal_llm.automata.notation.mermaid_title import read_title
-from formal_llm.automata.notation.source import Place, SourceText
+from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import did_you_mean
 
 DIRECTIONS = {"TD": "TB", "TB": "TB", "BT": "BT", "LR": "LR", "RL": "RL", ">": "LR", "<": "RL", "^": "BT", "v": "TB"}

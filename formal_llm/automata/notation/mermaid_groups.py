@@ -70,8 +70,8 @@ class _Meaning:
         self.places: dict[str, Place] = {}
         for v in vertices.values():
             if v.id not in self.groups and v.id not in comments:
-                title = groups[v.id].title if v.id in groups else None
-                self.nodes[v.id] = FlowNode(v.id, v.text if title is None else title, v.shape or "rect")
+                text = groups[v.id].title if v.id in groups else v.text
+                self.nodes[v.id] = FlowNode(v.id, text, v.shape or "rect")  # type: ignore[arg-type]
                 self.places[v.id] = v.place
         self.edges: list[tuple[FlowEdge, Place]] = []
 

@@ -1,7 +1,5 @@
 """What is wrong with charts that can be drawn."""
 
-import re
-
 import networkx
 import pytest
 from hypothesis import given

@@ -44,7 +44,9 @@ class TestMeaning:
         assert Flowchart.from_mermaid(f"flowchart TD\nA --> {last}").kind("B") == kind
 
     def test_what_stands_in_the_middle_is_a_step_where_it_tells_one(self):
-        chart = Flowchart.from_mermaid("flowchart TD\nA --> B([End]) --> C(( )) --> D((2)) --> E[End] --> F{{Go}} --> G")
+        chart = Flowchart.from_mermaid(
+            "flowchart TD\nA --> B([End]) --> C(( )) --> D((2)) --> E[End] --> F{{Go}} --> G"
+        )
         kinds = ["step", "junction", "junction", "step", "step", "step", "step"]
         assert [chart.kind(name) for name in "ABCDEFG"] == kinds
 
@@ -124,7 +126,9 @@ class TestGraph:
             assert bool(graph.asked(node.id)) == bool(out and (kind == "decision" or (kind == "step" and len(out) > 1)))
 
     def test_a_box_with_several_arrows_without_texts_is_a_step_and_then_a_choice(self):
-        chart = Flowchart.from_mermaid("flowchart TD\nA[Look] --> B[Buy]\nA --> C{Ask?}\nC --> D[Buy] & E((.))\nA -->|no| B")
+        chart = Flowchart.from_mermaid(
+            "flowchart TD\nA[Look] --> B[Buy]\nA --> C{Ask?}\nC --> D[Buy] & E((.))\nA -->|no| B"
+        )
         assert [chart.kind(name) for name in "ABC"] == ["step", "step", "decision"]
         assert [text for text, _ in chart.told("A").values()] == ["Buy", "Ask?", "no"]
         assert [text for text, _ in chart.told("C").values()] == ["Buy and ."]
