@@ -1,7 +1,7 @@
 """What can be done at each place of a flowchart: its transitions as an automaton.
 
-A place is a node. In a fork it is a place for each branch, which move one at a time; a branch that has come to where all
-of them meet is done, and when all are, the way goes on from there.
+A place is a node. In a fork it is a place for each branch, which move one at a time; a branch that has come to where
+all of them meet is done, and when all are, the way goes on from there.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Limits and numbers in a flowchart: comments of Mermaid that hold a line of our notation, as ``%% %limit 2 retry``.
 
-``%% %numbers retry time=15min cost=1.20`` gives a step numbers, ``%% %parallel drawn`` orders the branches of forks; all
-other lines are as in a grammar. ``%% limit retry 2``, ``%% require note 1`` and ``%% budget cost 100`` say the same in
-the order of plain words.
+``%% %numbers retry time=15min cost=1.20`` gives a step numbers, ``%% %parallel drawn`` orders the branches of forks;
+all other lines are as in a grammar. ``%% limit retry 2``, ``%% require note 1`` and ``%% budget cost 100`` say the same
+in the order of plain words.
 
 Mermaid passes over a comment, so a chart with limits is drawn as it is without them. A comment that begins with ``%``
 and a word is such a line; without the ``%`` it is one where it names steps and a number, and nothing else.

@@ -159,7 +159,7 @@ class _Parser(NodeScanner):
             self.take(_REST)
         elif self.take(_IGNORED):
             styled = _STYLED.match(self.text, start) if name == "style" else None
-            self.styled |= dict.fromkeys(styled[1].split(","), start) if styled else {}
+            self.styled |= {styled[1]: start} if styled else {}
             block = re.compile(r"\s*\{[^}]*\}").match(self.text, self.at) if name == "accDescr" else None
             self.at = block.end() if block else self.at
             self.take(_REST)
