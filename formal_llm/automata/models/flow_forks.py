@@ -1,7 +1,7 @@
 """Forks of a flowchart: which branches run side by side, and where they meet again.
 
-From a fork all arrows are followed. Its branches meet at the nearest node that every way from each of them comes by (the
-immediate postdominator of the fork; Cooper, Harvey and Kennedy 2001, "A simple, fast dominance algorithm").
+From a fork all arrows are followed. Its branches meet at the nearest node that every way from each of them comes by
+(the immediate postdominator of the fork; Cooper, Harvey and Kennedy 2001, "A simple, fast dominance algorithm").
 Where some of the branches meet before that, they are a fork inside of the fork.
 """
 

@@ -1,7 +1,7 @@
 """What can be done at each place of a flowchart: its transitions as an automaton.
 
-A place is a node. In a fork it is a place for each branch, which move one at a time; a branch that has come to where
-all of them meet is done, and when all are, the way goes on from there.
+A place is a node. In a fork it is a place for each branch, and one of them moves at a time. A branch that has come to
+where all of them meet is done, and when all are, the way goes on from there.
 """
 
 from __future__ import annotations
@@ -50,9 +50,11 @@ class FlowMoves:
         graph: the chart, which describes plans.
         decisions: whether the answers to decisions are read.
         drawn: whether the branches of a fork are worked off one after the other, in the order of the arrows.
+        never: answers that are never given.
     """
 
-    def __init__(self, graph: FlowGraph, *, decisions: bool, drawn: bool) -> None:
+    def __init__(self, graph: FlowGraph, *, decisions: bool, drawn: bool, never: frozenset[str] = frozenset()) -> None:
+        self.never = never
         self.graph = graph
         self.decisions = decisions
         self.drawn = drawn
@@ -157,6 +159,8 @@ class FlowMoves:
         else:
             question = graph.question(name)
             for terminal, (text, edge) in graph.told(name).items():
+                if terminal in self.never:
+                    continue
                 yield _Step(terminal, text, question), self._enter(edge.target, join, depth)
 
     def _transitions(

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
+from formal_llm.automata.models.flow_facts import facts_of, ruled_out
 from formal_llm.automata.models.flow_forks import END
 from formal_llm.automata.models.flow_moves import FlowMoves
 from formal_llm.automata.models.flowchart_checks import find_problem
@@ -110,21 +111,31 @@ class Flowchart(FlowGraph, Written, Drawable):
         texts = [self.title, *(node.text for node in self.nodes), *(edge.text for edge in self.edges)]
         return tuple(dict.fromkeys(name for text in texts for name in PLACEHOLDER.findall(text)))
 
+    @cached_property
+    def facts(self) -> tuple[str, ...]:
+        """The names in conditions on its arrows, such as ``amount > 10000``, in order of appearance."""
+        return facts_of(self)
+
     def fill(self, values: Mapping[str, object]) -> Flowchart:
-        """The flowchart with the ``{names}`` in its texts replaced.
+        """The flowchart with the ``{names}`` in its texts replaced, and its decisions made that facts decide.
+
+        Where all answers of a decision are conditions about facts that are given, a limit forbids those that do not
+        hold (see :mod:`formal_llm.automata.models.conditions`).
 
         Args:
-            values: what stands for each name.
+            values: what stands for each name; and the facts that are known.
 
         Raises:
-            AutomatonError: a name has no value, or there is no such name; all of them are listed.
+            AutomatonError: a name has no value, or there is no such name; all of them are listed. Or no condition of a
+                decision holds.
         """
         missing = [f"{{{name}}}" for name in self.placeholders if name not in values]
-        odd = [f"{{{name}}}" for name in values if name not in self.placeholders]
+        odd = [f"{{{name}}}" for name in values if name not in self.placeholders and name not in self.facts]
         wrong = [f"no value for {', '.join(missing)}"] if missing else []
         wrong += [f"the flowchart has no {', '.join(odd)}"] if odd else []
         if wrong:
-            there = ", ".join(f"{{{name}}}" for name in self.placeholders) or "none"
+            known = [*(f"{{{name}}}" for name in self.placeholders), *self.facts]
+            there = ", ".join(dict.fromkeys(known)) or "none"
             raise AutomatonError(f"{'; '.join(wrong)}; its names are: {there}")
 
         def filled(text: str) -> str:
@@ -140,7 +151,11 @@ class Flowchart(FlowGraph, Written, Drawable):
         # The names of answers are made of their texts.
         names = dict(zip(self.terminals, chart.terminals, strict=True))
         numbers = {names[name]: amounts for name, amounts in self.numbers.items()}
-        return replace(chart, limits=self.limits.renamed(names), numbers=numbers) if self.limits or numbers else chart
+        limits = self.limits.renamed(names)
+        never = dict.fromkeys(ruled_out(chart, values), 0)
+        if never:
+            limits = replace(limits, at_most={**limits.at_most, **never})
+        return replace(chart, limits=limits, numbers=numbers) if limits or numbers else chart
 
     # -- as an automaton ----------------------------------------------------------------------------------------
 
@@ -156,12 +171,18 @@ class Flowchart(FlowGraph, Written, Drawable):
                 another automaton over the names of its steps.
 
         Raises:
-            AutomatonError: without decisions, where a limit counts an answer.
+            AutomatonError: without decisions, where a limit counts an answer (but for those that may never be given).
         """
-        named = (*self.limits.at_most, *self.limits.at_least, *self.limits.times.names)
-        if not decisions and (counted := [name for name in named if "=" in name]):
-            raise AutomatonError(f"a word without decisions has no answers to count: {', '.join(counted)}")
-        symbols, transitions, start = FlowMoves(self, decisions=decisions, drawn=self.order == "drawn").made()
+        limits, never = self.limits, frozenset[str]()
+        if not decisions:
+            never = frozenset(name for name, most in limits.at_most.items() if most == 0 and "=" in name)
+            most = {name: count for name, count in limits.at_most.items() if name not in never}
+            limits = replace(limits, at_most=most) if never else limits
+            named = (*most, *limits.at_least, *limits.times.names)
+            if counted := [name for name in named if "=" in name]:
+                raise AutomatonError(f"a word without decisions has no answers to count: {', '.join(counted)}")
+        moves = FlowMoves(self, decisions=decisions, drawn=self.order == "drawn", never=never)
+        symbols, transitions, start = moves.made()
         symbols = {name: replace(known, numbers=self.numbers.get(name, {})) for name, known in symbols.items()}
         return PDA(transitions, start=start, accepting=(END,), symbols=symbols, name=self.title,
-                   limits=self.limits, check=False)  # fmt: skip
+                   limits=limits, check=False)  # fmt: skip

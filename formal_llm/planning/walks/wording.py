@@ -311,6 +311,10 @@ class Wording:
     def options(self, choices: Sequence[Choice], label: Callable[[str], str]) -> tuple[str, ...]:
         """The texts of the options; where two would read the same, what distinguishes them is added."""
         texts = [self.option(choice, label) for choice in choices]
+        asked = [_decided(choice) for choice in choices]
+        if len(set(asked)) > 1:
+            # What is done side by side is asked side by side: an answer alone would not tell to which question.
+            texts = [f"{question} {text}" if question else text for question, text in zip(asked, texts, strict=True)]
         if len(set(texts)) == len(texts):
             return tuple(texts)
         alike = _repeated(texts)
@@ -327,6 +331,12 @@ class Wording:
                 names = [*choices[number].reads] or [str(move) for move in choices[number].moves[:1]]
                 texts[number] = f"{text} [{', '.join(names)}]"
         return tuple(texts)
+
+
+def _decided(choice: Choice) -> str:
+    """The question that a choice only answers; empty where it makes a step."""
+    first = choice.moves[0] if choice.moves else None
+    return first.question if isinstance(first, Transition) and first.decision else ""
 
 
 _CALLED = "in a wording"

@@ -142,3 +142,21 @@ def test_several_answers_in_a_branch_are_given_at_once() -> None:
     assert one <= found
     assert ("A", "pack=tent", "C", "pack=rope", "leave", "D") not in found
     assert len(found) == 3 * 3
+
+
+def test_questions_of_branches_are_asked_side_by_side_and_drawn() -> None:
+    both = chart(
+        "a([A call]) --> b[Do]\nm([A mail]) --> b\nb --> q{Good?} & r{Late?}\nq -->|yes| x\nq -->|no| y\n"
+        "r -->|yes| z\nr -->|no| j(( ))\nx & y & z & j --> e[Tell]"
+    )
+    llm = ScriptedLLM([1, 3, 1, 2])
+    plan = Planner(both.pda(), llm).plan("t")
+    assert [[option.text for option in question.options] for question in llm.questions] == [
+        ["A call", "A mail"],
+        ["Good? yes", "Good? no", "Late? yes", "Late? no"],
+        ["Good? yes", "Good? no", "z"],
+        ["x", "z"],
+    ]
+    assert plan.word == ("start=a_call", "b", "r=yes", "q=yes", "z", "x", "e")
+    taken = {box.id: box.tone for box in plan.over(both).picture.nodes}
+    assert {name for name, tone in taken.items() if tone == "marked"} == {"a", "b", "b_all", "q", "r", "x", "z", "e"}
