@@ -6,8 +6,8 @@
 The charts are the files ``.mmd`` and ``.mermaid`` of the folder and the blocks of Mermaid in its ``.md`` files; only
 flowcharts are counted. With ``--mermaid`` (a folder with the npm packages mermaid and jsdom, and Node installed) each
 is also given to the real parser: what it does not take is told as that, and a chart is misread where its nodes or
-arrows are others than those that Mermaid finds. (An arrow counts without its direction: Mermaid does not tell ``<---`` from
-``---``.) Printed: a table, and with ``--list`` a line for each chart that is refused or misread.
+arrows are others than those that Mermaid finds. (An arrow counts without its direction: Mermaid does not tell
+``<---`` from ``---``.) Printed: a table, and with ``--list`` a line for each chart that is refused or misread.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.quantities import Number
 from formal_llm.automata.models.symbols import Symbol
-from formal_llm.automata.models.written import Written
+from formal_llm.automata.models.written import Written, notation_of
 from formal_llm.errors import AutomatonError, unknown
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import printable
@@ -86,6 +86,15 @@ class Flowchart(FlowGraph, Written, Drawable):
     def from_mermaid(cls, text: str, *, file: str | None = None) -> Flowchart:
         """Read a Mermaid flowchart; the same as :meth:`from_string`."""
         return cls.from_string(text, file=file)
+
+    @classmethod
+    def from_bpmn(cls, text: str, *, file: str | None = None) -> Flowchart:
+        """Read a process in BPMN 2.0 (see :mod:`formal_llm.automata.notation.bpmn`).
+
+        Raises:
+            NotationError: it cannot be read, or describes no plans; with line and column.
+        """
+        return notation_of(cls).others["bpmn"](text, file)
 
     def to_mermaid(self) -> str:
         """The flowchart in Mermaid; :meth:`from_mermaid` reads an equal one from it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.lookahead.lookahead import Lookahead
@@ -11,7 +12,7 @@ from formal_llm.automata.models.flowchart_checks import find_problem
 from formal_llm.automata.models.flowgraph import FlowGraph
 from formal_llm.automata.notation.chart_limits import number_lines, read_limits, read_order
 from formal_llm.automata.notation.mermaid import parse
-from formal_llm.automata.notation.mermaid_groups import meaning
+from formal_llm.automata.notation.mermaid_groups import Meaning, meaning
 from formal_llm.automata.notation.mermaid_nodes import BRACKETS, write_text
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import AutomatonError, NotationError
@@ -28,13 +29,7 @@ def read_flowchart(text: str, file: str | None = None) -> Flowchart:
     source = SourceText.of(text, file, NotationError)
     drawing = parse(source)
     meant = meaning(drawing.vertices, drawing.links, drawing.groups)
-    problem = find_problem(FlowGraph(meant.nodes, meant.edges, drawing.direction, drawing.title))
-    if problem is not None:
-        place = meant.node_places[problem.node] if problem.node is not None else None
-        place = meant.edge_places[problem.edge] if problem.edge is not None else place
-        source.fail(problem.message, place, suggestion=problem.suggestion)
-    order = read_order(drawing.limits, source)
-    chart = Flowchart(meant.nodes, meant.edges, drawing.direction, drawing.title, order=order)
+    chart = chart_of(meant, drawing.direction, drawing.title, source, read_order(drawing.limits, source))
     limits, numbers = read_limits(drawing.limits, chart, source)
     if not limits and not numbers:
         return chart
@@ -49,6 +44,22 @@ def read_flowchart(text: str, file: str | None = None) -> Flowchart:
         source.fail(f"no way through the chart keeps its limits: {why_empty(pda).reason}",
                     source.at(first.directive.at))  # fmt: skip
     return chart
+
+
+def chart_of(
+    meant: Meaning, direction: str, title: str, source: SourceText, order: Literal["any", "drawn"] = "any"
+) -> Flowchart:
+    """The flowchart of nodes and arrows that stand in a text.
+
+    Raises:
+        NotationError: they describe no plans; with the place.
+    """
+    problem = find_problem(FlowGraph(meant.nodes, meant.edges, direction, title))
+    if problem is not None:
+        place = meant.node_places[problem.node] if problem.node is not None else None
+        place = meant.edge_places[problem.edge] if problem.edge is not None else place
+        source.fail(problem.message, place, suggestion=problem.suggestion)
+    return Flowchart(meant.nodes, meant.edges, direction, title, order=order)
 
 
 def write_flowchart(chart: Flowchart) -> str:
