@@ -3,8 +3,8 @@
 A condition compares names and values: ``amount > 10000``, ``country = "DE"``, ``amount <= limit and not urgent = yes``.
 There are ``= == != <> ≠ < <= ≤ > >= ≥``, ``and``, ``or``, ``not`` and parentheses. ``else`` and ``otherwise`` hold
 where no other condition of the decision does. Values are numbers, words, and texts in quotes; a word that is the name
-of a fact stands for it; so does ``{limit}``, which a task fills in. Two numbers are compared as numbers (exactly), all else as
-texts without regard to upper and lower case.
+of a fact stands for it; so does ``{limit}``, which a task fills in. Two numbers are compared as numbers (exactly), all
+else as texts without regard to upper and lower case.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Its words are the events, in order. The automaton is in one innermost state at a time; an event is taken by the
 innermost state that has a transition for it, or by one around it. What has a guard may be taken or not: guards are
-names, and whoever plans decides. Transitions without an event are taken before any event. A word ends in a final state of the
-outermost level. (W3C SCXML 1.0, sections 3 and 3.13; parallel states and history are refused.)
+names, and whoever plans decides. Transitions without an event are taken before any event. A word ends in a final state
+of the outermost level. (W3C SCXML 1.0, sections 3 and 3.13; parallel states and history are refused.)
 """
 
 from __future__ import annotations
