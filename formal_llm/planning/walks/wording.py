@@ -21,7 +21,7 @@ from formal_llm.planning.plans.steps import Order, Step, read_steps
 from formal_llm.planning.plans.tree import Node, is_nested, only_terminal, path_to_open, production_of, text_of
 from formal_llm.planning.plans.vocabulary import order_of
 from formal_llm.planning.walks.choices import ChoiceTable
-from formal_llm.planning.walks.forks import Choice
+from formal_llm.planning.walks.forks import Choice, with_questions
 from formal_llm.planning.walks.templates import fill
 
 #: How a question ends that needs no colon after it.
@@ -320,11 +320,7 @@ class Wording:
 
     def options(self, choices: Sequence[Choice], label: Callable[[str], str]) -> tuple[str, ...]:
         """The texts of the options; where two would read the same, what distinguishes them is added."""
-        texts = [self.option(choice, label) for choice in choices]
-        asked = [_decided(choice) for choice in choices]
-        if len(set(asked)) > 1:
-            # What is done side by side is asked side by side: an answer alone would not tell to which question.
-            texts = [f"{question} {text}" if question else text for question, text in zip(asked, texts, strict=True)]
+        texts = with_questions(choices, [self.option(choice, label) for choice in choices])
         if len(set(texts)) == len(texts):
             return tuple(texts)
         alike = _repeated(texts)
@@ -341,12 +337,6 @@ class Wording:
                 names = [*choices[number].reads] or [str(move) for move in choices[number].moves[:1]]
                 texts[number] = f"{text} [{', '.join(names)}]"
         return tuple(texts)
-
-
-def _decided(choice: Choice) -> str:
-    """The question that a choice only answers; empty where it makes a step."""
-    first = choice.moves[0] if choice.moves else None
-    return first.question if isinstance(first, Transition) and first.decision else ""
 
 
 _CALLED = "in a wording"
