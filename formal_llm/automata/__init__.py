@@ -24,18 +24,21 @@ from formal_llm.automata.models.timetable import Clock, Gap, Span, Timetable, Wi
 from formal_llm.automata.models.transition import Transition
 from formal_llm.automata.models.written import Notation, register
 from formal_llm.automata.notation.behaviour import read_behaviour, write_behaviour
+from formal_llm.automata.notation.bpmn import read_bpmn
 from formal_llm.automata.notation.cfg import read_grammar, write_grammar
 from formal_llm.automata.notation.flowchart import read_flowchart, write_flowchart
 from formal_llm.automata.notation.formula import constraint
 from formal_llm.automata.notation.letters import read_letters
 from formal_llm.automata.notation.pda import read_pda
 from formal_llm.automata.notation.pda_writing import write_pda
+from formal_llm.automata.notation.scxml import read_scxml
+from formal_llm.automata.notation.xstate import read_xstate
 from formal_llm.errors import GrammarError
 from formal_llm.pictures.drawable import graph_of, picture_of
 
 register(CFG, Notation(read_grammar, write_grammar, GrammarError, {"letters": read_letters}))
-register(PDA, Notation(read_pda, write_pda))
-register(Flowchart, Notation(read_flowchart, write_flowchart))
+register(PDA, Notation(read_pda, write_pda, others={"scxml": read_scxml, "xstate": read_xstate}))
+register(Flowchart, Notation(read_flowchart, write_flowchart, others={"bpmn": read_bpmn}))
 register(Behaviour, Notation(read_behaviour, write_behaviour))
 
 picture_of.register(CFG, cfg_picture)

@@ -150,11 +150,12 @@ def _load(name: str, known: dict[str, str]) -> LoadedRules:
 def _read(path: Path, facts: dict[str, str]) -> LoadedRules:
     rules = read_rules(path)
     names = rules.placeholders if isinstance(rules, Flowchart) else ()
+    known = (*names, *(rules.facts if isinstance(rules, Flowchart) else ()))
     for fact in facts:
-        if fact not in names:
-            raise ResourceNotFound("fact", fact, names)
+        if fact not in known:
+            raise ResourceNotFound("fact", fact, known)
     # Without facts a chart is shown as it is written, its placeholders in braces.
-    return LoadedRules(rules, automaton_of(rules, {name: facts.get(name, f"{{{name}}}") for name in names}))
+    return LoadedRules(rules, automaton_of(rules, facts | {name: facts.get(name, f"{{{name}}}") for name in names}))
 
 
 def read_facts(pairs: Sequence[str]) -> dict[str, str]:

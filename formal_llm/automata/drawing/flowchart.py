@@ -15,6 +15,7 @@ Arrows = Mapping[FlowEdge, tuple[int, ...]]
 
 _LOOKS: dict[NodeKind, BoxKind] = {
     "start": "input", "end": "result", "decision": "decision", "step": "tool", "junction": "point",
+    "fork": "point",
 }  # fmt: skip
 #: How wide texts may be, in characters. A diamond has room for about half of what a box of its size holds.
 _BOX, _DIAMOND, _ANSWER = 34, 26, 24

@@ -17,26 +17,25 @@ A flowchart is a finite automaton, and :meth:`Flowchart.pda` shows it as one: it
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
+from formal_llm.automata.models.flow_facts import facts_of, ruled_out
+from formal_llm.automata.models.flow_forks import END
+from formal_llm.automata.models.flow_moves import FlowMoves
 from formal_llm.automata.models.flowchart_checks import find_problem
-from formal_llm.automata.models.flowgraph import PLACEHOLDER, FlowEdge, FlowGraph, FlowNode, one_line
+from formal_llm.automata.models.flowgraph import PLACEHOLDER, FlowGraph, one_line
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.quantities import Number
-from formal_llm.automata.models.symbols import Symbol, selection, spelled_out
-from formal_llm.automata.models.transition import Transition
-from formal_llm.automata.models.written import Written
+from formal_llm.automata.models.symbols import Symbol
+from formal_llm.automata.models.written import Written, notation_of
 from formal_llm.errors import AutomatonError, unknown
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import printable
-
-#: The state of the automaton in which a way through the chart ends; no node can have that name.
-END = "end"
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,8 @@ class Flowchart(FlowGraph, Written, Drawable):
         limits: how often steps, and answers by names such as ``entitled=yes``, may be or must be on a way through it;
             bounds on sums of their numbers, and when they may be.
         numbers: amounts that steps and answers carry (minutes, money), by name.
+        order: of what stands in the branches of a fork: ``any``, or ``drawn``, each branch as a whole in the order of
+            the arrows.
 
     Raises:
         AutomatonError: it describes no plans: no node or several to start from, a node that cannot be reached, a
@@ -60,6 +61,7 @@ class Flowchart(FlowGraph, Written, Drawable):
 
     limits: Limits = field(default_factory=Limits)
     numbers: Mapping[str, Mapping[str, Number]] = field(default_factory=FrozenDict)
+    order: Literal["any", "drawn"] = "any"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", tuple(self.nodes))
@@ -68,6 +70,8 @@ class Flowchart(FlowGraph, Written, Drawable):
         wrong = find_problem(self)
         if wrong is not None:
             raise AutomatonError(wrong.message + (f"; {wrong.suggestion}" if wrong.suggestion else ""))
+        if self.order not in ("any", "drawn"):
+            raise AutomatonError(f"the order of branches is 'any' or 'drawn', not {self.order!r}")
         for name in (*self.limits.at_most, *self.limits.at_least, *self.numbers):
             if name not in self.terminals:
                 what = "with numbers" if name in self.numbers else "in a limit"
@@ -83,6 +87,15 @@ class Flowchart(FlowGraph, Written, Drawable):
         """Read a Mermaid flowchart; the same as :meth:`from_string`."""
         return cls.from_string(text, file=file)
 
+    @classmethod
+    def from_bpmn(cls, text: str, *, file: str | None = None) -> Flowchart:
+        """Read a process in BPMN 2.0 (see :mod:`formal_llm.automata.notation.bpmn`).
+
+        Raises:
+            NotationError: it cannot be read, or describes no plans; with line and column.
+        """
+        return notation_of(cls).others["bpmn"](text, file)
+
     def to_mermaid(self) -> str:
         """The flowchart in Mermaid; :meth:`from_mermaid` reads an equal one from it."""
         return str(self)
@@ -95,16 +108,11 @@ class Flowchart(FlowGraph, Written, Drawable):
     @cached_property
     def terminals(self) -> tuple[str, ...]:
         """What limits may count: the names of its steps, and of the answers to its decisions."""
-        return tuple(
-            name
-            for node in self.nodes
-            for name in (self.answers(node.id) if self.is_decision(node.id) else [node.id])
-            if name != node.id or self.kind(name) == "step"
-        )
-
-    def is_decision(self, name: str) -> bool:
-        """Whether there is a node of that name that asks something."""
-        return name in self.node and self.kind(name) == "decision"
+        found = list(self.answers(self.opening))
+        for node in self.nodes:
+            found += [node.id] if self.kind(node.id) == "step" else []
+            found += self.answers(node.id)
+        return tuple(found)
 
     @cached_property
     def placeholders(self) -> tuple[str, ...]:
@@ -112,21 +120,31 @@ class Flowchart(FlowGraph, Written, Drawable):
         texts = [self.title, *(node.text for node in self.nodes), *(edge.text for edge in self.edges)]
         return tuple(dict.fromkeys(name for text in texts for name in PLACEHOLDER.findall(text)))
 
+    @cached_property
+    def facts(self) -> tuple[str, ...]:
+        """The names in conditions on its arrows, such as ``amount > 10000``, in order of appearance."""
+        return facts_of(self)
+
     def fill(self, values: Mapping[str, object]) -> Flowchart:
-        """The flowchart with the ``{names}`` in its texts replaced.
+        """The flowchart with the ``{names}`` in its texts replaced, and its decisions made that facts decide.
+
+        Where all answers of a decision are conditions about facts that are given, a limit forbids those that do not
+        hold (see :mod:`formal_llm.automata.models.conditions`).
 
         Args:
-            values: what stands for each name.
+            values: what stands for each name; and the facts that are known.
 
         Raises:
-            AutomatonError: a name has no value, or there is no such name; all of them are listed.
+            AutomatonError: a name has no value, or there is no such name; all of them are listed. Or no condition of a
+                decision holds.
         """
         missing = [f"{{{name}}}" for name in self.placeholders if name not in values]
-        odd = [f"{{{name}}}" for name in values if name not in self.placeholders]
+        odd = [f"{{{name}}}" for name in values if name not in self.placeholders and name not in self.facts]
         wrong = [f"no value for {', '.join(missing)}"] if missing else []
         wrong += [f"the flowchart has no {', '.join(odd)}"] if odd else []
         if wrong:
-            there = ", ".join(f"{{{name}}}" for name in self.placeholders) or "none"
+            known = [*(f"{{{name}}}" for name in self.placeholders), *self.facts]
+            there = ", ".join(dict.fromkeys(known)) or "none"
             raise AutomatonError(f"{'; '.join(wrong)}; its names are: {there}")
 
         def filled(text: str) -> str:
@@ -137,11 +155,16 @@ class Flowchart(FlowGraph, Written, Drawable):
             tuple(replace(edge, text=filled(edge.text)) for edge in self.edges),
             self.direction,
             filled(self.title),
+            order=self.order,
         )
         # The names of answers are made of their texts.
         names = dict(zip(self.terminals, chart.terminals, strict=True))
         numbers = {names[name]: amounts for name, amounts in self.numbers.items()}
-        return replace(chart, limits=self.limits.renamed(names), numbers=numbers) if self.limits or numbers else chart
+        limits = self.limits.renamed(names)
+        never = dict.fromkeys(ruled_out(chart, values), 0)
+        if never:
+            limits = replace(limits, at_most={**limits.at_most, **never})
+        return replace(chart, limits=limits, numbers=numbers) if limits or numbers else chart
 
     # -- as an automaton ----------------------------------------------------------------------------------------
 
@@ -157,73 +180,18 @@ class Flowchart(FlowGraph, Written, Drawable):
                 another automaton over the names of its steps.
 
         Raises:
-            AutomatonError: without decisions, where a limit counts an answer.
+            AutomatonError: without decisions, where a limit counts an answer (but for those that may never be given).
         """
-        named = (*self.limits.at_most, *self.limits.at_least, *self.limits.times.names)
-        if not decisions and (counted := [name for name in named if "=" in name]):
-            raise AutomatonError(f"a word without decisions has no answers to count: {', '.join(counted)}")
-        symbols: dict[str, Symbol] = {}
-        transitions: list[Transition] = []
-        for node in self.nodes:
-            kind, text = self.kind(node.id), one_line(node.text)
-            if kind == "step":
-                symbols[node.id] = Symbol(text)
-                target = self._entry(*(edge.target for edge in self.leaving[node.id]))
-                transitions.append(Transition(node.id, node.id, None, target, (), text))
-            elif self.is_selection(node.id) and decisions:
-                transitions += self._selection(node, symbols)
-            elif self.is_selection(node.id):
-                transitions.append(Transition(node.id, None, None, self._entry(self.leaving[node.id][0].target)))
-            elif kind == "decision":
-                targets: set[str] = set()
-                for name, edge in self.answers(node.id).items():
-                    answer = one_line(edge.text)
-                    read, target = name if decisions else None, self._entry(edge.target)
-                    if decisions:
-                        symbols[name] = Symbol(answer)
-                    elif target in targets:
-                        # Two answers that lead to one place are two transitions all the same.
-                        transitions.append(Transition(name, None, None, target))
-                        target = name
-                    targets.add(target)
-                    transitions.append(
-                        Transition(node.id, read, None, target, (), answer, question=text, decision=True)
-                    )
-        start = self._entry(self.start)
+        limits, never = self.limits, frozenset[str]()
+        if not decisions:
+            never = frozenset(name for name, most in limits.at_most.items() if most == 0 and "=" in name)
+            most = {name: count for name, count in limits.at_most.items() if name not in never}
+            limits = replace(limits, at_most=most) if never else limits
+            named = (*most, *limits.at_least, *limits.times.names)
+            if counted := [name for name in named if "=" in name]:
+                raise AutomatonError(f"a word without decisions has no answers to count: {', '.join(counted)}")
+        moves = FlowMoves(self, decisions=decisions, drawn=self.order == "drawn", never=never)
+        symbols, transitions, start = moves.made()
         symbols = {name: replace(known, numbers=self.numbers.get(name, {})) for name, known in symbols.items()}
         return PDA(transitions, start=start, accepting=(END,), symbols=symbols, name=self.title,
-                   limits=self.limits, check=False)  # fmt: skip
-
-    def is_selection(self, name: str) -> bool:
-        """Whether several answers of a node may be chosen together."""
-        leaving = self.leaving[name]
-        return self.node[name].shape == "hex" and len(leaving) > 1 and len({edge.target for edge in leaving}) == 1
-
-    def _selection(self, node: FlowNode, symbols: dict[str, Symbol]) -> list[Transition]:
-        answers = self.answers(node.id)
-        symbols |= {name: Symbol(one_line(edge.text)) for name, edge in answers.items()}
-        choice, end, inside = selection(*answers), f"{node.id}$", f"{node.id}?"
-        question = one_line(node.text)
-        target = self._entry(self.leaving[node.id][0].target)
-        made = [Transition(node.id, None, None, inside, (choice, end))]
-        made += [Transition(inside, None, p.head, inside, p.body, question=question) for p in spelled_out([choice])]
-        made += [Transition(inside, name, name, inside, (), symbols[name].label) for name in answers]
-        return [*made, Transition(inside, None, end, target)]
-
-    def answers(self, name: str) -> dict[str, FlowEdge]:
-        """The arrows out of a decision, by the terminals that stand for them, such as ``entitled=yes``."""
-        found: dict[str, FlowEdge] = {}
-        for edge in self.leaving[name]:
-            slug = re.sub(r"\W+", "_", edge.text.casefold()).strip("_") or "answer"
-            terminal, number = f"{name}={slug}", 1
-            while terminal in found:
-                number += 1
-                terminal = f"{name}={slug}_{number}"
-            found[terminal] = edge
-        return found
-
-    def _entry(self, *names: str) -> str:
-        """The state in which an arrow to a node arrives: past markers and junctions."""
-        while names and self.kind(names[0]) in ("start", "junction", "end"):
-            names = tuple(edge.target for edge in self.leaving[names[0]])
-        return names[0] if names else END
+                   limits=limits, check=False)  # fmt: skip

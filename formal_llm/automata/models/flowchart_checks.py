@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from formal_llm.automata.models.flowgraph import DECISIONS, ID, MARKERS, RESERVED, SHAPES, FlowEdge, FlowGraph, one_line
+from formal_llm.automata.models.flow_forks import splits
+from formal_llm.automata.models.flowgraph import ID, RESERVED, SHAPES, FlowEdge, FlowGraph, one_line
 from formal_llm.automata.models.symbols import reach
 from formal_llm.errors import did_you_mean
 
@@ -45,28 +46,15 @@ def _check_parts(chart: FlowGraph) -> ChartProblem | None:
 
 
 def _check_start(chart: FlowGraph) -> ChartProblem | None:
-    starts = chart.starts
-    if not starts:
+    said = [name for name in chart.starts if chart.begins(name)]
+    others = [name for name in chart.starts if name not in said]
+    if said and others:
         return ChartProblem(
-            "there is no node to start from: an arrow leads to every node",
-            chart.nodes[0].id,
-            suggestion=f"draw a start: Start([Start]) --> {chart.nodes[0].id}",
-        )
-    if len(starts) == 1:
-        return None
-    marked = [name for name in starts if chart.node[name].shape in MARKERS and chart.leaving[name]]
-    others = [name for name in starts if name not in marked]
-    if len(marked) == 1:
-        return ChartProblem(
-            f"no arrow leads to {_named(chart, others[0])}: it cannot be reached from the start {marked[0]}",
+            f"no arrow leads to {_named(chart, others[0])}: it cannot be reached from the start {said[0]}",
             others[0],
             suggestion="draw an arrow to it, or leave it out",
         )
-    return ChartProblem(
-        f"several starts: no arrow leads to {', '.join(starts[:-1])} or {starts[-1]}",
-        starts[1],
-        suggestion="a flowchart has one start; draw arrows to the other nodes, or leave them out",
-    )
+    return None
 
 
 def _check_decisions(chart: FlowGraph) -> ChartProblem | None:
@@ -80,41 +68,25 @@ def _check_decisions(chart: FlowGraph) -> ChartProblem | None:
                 suggestion=f"draw its answers: {node.id} -->|yes| A, or make it a step: {node.id}[...]",
             )
         seen: dict[str, FlowEdge] = {}
-        for number, edge in enumerate(chart.edges):
-            if edge.source != node.id:
-                continue
+        for edge in chart.leaving[node.id]:
             said = one_line(edge.text).casefold()
-            if not said:
-                why = "" if node.shape in DECISIONS else f"; with several arrows out of it, {node.id} is a decision"
-                return ChartProblem(
-                    f"an answer of the decision {_named(chart, node.id)} has no text",
-                    edge=number,
-                    suggestion=f"write: {edge.source} -->|answer| {edge.target}{why}",
-                )
-            if said in seen:
+            if said and said in seen:
                 return ChartProblem(
                     f"the decision {_named(chart, node.id)} has two answers {edge.text!r}",
-                    edge=number,
-                    suggestion=f"the other one leads to {seen[said].target}; give each a text of its own",
+                    edge=chart.edges.index(edge),
+                    suggestion=f"the other one leads to {seen[said].target}; give each a text of its own, or draw them"
+                    " as branches of one answer: A -->|answer| B & C",
                 )
             seen[said] = edge
     return None
 
 
 def _check_ways(chart: FlowGraph) -> ChartProblem | None:
-    """Every node lies on a way from the start to an end."""
+    """Every node lies on a way to an end, and branches that run side by side meet again."""
     follow = {name: [edge.target for edge in edges] for name, edges in chart.leaving.items()}
     before: dict[str, list[str]] = {name: [] for name in follow}
     for edge in chart.edges:
         before[edge.target].append(edge.source)
-    reached = reach([chart.start], follow.__getitem__)
-    for node in chart.nodes:
-        if node.id not in reached:
-            return ChartProblem(
-                f"{_named(chart, node.id)} cannot be reached from the start {chart.start}",
-                node.id,
-                suggestion="draw an arrow to it, or leave it out",
-            )
     ending = reach([name for name, targets in follow.items() if not targets], before.__getitem__)
     for node in chart.nodes:
         if node.id not in ending:
@@ -122,6 +94,16 @@ def _check_ways(chart: FlowGraph) -> ChartProblem | None:
                 f"no end can be reached from {_named(chart, node.id)}: every way from it goes round in a circle",
                 node.id,
                 suggestion="draw a way out of the circle",
+            )
+    for name, split in splits(chart).items():
+        if split is None:
+            targets = [edge.target for edge in chart.leaving[name]]
+            return ChartProblem(
+                f"the branches {', '.join(targets[:-1])} and {targets[-1]} run side by side, but arrows lead from one"
+                " into another, or back before they part",
+                name,
+                suggestion="let all of them meet at one node; where only one of them is followed, draw arrows of their"
+                " own instead of '&'",
             )
     return None
 

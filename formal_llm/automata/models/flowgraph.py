@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 from formal_llm.automata.models.frozen import ByFields
+from formal_llm.automata.models.symbols import reach
 
 #: A place in a text that a task fills in.
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -32,7 +33,7 @@ internal-storage window-pane | lin-doc lined-document | lin-rect lin-proc lined-
 notch-pent loop-limit notched-pentagon | flip-tri flipped-triangle manual-file | sl-rect manual-input sloped-rectangle |
 docs documents st-doc stacked-document | st-rect processes procs stacked-rectangle | flag paper-tape |
 bow-rect bow-tie-rectangle stored-data | tag-doc tagged-document | tag-rect tag-proc tagged-process tagged-rectangle |
-text
+text | fork join | ellipse
 """
 #: Every name of a shape, with the name of that shape used here.
 SHAPES = {name: group.split()[0] for group in _NAMES.split("|") for name in group.split()}
@@ -50,12 +51,11 @@ def one_line(text: str) -> str:
 
 
 #: What a node means: see :mod:`formal_llm.automata.models.flowchart`.
-NodeKind = Literal["start", "end", "decision", "step", "junction"]
+NodeKind = Literal["start", "end", "decision", "step", "junction", "fork"]
 
-DECISIONS = ("diam", "hex")
 MARKERS = ("stadium", "circle", "dbl-circ", "sm-circ", "fr-circ")
 #: Shapes that Mermaid draws without a text.
-_TEXTLESS = ("sm-circ", "fr-circ", "f-circ", "cross-circ")
+_TEXTLESS = ("sm-circ", "fr-circ", "f-circ", "cross-circ", "fork")
 START_WORDS = frozenset(["start", "begin", "beginning", "anfang", "beginn", "début", "inicio", "inizio"])
 END_WORDS = frozenset(["end", "stop", "finish", "finished", "done", "exit", "ende", "fertig", "schluss", "fin", "fine"])
 
@@ -108,38 +108,153 @@ class FlowGraph(ByFields):
 
     @cached_property
     def leaving(self) -> Mapping[str, tuple[FlowEdge, ...]]:
-        """The arrows out of each node."""
-        found: dict[str, list[FlowEdge]] = {node.id: [] for node in self.nodes}
+        """The arrows out of each node; what is drawn twice is there once."""
+        found: dict[str, dict[FlowEdge, None]] = {node.id: {} for node in self.nodes}
         for edge in self.edges:
-            found[edge.source].append(edge)
+            found[edge.source][edge] = None
         return {name: tuple(edges) for name, edges in found.items()}
 
     @cached_property
     def starts(self) -> tuple[str, ...]:
-        """The nodes that a plan could begin with; of a chart there is one.
+        """The nodes that a plan can begin with: those to which no arrow leads but from themselves.
 
-        They are those to which no arrow leads (but from themselves); without any, the markers that say "Start".
+        Of nodes in a circle to which no arrow leads from outside it is the marker that says "Start", or the first one.
         """
-        entered = {edge.target for edge in self.edges if edge.source != edge.target}
-        first = tuple(node.id for node in self.nodes if node.id not in entered)
-        return first or tuple(n.id for n in self.nodes if n.shape in MARKERS and _says(n, START_WORDS))
+        before: dict[str, list[str]] = {node.id: [] for node in self.nodes}
+        for edge in self.edges:
+            if edge.source != edge.target:
+                before[edge.target].append(edge.source)
+        found = {name for name, sources in before.items() if not sources}
+        reached = reach(found, self._after)
+        circles = [name for name in before if name not in reached]
+        for name in reversed(leaving_order(circles, self._after)):  # the last lies in a circle with no arrow into it
+            if name not in reached:
+                circle = reach([name], before.__getitem__)
+                found.add(min((one for one in before if one in circle), key=lambda one: not self.begins(one)))
+                reached |= reach([name], self._after)
+        return tuple(name for name in before if name in found)
+
+    def _after(self, name: str) -> list[str]:
+        return [edge.target for edge in self.leaving[name]]
 
     @property
     def start(self) -> str:
-        """The node that a plan begins with."""
+        """The node that a plan begins with; the first of them, where there are several."""
         return self.starts[0]
 
+    def begins(self, name: str) -> bool:
+        """Whether a node says that the chart begins there."""
+        node = self.node[name]
+        return node.shape == "sm-circ" or (node.shape in MARKERS and _says(node, START_WORDS))
+
+    @cached_property
+    def opening(self) -> str:
+        """The name of the choice of a start, where there are several: ``start``, if no node is called that."""
+        name = "start"
+        while name in self.node:
+            name += "_"
+        return name
+
     def kind(self, name: str) -> NodeKind:
-        """What a node means: ``start``, ``end``, ``decision``, ``step``, or ``junction``, where arrows only meet."""
+        """What a node means.
+
+        It is a ``start``, an ``end``, a ``decision``, a ``step``, a ``fork``, from where all arrows are followed, or a
+        ``junction``, where arrows only meet.
+        """
         node, leaving = self.node[name], self.leaving[name]
-        if node.shape in DECISIONS or len(leaving) > 1:
+        if node.shape == "fork":
+            return "fork" if len(leaving) > 1 else "junction" if leaving else "end"
+        if node.shape == "diam" or (node.shape == "hex" and (len(leaving) > 1 or any(e.text for e in leaving))):
             return "decision"
-        if self.starts == (name,) and (node.shape in MARKERS or not node.text or _says(node, START_WORDS)):
+        marker = name in self._starts and (node.shape in MARKERS or _says(node, START_WORDS))
+        if len(leaving) > 1 and (marker or not node.text or all(edge.text for edge in leaving)):
+            return "decision"
+        if name in self._starts and (marker or not node.text):
             return "start"
         if not leaving and (not node.text or _says(node, END_WORDS)):
             return "end"
-        return "step" if node.text else "junction"
+        told = node.text and not (node.shape in MARKERS and _says(node, START_WORDS | END_WORDS))
+        return "step" if told else "junction"
+
+    @cached_property
+    def _starts(self) -> frozenset[str]:
+        return frozenset(self.starts)
+
+    # -- what is asked --------------------------------------------------------------------------------------------
+
+    def is_decision(self, name: str) -> bool:
+        """Whether there is a node of that name that asks something and is no step."""
+        return name in self.node and self.kind(name) == "decision"
+
+    def is_selection(self, name: str) -> bool:
+        """Whether several answers of a node may be chosen together."""
+        leaving = self.leaving[name]
+        return self.node[name].shape == "hex" and len(leaving) > 1 and len({edge.target for edge in leaving}) == 1
+
+    def question(self, name: str) -> str:
+        """What is asked at a node, or for the start."""
+        if name == self.opening:
+            return "Where does it begin?"
+        text = one_line(self.node[name].text)
+        return text if self.is_decision(name) else f'What follows "{text}"?'
+
+    def asked(self, name: str) -> tuple[FlowEdge, ...]:
+        """The arrows of which one is chosen at a node, or at the :attr:`opening`; none where nothing is asked."""
+        if name == self.opening:
+            return tuple(FlowEdge(name, start) for start in self.starts) if len(self.starts) > 1 else ()
+        kind, leaving = self.kind(name), self.leaving[name]
+        return leaving if kind == "decision" or (kind == "step" and len(leaving) > 1) else ()
+
+    def answers(self, name: str) -> dict[str, FlowEdge]:
+        """The arrows of which one is chosen at a node, by the terminals that stand for them, as ``entitled=yes``."""
+        return {terminal: edge for terminal, (_, edge) in self.told(name).items()}
+
+    def told(self, name: str) -> dict[str, tuple[str, FlowEdge]]:
+        """The answers at a node, each with its text and its arrow, by the terminals that stand for them.
+
+        The text is that of the arrow; where it has none, that of the node to which it leads.
+        """
+        found: dict[str, tuple[str, FlowEdge]] = {}
+        edges = self.asked(name)
+        texts = [one_line(edge.text) or self._text_of(edge.target) for edge in edges]
+        for text, edge in zip(texts, edges, strict=True):
+            if not edge.text and texts.count(text) > 1:
+                text = f"{text} ({edge.target})"
+            slug = re.sub(r"\W+", "_", text.casefold()).strip("_") or "answer"
+            terminal, number = f"{name}={slug}", 1
+            while terminal in found:
+                number += 1
+                terminal = f"{name}={slug}_{number}"
+            found[terminal] = text, edge
+        return found
+
+    def _text_of(self, name: str, depth: int = 9) -> str:
+        """What a node says; where it says nothing, what comes after it."""
+        text = one_line(self.node[name].text)
+        if text or depth == 0:
+            return text or name
+        after = list(dict.fromkeys(edge.target for edge in self.leaving[name]))
+        between = " and " if self.kind(name) == "fork" else " or "
+        return between.join(self._text_of(one, depth - 1) for one in after[:9]) or "End"
 
 
 def _says(node: FlowNode, words: frozenset[str]) -> bool:
     return node.text.casefold().strip(" .!:") in words
+
+
+def leaving_order(first: Iterable[str], after: Callable[[str], Iterable[str]]) -> list[str]:
+    """The nodes to which steps lead from the first ones, in the order in which a search to the depth leaves them."""
+    seen: set[str] = set()
+    found: list[str] = []
+    for one in first:
+        path = [] if one in seen else [(one, iter(after(one)))]
+        seen.add(one)
+        while path:
+            for name in path[-1][1]:
+                if name not in seen:
+                    seen.add(name)
+                    path.append((name, iter(after(name))))
+                    break
+            else:
+                found.append(path.pop()[0])
+    return found

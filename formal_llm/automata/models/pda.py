@@ -22,7 +22,7 @@ from formal_llm.automata.models.subsets import Subsets
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, members
 from formal_llm.automata.models.tabulation import accepts
 from formal_llm.automata.models.transition import Transition, find_problem, states_of, transition_of
-from formal_llm.automata.models.written import Written
+from formal_llm.automata.models.written import Written, notation_of
 from formal_llm.errors import AutomatonError
 from formal_llm.pictures.drawable import Drawable
 
@@ -107,6 +107,16 @@ class PDA(ByFields, Written, Drawable):
             problem = find_problem(self.transitions, start, self.accepting_states, self.stack_symbols)
             if problem is not None:
                 raise AutomatonError(problem.message)
+
+    @classmethod
+    def from_scxml(cls, text: str, *, file: str | None = None) -> PDA:
+        """Read a state machine in SCXML: its words are events."""
+        return notation_of(cls).others["scxml"](text, file)
+
+    @classmethod
+    def from_xstate(cls, text: str, *, file: str | None = None) -> PDA:
+        """Read a state machine of XState in JSON: its words are events."""
+        return notation_of(cls).others["xstate"](text, file)
 
     @classmethod
     def from_cfg(cls, cfg: CFG) -> PDA:

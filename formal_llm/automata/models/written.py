@@ -78,9 +78,13 @@ class Written:
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
-        """Read a file (UTF-8, with or without a byte order mark); see :meth:`from_string`."""
+        """Read a file (UTF-8, with or without a byte order mark); see :meth:`from_string`.
+
+        Where its ending is the name of another notation for the same values, such as ``.bpmn``, it is read as that.
+        """
         notation = notation_of(cls)
-        return notation.read(read_text(path, notation.error), str(path))
+        read = notation.others.get(Path(path).suffix[1:].lower(), notation.read)
+        return read(read_text(path, notation.error), str(path))
 
     def __str__(self) -> str:
         return notation_of(type(self)).write(self)

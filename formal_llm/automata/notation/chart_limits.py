@@ -1,16 +1,18 @@
 """Limits and numbers in a flowchart: comments of Mermaid that hold a line of our notation, as ``%% %limit 2 retry``.
 
-``%% %numbers retry time=15min cost=1.20`` gives a step numbers; all other lines are as in a grammar.
+``%% %numbers retry time=15min cost=1.20`` gives a step numbers, ``%% %parallel drawn`` orders the branches of forks;
+all other lines are as in a grammar. ``%% limit retry 2``, ``%% require note 1`` and ``%% budget cost 100`` say the same
+in the order of plain words.
 
 Mermaid passes over a comment, so a chart with limits is drawn as it is without them. A comment that begins with ``%``
-and a word is such a line, and no other comment is.
+and a word is such a line; without the ``%`` it is one where it names steps and a number, and nothing else.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, NoReturn
+from typing import Literal, NamedTuple, NoReturn
 
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.limits import Limits, SumLimit
@@ -30,10 +32,12 @@ from formal_llm.errors import did_you_mean, unknown
 
 _COMMENT = re.compile(r"%%(?!\{)([^\n]*)")
 _DIRECTIVE = re.compile(r"[ \t]*%([^\W\d]\w*)[ \t]*")
-_FORGOTTEN = re.compile(r"[ \t]*(?=(?:limit|require)[ \t]+(?:[0-9]+|\*)[ \t]+\S)(\w+)[ \t]*")
+_NUMBER_FIRST = re.compile(r"[ \t]*(limit|require)[ \t]+([0-9]+|\*)(?P<names>(?:[ \t,]+[^\s,]+)+)[ \t]*$")
+_NUMBER_LAST = re.compile(r"[ \t]*(limit|require)(?P<names>(?:[ \t,]+[^\s,]+)+?)[ \t]+([0-9]+)[ \t]*$")
+_BUDGET = re.compile(r"[ \t]*(budget)[ \t]+([^\s,]+)[ \t]+([0-9]\S*)[ \t]*$")
 _WORD = re.compile(r"[^\s,]+")
 _COUNTED = ("limit", "require")
-_KNOWN = (*_COUNTED, *(line.removeprefix("%") for line in EXAMPLES), "numbers")
+_KNOWN = (*_COUNTED, *(line.removeprefix("%") for line in EXAMPLES), "numbers", "parallel")
 #: Longer numbers are refused: no limit means that many.
 _DIGITS = 100
 
@@ -51,7 +55,7 @@ class LimitLine(NamedTuple):
     Attributes:
         directive: the word behind the ``%``.
         words: what stands behind it.
-        meant: False for a comment that would be a limit, had its author written the ``%``.
+        meant: False for a comment without ``%``: it is one of these lines if it names steps of the chart.
     """
 
     directive: Word
@@ -60,14 +64,33 @@ class LimitLine(NamedTuple):
 
 
 def lines_in(text: str, begin: int, end: int) -> Iterator[LimitLine]:
-    """The lines in the comments of a part of a text; also those that lack their ``%``."""
+    """The lines in the comments of a part of a text."""
     for comment in _COMMENT.finditer(text, begin, end):
-        found = _DIRECTIVE.match(text, comment.start(1), comment.end())
-        meant = found is not None
-        found = found or _FORGOTTEN.match(text, comment.start(1), comment.end())
-        if found is not None:
-            words = _WORD.finditer(text, found.end(), comment.end())
-            yield LimitLine(Word(found[1], found.start(1)), tuple(Word(w[0], w.start()) for w in words), meant)
+        start, stop = comment.span(1)
+        if found := _DIRECTIVE.match(text, start, stop):
+            words = _WORD.finditer(text, found.end(), stop)
+            yield LimitLine(Word(found[1], found.start(1)), tuple(Word(w[0], w.start()) for w in words))
+        elif found := _BUDGET.match(text, start, stop):
+            most = Word("<=", found.start(3)), Word(found[3], found.start(3))
+            yield LimitLine(Word("limit", found.start(1)), (Word(found[2], found.start(2)), *most))
+        elif found := _NUMBER_LAST.match(text, start, stop) or _NUMBER_FIRST.match(text, start, stop):
+            last = found.re is _NUMBER_LAST
+            number = Word(found[3 if last else 2], found.start(3 if last else 2))
+            names = [Word(w[0], w.start()) for w in _WORD.finditer(text, *found.span("names"))]
+            yield LimitLine(Word(found[1], found.start(1)), (number, *names), meant=last and len(names) == 1)
+
+
+def read_order(lines: Sequence[LimitLine], source: SourceText) -> Literal["any", "drawn"]:
+    """How the branches of forks are ordered: what a line ``%parallel`` says."""
+    order: Literal["any", "drawn"] = "any"
+    for line in lines:
+        if line.meant and line.directive.text == "parallel":
+            said = [word.text for word in line.words]
+            if said not in (["any"], ["drawn"]):
+                _fail(source, line.directive, f"%parallel is any or drawn, not {' '.join(said) or 'nothing'}",
+                      "write: %% %parallel drawn, to have branches done one after the other")  # fmt: skip
+            order = "drawn" if said == ["drawn"] else "any"
+    return order
 
 
 def read_limits(
@@ -86,10 +109,9 @@ def read_limits(
     numbers: dict[str, dict[str, Number]] = {}
     known = chart.terminals
     for line in lines:
-        if not line.meant:
-            if all(word.text in known for word in line.words[1:]):
-                _fail(source, line.directive, "this comment is no limit: its % is missing",
-                      f"write: %% %{line.directive.text} {' '.join(word.text for word in line.words)}")  # fmt: skip
+        if line.directive.text == "parallel" or (
+            not line.meant and any(one.text not in known for one in line.words[1:])
+        ):
             continue
         word, texts = line.directive.text, [one.text for one in line.words]
         if word not in _KNOWN:

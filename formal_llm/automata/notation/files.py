@@ -4,6 +4,8 @@
 ``.cfg``              a grammar (:class:`CFG`)
 ``.pda``              a pushdown automaton (:class:`PDA`)
 ``.mmd, .mermaid``    a flowchart (:class:`Flowchart`), as its automaton
+``.bpmn``             a process in BPMN 2.0, as a flowchart
+``.scxml, .xstate``   a state machine in SCXML, or of XState in JSON, as its automaton
 ``.agent``            a behaviour (:class:`Behaviour`), as its automaton
 ====================  =================================================
 """
@@ -22,6 +24,7 @@ from formal_llm.errors import NotationError
 #: What a file holds, by its ending.
 _KINDS: dict[str, type[Rules]] = {
     ".cfg": CFG, ".pda": PDA, ".mmd": Flowchart, ".mermaid": Flowchart, ".agent": Behaviour,
+    ".bpmn": Flowchart, ".scxml": PDA, ".xstate": PDA,
 }  # fmt: skip
 #: The endings of files with rules.
 ENDINGS = tuple(_KINDS)

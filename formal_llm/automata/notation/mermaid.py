@@ -1,7 +1,8 @@
 """Reading Mermaid flowcharts: from a text to nodes and links, or to an error that says what was expected where.
 
 Covered is what people draw decisions with: nodes of every shape, links with and without text, chains and groups,
-subgraphs (they only group), styles (they mean nothing here). Everything else is refused by name. The language is
+subgraphs, styles (they mean nothing here). Everything else is refused by name. What subgraphs and groups mean is told
+in :mod:`formal_llm.automata.notation.mermaid_groups`. The language is
 scanned by hand, since what a sign means in it depends on what stands before: ``o`` is a name, or the head of an arrow.
 """
 
@@ -9,13 +10,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from formal_llm.automata.models.flowgraph import ID, RESERVED
 from formal_llm.automata.notation.chart_limits import LimitLine, lines_in
+from formal_llm.automata.notation.mermaid_groups import Group, Link, Vertex
 from formal_llm.automata.notation.mermaid_nodes import BRACKETS, QUOTED, SPACE, NodeScanner, read_text
 from formal_llm.automata.notation.mermaid_title import read_title
-from formal_llm.automata.notation.source import Place, SourceText
+from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import did_you_mean
 
 DIRECTIONS = {"TD": "TB", "TB": "TB", "BT": "BT", "LR": "LR", "RL": "RL", ">": "LR", "<": "RL", "^": "BT", "v": "TB"}
@@ -26,6 +28,8 @@ _HEADER = re.compile(r"(flowchart-elk|flowchart|graph)(?![\w-])[ \t]*([^\s;]*)")
 _IGNORED = re.compile(r"(?:classDef|class|style|linkStyle|click|accTitle|accDescr)(?=[ \t:])[ \t]*(?![-=.~]{2})")
 #: How many arrows one may stand for, with "&" between the nodes.
 _MOST_ARROWS = 100_000
+_STYLED = re.compile(r"style[ \t]+([\w,-]+)")
+_GROUP = re.compile(r'[ \t]*("?)(?P<name>[^"\[;\n]*?)\1[ \t]*(?:\[(?P<text>.*)\][ \t]*)?$')
 _CLASS = re.compile(r":::\w[\w-]*(?:,\w[\w-]*)*")
 _EDGE_ID = re.compile(r"\w[\w-]*@(?=[-=<~]|[xo][-=])")
 _TAIL = r"(?P<tail>[<xo](?=--|==|-\.))?"
@@ -39,24 +43,6 @@ _OTHER_DIAGRAM = re.compile(
 )
 
 
-class Vertex(NamedTuple):
-    """A node as it is written; text and shape are None where a name stands alone."""
-
-    id: str
-    text: str | None
-    shape: str | None
-    place: Place
-
-
-class Link(NamedTuple):
-    """An arrow from one node to another."""
-
-    source: str
-    target: str
-    text: str
-    place: Place
-
-
 @dataclass
 class ParsedChart:
     """What a text draws: its nodes and links in order of appearance."""
@@ -66,6 +52,7 @@ class ParsedChart:
     vertices: dict[str, Vertex] = field(default_factory=dict)
     links: list[Link] = field(default_factory=list)
     limits: list[LimitLine] = field(default_factory=list)
+    groups: dict[str, Group] = field(default_factory=dict)
 
 
 def parse(source: SourceText) -> ParsedChart:
@@ -82,8 +69,10 @@ class _Parser(NodeScanner):
         super().__init__(source)
         self.drawing = ParsedChart()
         self.edge_ids: set[str] = set()
-        self.subgraphs: list[int] = []
-        self.groups: dict[str, int] = {}
+        self.open: list[tuple[str, Group]] = []
+        self.owned: set[str] = set()
+        self.styled: dict[str, int] = {}
+        self.wide = 0
 
     # -- statements ---------------------------------------------------------------------------------------------
 
@@ -97,14 +86,13 @@ class _Parser(NodeScanner):
             if self.at < len(self.text) and not self.sees("\n", ";", "%%"):
                 self._unexpected()
             self._gap()
-        if self.subgraphs:
-            self.fail("this subgraph does not end", self.subgraphs[-1], expected=("a line with 'end'",))
-        for name, at in self.groups.items():
-            if name in self.drawing.vertices:
-                place = self.drawing.vertices[name].place
-                line = self.source.at(at).line
-                what = f"{name} is a subgraph (line {line}); an arrow leads from a node to a node"
-                self.source.fail(what, place, suggestion="name a node inside of it")
+        if self.open:
+            self.fail("this subgraph does not end", self.open[-1][1].at, expected=("a line with 'end'",))
+        for name, at in self.styled.items():
+            if name not in self.drawing.vertices and name not in self.drawing.groups:
+                near = did_you_mean(name, self.drawing.vertices)
+                self.fail(f"the style of {name}, which is in no other line; Mermaid draws a box of its own for it", at,
+                          suggestion=f"did you mean {near}?" if near else "leave the line out")  # fmt: skip
         return self.drawing
 
     def _header(self) -> None:
@@ -152,17 +140,16 @@ class _Parser(NodeScanner):
         word = ID.match(self.text, start)
         name = word[0] if word else ""
         if name == "subgraph":
-            self.subgraphs.append(start)
             self.at += len(name)
-            title = _REST.match(self.text, self.at)
-            named = re.match(r'[ \t]*("?)([^"\[;\n]*?)\1[ \t]*(?:\[|$)', title[0]) if title else None
-            if named and named[2]:
-                self.groups[named[2].strip()] = start
-            self.take(_REST)
+            self._subgraph(start)
         elif name == "end" and not self.text[start + 3 : start + 4].strip(" \t\n;%"):
-            if not self.subgraphs:
+            if not self.open:
                 self.fail("this 'end' ends no subgraph", suggestion="a node cannot be called end; write End, or stop")
-            self.subgraphs.pop()
+            closed, group = self.open.pop()
+            group.members = [one for one in group.mentions if one not in self.owned and one != closed]
+            self.owned |= set(group.members)
+            if self.open:
+                self.open[-1][1].mentions[closed] = None
             self.at += len(name)
         elif name == "direction":
             self.at += len(name)
@@ -171,11 +158,22 @@ class _Parser(NodeScanner):
             self._direction(found[0] if found else "", self.at)
             self.take(_REST)
         elif self.take(_IGNORED):
+            styled = _STYLED.match(self.text, start) if name == "style" else None
+            self.styled |= {styled[1]: start} if styled else {}
             block = re.compile(r"\s*\{[^}]*\}").match(self.text, self.at) if name == "accDescr" else None
             self.at = block.end() if block else self.at
             self.take(_REST)
         else:
             self._chain()
+
+    def _subgraph(self, start: int) -> None:
+        title = self.take(_REST)
+        named = _GROUP.match(title[0]) if title else None
+        name, text = (named["name"].strip(), named["text"]) if named else ("", None)
+        text = name if text is None else text.strip('"` ')
+        name = name if ID.fullmatch(name) and name not in self.drawing.groups else f"({start}"
+        self.drawing.groups[name] = Group(read_text(text), start)
+        self.open.append((name, self.drawing.groups[name]))
 
     def _chain(self) -> None:
         left = self._group(None)
@@ -190,37 +188,42 @@ class _Parser(NodeScanner):
                 self.take(SPACE)
                 left = self._group(at)
                 continue
-            text = self._link()
-            if text is None:
+            link = self._link()
+            if link is None:
                 self.at = start
                 return
+            text, tail = link
             self.take(SPACE)
             right = self._group(at)
             place = self.source.at(at)
             if len(left) * len(right) > _MOST_ARROWS:
                 self.fail(f"this stands for more than {_MOST_ARROWS:,} arrows", at)
-            self.drawing.links += [Link(one, other, text, place) for one in left for other in right]
+            for one, others in ((left, right), (right, left))[tail == "back" : 1 + (tail != "")]:
+                self.wide += len(others) > 1
+                number = self.wide if len(others) > 1 else 0
+                self.drawing.links += [Link(a, b, text, place, number) for a in one for b in others]
             left = right
 
     # -- links --------------------------------------------------------------------------------------------------
 
-    def _link(self) -> str | None:
-        """The text of a link; None where no link begins."""
+    def _link(self) -> tuple[str, str] | None:
+        """The text of a link, and ``back`` where it points backwards, ``both`` where both ways; None without a link."""
         start = self.at
         link = self.take(_LINK)
         if link is not None:
             head = link["normal"] or link["thick"] or link["dotted"] or "-"
-            self._check_ends(start, link["tail"], head)
+            ends = self._ends(start, link["tail"], head)
             self.take(_BLANKS)
-            return self._between_bars() if self.sees("|") else ""
+            return (self._between_bars() if self.sees("|") else ""), ends
         opened = self.take(_OPEN)
         if opened is None:
             return None
-        if opened["tail"] == "<" and "-->" not in self.text[self.at :].split("\n")[0]:
-            self.fail(f"the arrow {opened[0]} points backwards", start, suggestion="write: B --> A")
         quoted = self.take(QUOTED)
         close = _CLOSE[opened["line"]].search(self.text, self.at)
         if close is None or "\n" in self.text[self.at : close.start()]:
+            if opened["tail"] == "<":
+                self.fail(f"the arrow {opened[0]} points backwards and is too short for Mermaid", start,
+                          suggestion="write: B --> A")  # fmt: skip
             self.at = start
             wrong = _WRONG_ARROW.match(self.text, start)
             self.fail("this arrow does not end", expected=("-->", "-.->", "-->|text|", "-- text -->"),
@@ -229,19 +232,17 @@ class _Parser(NodeScanner):
             self.fail("the text of the arrow goes on behind its quotes", expected=("-->",))
         text = quoted[2] if quoted is not None else self.text[self.at : close.start()]
         self.at = close.end()
-        self._check_ends(start, opened["tail"], close[0][-1])
-        return read_text(text, markdown=bool(quoted and quoted[1]))
+        ends = self._ends(start, opened["tail"], close[0][-1])
+        return read_text(text, markdown=bool(quoted and quoted[1])), ends
 
-    def _check_ends(self, start: int, tail: str | None, head: str) -> None:
-        arrow = self.text[start : self.at]
-        if tail is not None and head in "xo>":
-            self.fail(f"the arrow {arrow} has two heads; a plan goes one way", start,
-                      suggestion="draw two arrows, one in each direction")  # fmt: skip
-        if tail is not None:
-            self.fail(f"the arrow {arrow} points backwards", start, suggestion="write: B --> A")
+    def _ends(self, start: int, tail: str | None, head: str) -> str:
+        """Which way an arrow points: its signs for circles and crosses point nowhere."""
         if head in "xo" and re.match(r"\w", self.text[self.at : self.at + 1]):
             self.fail(f"{head!r} may be the head of the arrow or the first letter of a word", start,
                       suggestion=f"put a blank before or behind the {head}")  # fmt: skip
+        if tail != "<":
+            return ""
+        return "both" if head == ">" else "back"
 
     def _between_bars(self) -> str:
         start = self.at
@@ -295,6 +296,8 @@ class _Parser(NodeScanner):
                     break
         self.take(_CLASS)
         self._see(Vertex(name[0], text, shape, self.source.at(start)))
+        if self.open:
+            self.open[-1][1].mentions[name[0]] = None
         return name[0]
 
     def _see(self, new: Vertex) -> None:

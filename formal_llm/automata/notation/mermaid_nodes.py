@@ -33,6 +33,7 @@ BRACKETS: dict[str, tuple[tuple[str, str], ...]] = {
     "(((": ((")))", "dbl-circ"),),
     "((": (("))", "circle"),),
     "([": (("])", "stadium"),),
+    "(-": (("-)", "ellipse"),),
     "(": ((")", "rounded"),),
     "[[": (("]]", "fr-rect"),),
     "[(": ((")]", "cyl"),),
@@ -43,11 +44,8 @@ BRACKETS: dict[str, tuple[tuple[str, str], ...]] = {
     "{": (("}", "diam"),),
     ">": (("]", "odd"),),
 }
-#: Shapes that mean something which a chart of decisions does not have.
-REFUSED_SHAPES = {
-    **dict.fromkeys(("fork", "join"), "branches that run at the same time are not covered"),
-    **dict.fromkeys(("brace", "brace-l", "brace-r", "braces", "comment"), "comments are not covered; write %% comment"),
-}
+#: Shapes of comments: what has one of them is drawn, and is no part of the process.
+COMMENTS = ("brace", "brace-l", "brace-r", "braces", "comment")
 
 
 def read_text(written: str, *, markdown: bool = False) -> str:
@@ -175,8 +173,8 @@ class NodeScanner:
 
     def _shape(self, name: str, at: int) -> str:
         at = self.text.index(name, at) if name else at
-        if name in REFUSED_SHAPES:
-            self.fail(f"a node of the shape {name}: {REFUSED_SHAPES[name]}", at)
+        if name in COMMENTS:
+            return "comment"
         if name not in SHAPES:
             near = did_you_mean(name, SHAPES)
             self.fail(f"unknown shape {name}", at, suggestion=f"did you mean {near}?" if near else None)

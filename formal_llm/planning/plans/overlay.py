@@ -126,26 +126,30 @@ class Overlay(Drawable):
         nodes: dict[str, Numbers] = {}
         arrows: dict[FlowEdge, Numbers] = {}
 
-        def follow(edges: Sequence[FlowEdge], number: int | None) -> None:
-            # An arrow leads on past markers and junctions, which are no states of the automaton.
-            while edges:
-                edge, number_of_answer = edges[0], number if edges[0].text else None
-                arrows[edge] = _more(arrows.get(edge, ()), number_of_answer)
-                nodes.setdefault(edge.target, ())
-                marker = chart.kind(edge.target) in ("start", "junction", "end")
-                edges = chart.leaving[edge.target] if marker else ()
+        def follow(edge: FlowEdge, number: int | None) -> None:
+            # An arrow leads on past markers and junctions, which are no states of the automaton, and into all branches.
+            todo = [edge]
+            for one in todo:
+                arrows[one] = _more(arrows.get(one, ()), number if one.text else None)
+                nodes.setdefault(one.target, ())
+                if chart.kind(one.target) in ("start", "junction", "end", "fork"):
+                    todo += [after for after in chart.leaving[one.target] if after not in todo]
 
-        nodes[chart.start] = ()
-        if chart.kind(chart.start) in ("start", "junction", "end"):
-            follow(chart.leaving[chart.start], None)
-        deciding = [node.id for node in chart.nodes if chart.kind(node.id) == "decision"]
-        answers = {name: edge for node in deciding for name, edge in chart.answers(node).items()}
+        if len(chart.starts) == 1:
+            follow(FlowEdge("", chart.start), None)
+        answers = {
+            name: edge
+            for node in (chart.opening, *(node.id for node in chart.nodes))
+            for name, edge in chart.answers(node).items()
+        }
         for move, number in zip(self.moves, self._leads_to(), strict=True):
             if move.read in answers:
-                follow([answers[move.read]], number)
+                follow(answers[move.read], number)
             elif move.read is not None:
                 nodes[move.read] = _more(nodes.get(move.read, ()), number)
-                follow(chart.leaving[move.read], None)
+                if not chart.asked(move.read):
+                    for edge in chart.leaving[move.read]:
+                        follow(edge, None)
         return nodes, arrows
 
 

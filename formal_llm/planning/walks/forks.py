@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from formal_llm.automata.lookahead.branches import Branches, Judged, Leap
 from formal_llm.automata.lookahead.limited import depth
 from formal_llm.automata.models.automaton import Automaton, C, M
+from formal_llm.automata.models.transition import Transition
 
 #: How many options are kept, of all places that were asked about: some 100 megabytes. And what a place counts itself.
 _CACHE, _OWN = 500_000, 10
@@ -232,3 +233,12 @@ def candidates(
                     continue
             yield Choice(number, moves, tuple(m.read for m in moves if m.read is not None)), end
             number += 1
+
+
+def with_questions(choices: Sequence[Choice], texts: list[str]) -> list[str]:
+    """The texts of choices; with the questions that they only answer, where several are asked side by side."""
+    first = [choice.moves[0] if choice.moves else None for choice in choices]
+    asked = [move.question if isinstance(move, Transition) and move.decision else "" for move in first]
+    if len(set(asked)) < 2:
+        return texts
+    return [f"{question} {text}" if question else text for question, text in zip(asked, texts, strict=True)]

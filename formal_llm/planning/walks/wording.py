@@ -21,7 +21,7 @@ from formal_llm.planning.plans.steps import Order, Step, read_steps
 from formal_llm.planning.plans.tree import Node, is_nested, only_terminal, path_to_open, production_of, text_of
 from formal_llm.planning.plans.vocabulary import order_of
 from formal_llm.planning.walks.choices import ChoiceTable
-from formal_llm.planning.walks.forks import Choice
+from formal_llm.planning.walks.forks import Choice, with_questions
 from formal_llm.planning.walks.templates import fill
 
 #: How a question ends that needs no colon after it.
@@ -320,7 +320,7 @@ class Wording:
 
     def options(self, choices: Sequence[Choice], label: Callable[[str], str]) -> tuple[str, ...]:
         """The texts of the options; where two would read the same, what distinguishes them is added."""
-        texts = [self.option(choice, label) for choice in choices]
+        texts = with_questions(choices, [self.option(choice, label) for choice in choices])
         if len(set(texts)) == len(texts):
             return tuple(texts)
         alike = _repeated(texts)

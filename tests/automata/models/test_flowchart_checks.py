@@ -1,7 +1,5 @@
 """What is wrong with charts that can be drawn."""
 
-import re
-
 import networkx
 import pytest
 from hypothesis import given
@@ -25,7 +23,7 @@ class TestInCode:
             ([FlowNode("end")], [], "cannot be the name"),
             ([FlowNode("a", "a", "diamnd")], [], "did you mean diamond"),
             ([FlowNode("a")], [FlowEdge("a", "b")], "no such node"),
-            ([FlowNode("a"), FlowNode("b")], [FlowEdge("a", "b"), FlowEdge("a", "b", "x")], "has no text"),
+            ([FlowNode("a"), FlowNode("b")], [FlowEdge("a", "b", "X"), FlowEdge("a", "b", "x")], "two answers 'x'"),
         ],
     )
     def test_errors(self, nodes, edges, problem):
@@ -59,24 +57,13 @@ class TestFindProblem:
         graph = networkx.DiGraph()
         graph.add_nodes_from("abcde")
         graph.add_edges_from((edge.source, edge.target) for edge in chart.edges)
-        alone = graph.copy()
-        alone.remove_edges_from(networkx.selfloop_edges(graph))
-        starts = [name for name in "abcde" if not alone.in_degree(name)]
         sinks = {name for name in "abcde" if not graph.out_degree(name)}
         asking = {node.id for node in chart.nodes if node.shape == "diam"}
         lost = [name for name in "abcde" if not sinks & (networkx.descendants(graph, name) | {name})]
         problem = find_problem(chart)
-        if not starts:
-            assert "no node to start from" in problem.message
-        elif len(starts) > 1:
-            assert problem.node in starts
-            assert re.findall(r"\b[a-e]\b", problem.message.partition("no arrow leads to")[2]) == starts
-        elif asking & sinks:
+        if asking & sinks:
             assert "has no answers" in problem.message
             assert problem.node in asking & sinks
-        elif unreached := set("abcde") - networkx.descendants(graph, starts[0]) - {starts[0]}:
-            assert "cannot be reached" in problem.message
-            assert problem.node in unreached
         elif lost:
             assert "no end can be reached" in problem.message
             assert problem.node == lost[0]

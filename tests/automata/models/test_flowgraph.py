@@ -1,5 +1,6 @@
 """What the nodes of flowcharts mean: markers, decisions and steps."""
 
+import networkx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 from formal_llm import Flowchart, FlowEdge, FlowNode
 from formal_llm.automata.models import flowgraph
 from formal_llm.automata.models.flowgraph import ID, PLACEHOLDER, RESERVED, SHAPES, FlowGraph, one_line, plain
-from formal_llm.automata.notation.mermaid_nodes import BRACKETS, REFUSED_SHAPES
+from formal_llm.automata.notation.mermaid_nodes import BRACKETS, COMMENTS
 from tests.automata.charts import NASTY, RETURNS, WILD
 from tests.strategies import examples
 
@@ -42,9 +43,12 @@ class TestMeaning:
     def test_the_last_node(self, last, kind):
         assert Flowchart.from_mermaid(f"flowchart TD\nA --> {last}").kind("B") == kind
 
-    def test_markers_in_the_middle_are_steps_and_blank_nodes_are_none(self):
-        chart = Flowchart.from_mermaid("flowchart TD\nA --> B([End]) --> C(( )) --> D((2)) --> E")
-        assert [chart.kind(name) for name in "ABCDE"] == ["step", "step", "junction", "step", "step"]
+    def test_what_stands_in_the_middle_is_a_step_where_it_tells_one(self):
+        chart = Flowchart.from_mermaid(
+            "flowchart TD\nA --> B([End]) --> C(( )) --> D((2)) --> E[End] --> F{{Go}} --> G"
+        )
+        kinds = ["step", "junction", "junction", "step", "step", "step", "step"]
+        assert [chart.kind(name) for name in "ABCDEFG"] == kinds
 
     def test_a_start_that_is_come_back_to(self):
         chart = Flowchart.from_mermaid("flowchart TD\nS([Start]) --> A{more?}\nA -->|yes| B --> S\nA -->|no| C")
@@ -89,28 +93,49 @@ class TestGraph:
     @given(graphs())
     def test_arrows_out_of_each_node_in_their_order(self, graph):
         assert {name: list(edges) for name, edges in graph.leaving.items()} == {
-            node.id: [edge for edge in graph.edges if edge.source == node.id] for node in graph.nodes
+            node.id: list(dict.fromkeys(edge for edge in graph.edges if edge.source == node.id)) for node in graph.nodes
         }
         assert {name: node.id for name, node in graph.node.items()} == {name: name for name in "abcd"}
 
     @given(graphs())
     @examples(200)
     def test_starts(self, graph):
-        entered = {name for name in "abcd" for edge in graph.edges if edge.target == name != edge.source}
-        free = [name for name in "abcd" if name not in entered]
-        marked = [n.id for n in graph.nodes if n.text == "Start" and n.shape in ("stadium", "circle")]
-        assert [*graph.starts] == (free or marked)
+        """One of each group of nodes that lead to each other and to which no other arrow leads."""
+        drawn = networkx.DiGraph()
+        drawn.add_nodes_from("abcd")
+        drawn.add_edges_from((edge.source, edge.target) for edge in graph.edges)
+        groups = networkx.condensation(drawn)
+        first = [groups.nodes[one]["members"] for one in groups if not groups.in_degree(one)]
+        assert len(graph.starts) == len(first)
+        for members in first:
+            (start,) = [name for name in graph.starts if name in members]
+            marked = [name for name in sorted(members) if graph.begins(name)]
+            assert start == (marked or sorted(members))[0]
 
     @given(graphs())
     @examples(200)
     def test_kinds(self, graph):
         for node in graph.nodes:
-            kind, out = graph.kind(node.id), [edge for edge in graph.edges if edge.source == node.id]
-            assert (kind == "decision") == (node.shape in ("diam", "hex") or len(out) > 1)
-            assert kind != "start" or graph.starts == (node.id,)
+            kind, out = graph.kind(node.id), {edge for edge in graph.edges if edge.source == node.id}
+            assert kind != "decision" or node.shape == "diam" or len(out) > 1
+            assert kind == "decision" or node.shape != "diam"
+            assert kind != "start" or node.id in graph.starts
             assert kind != "end" or not out
             assert kind != "step" or node.text
-            assert kind != "junction" or not node.text
+            assert kind != "junction" or not node.text or node.text == "Start"
+            assert bool(graph.asked(node.id)) == bool(out and (kind == "decision" or (kind == "step" and len(out) > 1)))
+
+    def test_a_box_with_several_arrows_without_texts_is_a_step_and_then_a_choice(self):
+        chart = Flowchart.from_mermaid(
+            "flowchart TD\nA[Look] --> B[Buy]\nA --> C{Ask?}\nC --> D[Buy] & E((.))\nA -->|no| B"
+        )
+        assert [chart.kind(name) for name in "ABC"] == ["step", "step", "decision"]
+        assert [text for text, _ in chart.told("A").values()] == ["Buy", "Ask?", "no"]
+        assert [text for text, _ in chart.told("C").values()] == ["Buy and ."]
+        assert chart.question("A") == 'What follows "Look"?'
+        alike = Flowchart.from_mermaid("flowchart TD\nA{?} --> B[Buy]\nA --> C[Buy]")
+        assert [text for text, _ in alike.told("A").values()] == ["Buy (B)", "Buy (C)"]
+        assert list(alike.answers("A")) == ["A=buy_b", "A=buy_c"]
 
 
 class TestTexts:
@@ -154,4 +179,4 @@ class TestShapes:
 
     def test_brackets_are_for_shapes_that_there_are(self):
         assert {shape for group in BRACKETS.values() for _, shape in group} <= set(SHAPES.values())
-        assert not set(REFUSED_SHAPES) & set(SHAPES)
+        assert not set(COMMENTS) & set(SHAPES)

@@ -67,6 +67,32 @@ def test_a_filled_chart_keeps_its_limits_under_the_new_names() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "limits"),
+    [
+        ("limit retry 2", Limits({"retry": 2})),
+        ("limit 2 retry", Limits({"retry": 2})),
+        ("limit retry, done 2", Limits({"retry": 2, "done": 2})),
+        ("require 1 retry, done", Limits({}, {"retry": 1, "done": 1})),
+        ("require done 1", Limits({}, {"done": 1})),
+        ("limit the retry 2", Limits()),
+        ("limit of the number of tries", Limits()),
+        ("budget meeting tomorrow", Limits()),
+    ],
+)
+def test_limits_in_plain_words(line: str, limits: Limits) -> None:
+    text = CHART.replace("%% %limit 2 retry", f"%% {line}").replace(" %% %require 1 ok=no", "")
+    assert Flowchart.from_string(text).limits == limits
+
+
+def test_a_budget_in_plain_words() -> None:
+    text = CHART.replace("%% %limit 2 retry", "%% budget cost 100\n%% %numbers retry cost=30")
+    pda = Flowchart.from_string(text).pda()
+    assert pda.limits.lines() == ["%require 1 ok=no", "%limit cost <= 100"]
+    assert pda.accepts(["retry", "ok=no"] * 2 + ["retry", "ok=yes_who", "done"])
+    assert not pda.accepts(["retry", "ok=no"] * 3 + ["retry", "ok=yes_who", "done"])
+
+
+@pytest.mark.parametrize(
     ("line", "place", "said"),
     [
         ("%% %limt 2 retry", "2:9", "did you mean %limit?"),
@@ -76,9 +102,12 @@ def test_a_filled_chart_keeps_its_limits_under_the_new_names() -> None:
         ("%% %limit", "2:9", "the limit has no number"),
         ("%% %limit 2 ok", "2:17", "count its answers: ok=yes_who, ok=no"),
         ("%% %limit 2 S", "2:17", "unknown step or answer in a limit: S"),
-        ("%% limit 2 retry", "2:8", "write: %% %limit 2 retry"),
-        ("%%limit 2 retry", "2:7", "write: %% %limit 2 retry"),
-        ("%% require 1 retry, done", "2:8", "write: %% %require 1 retry done"),
+        ("%% limit rety 2", "2:14", "did you mean retry?"),
+        ("%% limit ok 2", "2:14", "count its answers: ok=yes_who, ok=no"),
+        ("%% budget cost 3", "2:8", "no terminal carries it"),
+        ("%% limit retry 0", "2:8", "no way through the chart keeps its limits"),
+        ("%% %parallel", "2:9", "%parallel is any or drawn, not nothing"),
+        ("%% %parallel both", "2:9", "write: %% %parallel drawn"),
         ("%% %limit 1 retry\n%% %limit 2 retry", "3:13", "a second %limit for retry"),
         ("%% %limit 1\n%% %limit 2", "3:11", "a second %limit for every step and answer"),
         ("%% %require 1", "2:9", "write: %% %require 1 NAME"),

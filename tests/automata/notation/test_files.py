@@ -12,7 +12,11 @@ TEXTS = {
     ".mmd": (Flowchart, "flowchart TD\nA --> B"),
     ".mermaid": (Flowchart, "flowchart TD\nA --> B"),
     ".agent": (Behaviour, "(define b (:states a) (:behavior a))"),
+    ".bpmn": (Flowchart, '<process id="p"><task id="a"/></process>'),
+    ".scxml": (PDA, '<scxml><state id="a"><transition event="e" target="f"/></state><final id="f"/></scxml>'),
+    ".xstate": (PDA, '{"states": {"a": {"on": {"e": "f"}}, "f": {"type": "final"}}}'),
 }
+READ = {".bpmn": Flowchart.from_bpmn, ".scxml": PDA.from_scxml, ".xstate": PDA.from_xstate}
 
 
 class TestReadRules:
@@ -22,7 +26,7 @@ class TestReadRules:
         path = tmp_path / f"some rules{ending}"
         path.write_text(text, encoding="utf-8")
         assert type(read_rules(path)) is kind
-        assert read_rules(str(path)) == read_rules(path) == kind.from_string(text)
+        assert read_rules(str(path)) == read_rules(path) == READ.get(ending, kind.from_string)(text)
 
     @pytest.mark.parametrize("ending", ENDINGS)
     def test_errors_name_the_file(self, tmp_path, ending):

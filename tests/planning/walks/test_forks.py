@@ -3,8 +3,9 @@
 from formal_llm import CFG
 from formal_llm.automata.lookahead.branches import Branch, Branches, Judged
 from formal_llm.automata.lookahead.verdicts import FILTER, SEARCH, TALLY
+from formal_llm.automata.models.transition import Transition
 from formal_llm.planning.walks.choices import ChoiceTable
-from formal_llm.planning.walks.forks import Choice, Fork, Forks, Template, candidates, indices
+from formal_llm.planning.walks.forks import Choice, Fork, Forks, Template, candidates, indices, with_questions
 
 
 def template():
@@ -49,3 +50,12 @@ def test_forks_of_one_place_are_dropped_too(monkeypatch):
     for tally in range(1, 9):
         made.fork(Judged(0b111, 2.0, tally=tally))
     assert len(made.forks) <= 3
+
+
+def test_answers_to_several_questions_tell_which_one_they_answer() -> None:
+    def choice(question: str, *, decision: bool = True) -> Choice:
+        return Choice(0, (Transition("p", "a", None, "q", question=question, decision=decision),))
+
+    assert with_questions([choice("Good?"), choice("Good?")], ["yes", "no"]) == ["yes", "no"]
+    both = [choice("Good?"), choice("Late?"), choice("", decision=False), Choice(0, ())]
+    assert with_questions(both, ["yes", "yes", "Go", "stop"]) == ["Good? yes", "Late? yes", "Go", "stop"]

@@ -1,0 +1,87 @@
+"""XML as a tree whose elements know their place; safe to read from anybody.
+
+It is read by the standard library's expat. A document type is refused, so there are no entities to expand and nothing
+outside of the text is ever opened; how deep and how large a text may be is bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from xml.parsers import expat
+
+from formal_llm.automata.notation.source import Place, SourceText
+
+#: How deep elements may stand in each other, and how many there may be.
+DEEPEST, MOST = 100, 200_000
+
+
+@dataclass
+class Element:
+    """An element.
+
+    Attributes:
+        name: its name without the prefix.
+        attributes: by their names without prefixes.
+        place: where it begins.
+        children: the elements in it.
+        text: the text directly in it.
+    """
+
+    name: str
+    attributes: Mapping[str, str]
+    place: Place
+    children: list[Element] = field(default_factory=list)
+    text: str = ""
+
+    def all(self, *names: str) -> Iterator[Element]:
+        """The elements directly in it that have one of these names."""
+        return (child for child in self.children if child.name in names)
+
+    def get(self, name: str) -> str:
+        """An attribute, without blanks around it; empty where there is none."""
+        return self.attributes.get(name, "").strip()
+
+
+def read_xml(source: SourceText) -> Element:
+    """The root of the tree that a text is.
+
+    Raises:
+        NotationError: it is no XML, it has a document type, or it is too deep or too large; with the place.
+    """
+    parser = expat.ParserCreate()
+    document = Element("", {}, Place(1, 1))
+    path = [document]
+    count = 0
+
+    def place() -> Place:
+        return Place(parser.CurrentLineNumber, parser.CurrentColumnNumber + 1)
+
+    def doctype(*_: object) -> None:
+        begins = source.at(max(source.text.find("<!DOCTYPE"), 0))
+        source.fail("a document type is not read", begins, suggestion="leave the line <!DOCTYPE ...> out")
+
+    def begin(name: str, attributes: dict[str, str]) -> None:
+        nonlocal count
+        count += 1
+        if len(path) > DEEPEST or count > MOST:
+            limit = f"{DEEPEST} deep" if len(path) > DEEPEST else f"{MOST:,} elements"
+            source.fail(f"this is larger than what is read: more than {limit}", place())
+        plain = {key.rpartition(":")[2]: value for key, value in attributes.items() if not key.startswith("xmlns")}
+        made = Element(name.rpartition(":")[2], plain, place())
+        path[-1].children.append(made)
+        path.append(made)
+
+    def text(data: str) -> None:
+        path[-1].text += data
+
+    parser.buffer_text = True
+    parser.StartDoctypeDeclHandler = doctype
+    parser.StartElementHandler = begin
+    parser.EndElementHandler = lambda _: path.pop() and None
+    parser.CharacterDataHandler = text
+    try:
+        parser.Parse(source.text.encode(), True)
+    except expat.ExpatError as error:
+        source.fail(f"this is no XML: {expat.ErrorString(error.code)}", Place(error.lineno, error.offset + 1))
+    return document.children[0]

@@ -1,0 +1,44 @@
+"""XML that anybody may have written."""
+
+import pytest
+
+from formal_llm.automata.notation import xml_tree
+from formal_llm.automata.notation.source import SourceText
+from formal_llm.automata.notation.xml_tree import read_xml
+from formal_llm.errors import NotationError
+
+
+def source(text: str) -> SourceText:
+    return SourceText.of(text, "x.xml", NotationError)
+
+
+def test_a_tree_knows_its_names_and_places() -> None:
+    root = read_xml(source('<?xml version="1.0"?>\n<b:a xmlns:b="u" b:id=" 1 ">\n  <c>é &lt; x</c><d/>\n</b:a>'))
+    assert (root.name, root.get("id"), root.get("other"), tuple(root.place)) == ("a", "1", "", (2, 1))
+    (inner,) = root.all("c")
+    assert (inner.text, tuple(inner.place)) == ("é < x", (3, 3))
+    assert [one.name for one in root.children] == ["c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "place"),
+    [
+        ("", "no element found", (1, 1)),
+        ("<a>\n<b></a>", "mismatched tag", (2, 6)),
+        ("<a/><b/>", "junk after document element", (1, 5)),
+        ('<!DOCTYPE a [<!ENTITY b "c">]>\n<a>&b;</a>', "a document type is not read", (1, 1)),
+        ('<!DOCTYPE a SYSTEM "file:///etc/passwd"><a/>', "a document type is not read", (1, 1)),
+        ("<a>&b;</a>", "undefined entity", (1, 4)),
+        ("<a>" * 200, "more than 100 deep", (1, 301)),
+    ],
+)
+def test_what_is_refused(text: str, said: str, place: tuple[int, int]) -> None:
+    with pytest.raises(NotationError, match=said) as caught:
+        read_xml(source(text))
+    assert (caught.value.line, caught.value.column) == place
+
+
+def test_a_large_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xml_tree, "MOST", 50)
+    with pytest.raises(NotationError, match="more than 50 elements"):
+        read_xml(source("<a>" + "<b/>" * 60 + "</a>"))
