@@ -5,7 +5,8 @@
     FormalLLMError
     ├── NotationError (ValueError)       a text does not follow its notation: file, line, column, caret
     │   ├── GrammarError                 a grammar cannot be read or makes no sense
-    │   └── CalculationError             an expression that the calculator cannot read, or that has no value
+    │   ├── CalculationError             an expression that the calculator cannot read, or that has no value
+    │   └── NotUnderstood                sentences of rules that fit no pattern: each with the nearest one
     ├── AutomatonError (ValueError)      an automaton written in code contradicts itself
     ├── Undecided                        a question about an automaton was not decided within its budget
     ├── InfiniteLanguage                 there are infinitely many plans; a bound on their length is needed
@@ -42,6 +43,7 @@
         │   └── UnreadableResponse       what came back is no answer: a page of HTML, cut JSON
         ├── ModelError                   a local model cannot be loaded or used: what and why
         ├── AnswerFileError              a cache or a transcript of answers cannot be used: file, line
+        ├── NotAuthored                  a model drafted no clean rules in its tries: what was tried, what was wrong
         └── NotRecorded (LookupError)    a transcript has no answer, or none left, to a question
 
 ``GrammarWarning`` is the one warning: a grammar that works but probably says something else than its author meant.
@@ -59,6 +61,7 @@ from formal_llm.errors.llms import (
     MissingDependency,
     MissingKey,
     ModelError,
+    NotAuthored,
     NotRecorded,
     ProviderError,
     UnknownProvider,
@@ -72,6 +75,7 @@ from formal_llm.errors.notation import (
     GrammarWarning,
     InfiniteLanguage,
     NotationError,
+    NotUnderstood,
     Undecided,
 )
 from formal_llm.errors.planning import (
@@ -90,7 +94,7 @@ __all__ = [
     "AgentError", "AgentStopped", "AnswerFileError", "AutomatonError", "BudgetExceeded", "CalculationError",
     "Cancelled", "CheckpointError", "ExecutionError", "FormalLLMError", "GrammarError", "GrammarWarning",
     "InfiniteLanguage", "InputError", "InvalidAnswer", "LLMError", "MissingDependency", "MissingKey", "ModelError",
-    "NoPlanWorked", "NoValidPlan", "NotAllowed", "NotRecorded", "NotationError", "OutOfBudget", "PlanningError",
+    "NoPlanWorked", "NoValidPlan", "NotAllowed", "NotAuthored", "NotRecorded", "NotUnderstood", "NotationError", "OutOfBudget", "PlanningError",
     "ProviderError", "ResourceNotFound", "ResultsError", "RewardError", "SnapshotError", "TooManyPlans", "ToolError",
     "ToolkitError", "TrainingError", "TranscriptError", "Undecided", "UnknownProvider", "UnreadableResponse",
     "WalkError", "WritesNoText", "WritingError", "did_you_mean", "unknown",
