@@ -97,11 +97,11 @@ def plain(text: str) -> str:
 
 def _plain(text: str) -> str:
     text = text.lower().replace("’", "'")
+    for pattern, same in _SAME:
+        text = pattern.sub(same, text)
     for number, word in enumerate(_NUMBERS):
         text = re.sub(rf"\b{word} (?=times\b|steps\b|other steps\b)", f"{number} ", text)
         text = re.sub(rf"\b{word} (?=(?:to|or|and|-) (?:\d+|\w+) times\b)", f"{number} ", text)
-    for pattern, same in _SAME:
-        text = pattern.sub(same, text)
     text = re.sub(r"\b(\d+) times (to|or|and|-) (?=\d+ times)", r"\1 \2 ", text)
     text = re.sub(r"\b1 time\b", "1 times", text)
     return re.sub(r" +", " ", text)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import random
 from bisect import bisect_left
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from formal_llm.automata import CFG, PDA, Limits, Lookahead, Word
+from formal_llm.automata import CFG, PDA, Lookahead, Word
+from formal_llm.automata.languages.unused import unused
 from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.flowchart import Flowchart
@@ -35,10 +36,6 @@ Examples:
 {EXIT_CODES_HELP}
 """
 
-#: With so many terminals it is asked of each whether a plan can use it.
-_MANY = 100
-#: The states of a search that is soon decided.
-_SOON = 1_000
 #: Where the shortest plan has more terminals, the longest is not looked for: that takes a count for each length tried.
 _LONG = 1_000
 
@@ -61,8 +58,8 @@ def check(
     if "plans" not in told and lookahead.completable().value == "no":
         why = why_empty(lookahead.source, max_states=max_states)
         told["no valid plan"] = why.reason
-    elif unused := _unused(lookahead, max_states, used={name for word in words for name in word}):
-        told["in no plan"] = ", ".join(unused)
+    elif never := unused(lookahead, max_states, used={name for word in words for name in word}):
+        told["in no plan"] = ", ".join(never)
     found |= told
     if isinstance(loaded.rules, Behaviour):
         found |= _agent(source, loaded.rules, loaded.whole)
@@ -92,24 +89,6 @@ def _agent(source: str, behaviour: Behaviour, whole: CFG | PDA) -> dict[str, obj
     if examples:
         found["examples"] = f"{len(examples)}, all allowed"
     return found
-
-
-def _unused(lookahead: Lookahead, max_states: int, used: Container[str]) -> list[str]:
-    """The terminals that no plan uses, as far as the lookahead can tell; some are known to be ``used``."""
-    usable = lookahead.detours(lookahead.automaton.start())
-    terminals = list(lookahead.automaton.terminals)
-    if len(terminals) > _MANY:
-        return [name for name in terminals if name not in usable]
-
-    def none_with(name: str) -> bool:
-        required, least = lookahead.source, Limits(at_least={name: 1})
-        # To load the solver takes as long as a hundred searches that are soon decided.
-        verdict = Lookahead(required, least, max_states=min(_SOON, max_states), solver=False).completable()
-        if verdict.value == "unknown":
-            verdict = Lookahead(required, least, max_states=max_states).completable()
-        return verdict.value == "no"
-
-    return [name for name in terminals if name not in usable or (name not in used and none_with(name))]
 
 
 def _written(loaded: LoadedRules) -> dict[str, object]:
