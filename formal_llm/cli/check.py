@@ -6,10 +6,12 @@ import json
 import random
 from bisect import bisect_left
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from formal_llm.authoring import load_plan_examples
 from formal_llm.automata import CFG, PDA, Lookahead, Word
 from formal_llm.automata.languages.unused import unused
 from formal_llm.automata.languages.why_empty import why_empty
@@ -24,8 +26,8 @@ from formal_llm.errors import Undecided
 HELP = f"""Check rules: errors with their place, warnings, and what they describe.
 
 Rules are a task pack, or a file: a grammar (.cfg), a flowchart (.mmd), an automaton (.pda), a behaviour (.agent). Of a
-behaviour the dead ends are told that a run without lookahead can enter, and the examples in the file beside it
-(NAME.examples) are checked.
+behaviour the dead ends are told that a run without lookahead can enter. The examples in the file beside the rules
+(NAME.examples) are checked: plans that must be allowed, and such that must not, and the runs of an agent.
 
 Examples:
 
@@ -63,6 +65,13 @@ def check(
     found |= told
     if isinstance(loaded.rules, Behaviour):
         found |= _agent(source, loaded.rules, loaded.whole)
+    plans, broken = _examples(source, loaded)
+    if plans and "examples" in found:
+        found["examples"] = f"{found['examples']}; {plans}"
+    elif plans:
+        found["examples"] = plans
+    if broken:
+        found["not kept"] = broken
     if as_json:
         print_text(json.dumps({**found, "warnings": warnings}, indent=2, ensure_ascii=False))
     else:
@@ -71,8 +80,23 @@ def check(
         for name, said in found.items():
             for line in said if isinstance(said, list) else [said]:
                 print_text(f"{name:<15}{line}")
-    if strict and warnings:
+    if broken or (strict and warnings):
         raise typer.Exit(1)
+
+
+def _examples(source: str, loaded: LoadedRules) -> tuple[str, list[str]]:
+    """How many plans the file of examples beside the rules holds, and those that the rules do not keep."""
+    if loaded.pack is not None or not Path(source).is_file():
+        return "", []
+    plans = load_plan_examples(source, loaded.whole, others=isinstance(loaded.rules, Behaviour))
+    broken = [
+        f"line {one.line}: {'refused, and should be allowed' if one.allowed else 'allowed, and should not be'}: {one}"
+        for one in plans
+        if not one.kept(loaded.whole)
+    ]
+    many = sum(one.allowed for one in plans)
+    kept = f", {len(broken)} not kept" if broken else ", all kept"
+    return (f"{many} to allow, {len(plans) - many} to refuse{kept}" if plans else ""), broken
 
 
 def _agent(source: str, behaviour: Behaviour, whole: CFG | PDA) -> dict[str, object]:
