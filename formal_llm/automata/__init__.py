@@ -30,10 +30,11 @@ from formal_llm.automata.notation.formula import constraint
 from formal_llm.automata.notation.letters import read_letters
 from formal_llm.automata.notation.pda import read_pda
 from formal_llm.automata.notation.pda_writing import write_pda
+from formal_llm.automata.notation.typed_tools import grammar_of_tools
 from formal_llm.errors import GrammarError
 from formal_llm.pictures.drawable import graph_of, picture_of
 
-register(CFG, Notation(read_grammar, write_grammar, GrammarError, {"letters": read_letters}))
+register(CFG, Notation(read_grammar, write_grammar, GrammarError, {"letters": read_letters, "tools": grammar_of_tools}))
 register(PDA, Notation(read_pda, write_pda))
 register(Flowchart, Notation(read_flowchart, write_flowchart))
 register(Behaviour, Notation(read_behaviour, write_behaviour))
