@@ -89,6 +89,8 @@ def check_draft(text: str, ending: str, *, max_states: int = 20_000) -> Draft:
         never = unused(lookahead, max_states)
     except (Undecided, AutomatonError):
         never = []
+    if isinstance(rules, Behaviour):  # its automaton knows only the states that it can reach
+        never += [name for name in rules.states if name not in source.terminals]
     if never:
         doubts.append(f"no plan uses {', '.join(never)}")
     return Draft(text, ending, rules, (), tuple(dict.fromkeys(doubts)))

@@ -48,6 +48,8 @@ def name_of(phrase: str) -> str:
     found = text.split()
     plural = bool(found) and found[0] in ("all", "two", "2")
     words = [word for word in found[found[:1] != [] and found[0] in _WHICH :] if word not in _ARTICLES]
+    if found[-1:] == ["a"]:  # nothing follows the article, so it is the name
+        words.append("a")
     if not 0 < len(words) <= MOST_WORDS or words[0] in ("of", "in", "to"):
         raise NoName(phrase)
     for word in words:

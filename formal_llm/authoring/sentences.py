@@ -11,7 +11,7 @@ from formal_llm.authoring.names import QUOTED
 _NUMBERS = "no one two three four five six seven eight nine ten eleven twelve".split()
 #: A number or bullet before a line; such lines are the steps of a procedure.
 _BULLET = re.compile(r"[ \t]*(?:\(?\d{1,3}[.)]|[-*•])[ \t]+")
-_END = re.compile(r"[.!;](?=\s|$)|\n[ \t]*\n|\n(?=[ \t]*(?:\(?\d{1,3}[.)]|[-*•])[ \t])")
+_END = re.compile(r"[.!?;](?=\s|$)|\n[ \t]*\n|\n(?=[ \t]*(?:\(?\d{1,3}[.)]|[-*•])[ \t])")
 
 #: Other words for the same: what is written, and what the patterns read. Their order matters.
 _SAME: tuple[tuple[re.Pattern[str], str], ...] = tuple(
@@ -48,7 +48,8 @@ _SAME: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?:end|ends|finish|finishes|close|closes) with", "end with"),
         (r"(?:the plan|a plan|every plan|the process) (begin|end) with", r"\1 with"),
         (r"beforehand|earlier", "first"),
-        (r"and (?:then|finally|afterwards|after that|optionally)", lambda found: {"and optionally": "then optionally"}.get(found[0], "then")),
+        (r"and optionally", "then optionally"),
+        (r"and (?:then|finally|afterwards|after that)", "then"),
         (r"followed by then", "then"),
     )
 )  # fmt: skip
@@ -91,7 +92,7 @@ def sentences(text: str) -> Iterator[Sentence]:
 
 def plain(text: str) -> str:
     """A sentence in lower case, numbers as digits, and one way to say a thing for several."""
-    parts = re.split(f"({QUOTED.pattern.replace('(', '(?:')})", " ".join(text.split()).rstrip(".!;"))
+    parts = re.split(f"({QUOTED.pattern.replace('(', '(?:')})", " ".join(text.split()).rstrip(".!?;"))
     return "".join(part if number % 2 else _plain(part) for number, part in enumerate(parts)).strip()
 
 
