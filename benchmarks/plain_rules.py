@@ -1,9 +1,10 @@
 """Rules in controlled English, read without a model, against what their author meant.
 
-For each paragraph of ``plain_rules.toml`` (the half that the reader was tuned on) and of ``plain_rules_held_out.toml`` (the
-half that nobody tuned it on) the language that is read is compared with the intended one by
-:func:`formal_llm.automata.languages.differences`, exactly. Run with ``python benchmarks/plain_rules.py``; ``-v`` shows the
-sentences that are not understood, and a shortest plan for each difference.
+For each paragraph of ``plain_rules.toml`` (the half that the reader was tuned on) and of
+``plain_rules_held_out.toml`` (the half that nobody tuned it on) the language that is read is compared with the
+intended one by :func:`formal_llm.automata.languages.differences`, exactly. Run with ``python
+benchmarks/plain_rules.py``; ``-v`` shows the sentences that are not understood, and a shortest plan for each
+difference.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ question offers only the choices from which a valid plan can still be finished.
 import warnings
 
 from formal_llm import errors
+from formal_llm.authoring import Authored, author
 from formal_llm.automata import (
     CFG,
     PDA,
@@ -32,7 +33,6 @@ from formal_llm.automata import (
     selection,
 )
 from formal_llm.automata.languages.edits import Edit, EditWeights
-from formal_llm.authoring import Authored, author
 from formal_llm.errors import FormalLLMError
 from formal_llm.llms import (
     LLM,
@@ -67,8 +67,8 @@ __all__ = [
     "Flowchart", "Formula", "FunctionLLM", "Limits", "Lookahead", "Option", "Outlook", "Plan", "Planner", "Prices",
     "Production", "Question", "RandomLLM", "RecordingLLM", "ReplayLLM", "ScriptedLLM", "Solution", "Source", "Step",
     "SumLimit", "Symbol", "Task", "TaskPack", "TextVerification", "Toolkit", "Transition", "Usage", "Verdict",
-    "Verification", "Verifier", "Walk", "WeightedLLM", "Wording", "author", "constraint", "read_plan_text", "selection", "tool",
-    "verify", "verify_text",
+    "Verification", "Verifier", "Walk", "WeightedLLM", "Wording", "author", "constraint", "read_plan_text",
+    "selection", "tool", "verify", "verify_text",
 ]  # fmt: skip
 
 

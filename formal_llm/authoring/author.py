@@ -1,8 +1,9 @@
 """From plain words to rules: drafts, until the checker is content; then examples, until the author is.
 
 A model drafts. What the checker finds goes back to it: errors with their place, an empty language, parts that no plan
-uses, examples that are not kept. Without a model the sentences are read by :mod:`formal_llm.authoring.english`. Then plans
-are shown, and the author says whether they should be allowed; the answers are examples, which stay beside the rules.
+uses, examples that are not kept. Without a model the sentences are read by :mod:`formal_llm.authoring.english`. Then
+plans are shown, and the author says whether they should be allowed; the answers are examples, which stay beside the
+rules.
 """
 
 from __future__ import annotations
@@ -193,7 +194,7 @@ class _Drafting:
         return draft
 
     def _steps(self) -> tuple[str, ...]:
-        """What the steps are called: as in an earlier draft or the examples; else as the reader of English calls them."""
+        """What the steps are called: as in an earlier draft, or the examples and the reader of English call them."""
         for draft in self.drafts:
             if not draft.problems:
                 return tuple(draft.source.terminals)
@@ -210,7 +211,11 @@ def _unkept(draft: Draft, examples: Sequence[Example]) -> list[str]:
     if draft.problems or draft.rules is None:
         return []
     return [
-        f"this plan {'should be allowed, and the rules refuse' if one.allowed else 'should not be allowed, and the rules allow'} it: {one}"
+        (
+            f"this plan should be allowed, and the rules refuse it: {one}"
+            if one.allowed
+            else f"this plan should not be allowed, and the rules allow it: {one}"
+        )
         for one in examples
         if not one.kept(draft.source)
     ]
@@ -260,6 +265,7 @@ class _Judging:
         said = None if self._judge is None else self._judge(shown)
         if said is None:
             return None
-        self.examples.append(Example(shown.plan, said, "" if said == shown.allowed else f"{shown.why}; a draft said otherwise"))
+        self.examples.append(
+            Example(shown.plan, said, "" if said == shown.allowed else f"{shown.why}; a draft said otherwise")
+        )
         return self.examples[-1]
-

@@ -17,18 +17,21 @@ from formal_llm.errors import AutomatonError, FormalLLMError, NotationError, Und
 KINDS: dict[str, type[Rules]] = {".cfg": CFG, ".mmd": Flowchart, ".pda": PDA, ".agent": Behaviour}
 #: What models write behind a fence, and what is meant.
 _FENCES = {
-    "cfg": ".cfg", "grammar": ".cfg", "bnf": ".cfg", "ebnf": ".cfg", "mermaid": ".mmd", "mmd": ".mmd", "flowchart": ".mmd",
+    "cfg": ".cfg", "grammar": ".cfg", "bnf": ".cfg", "ebnf": ".cfg", "mermaid": ".mmd", "mmd": ".mmd",
+    "flowchart": ".mmd",
     "pda": ".pda", "agent": ".agent", "lisp": ".agent", "scheme": ".agent", "clojure": ".agent", "commonlisp": ".agent",
 }  # fmt: skip
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*(\w*)[^\n]*\n(.*?)(?:^[ \t]*\1`*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _SIGNS = (
-    (re.compile(r"^\s*\(define\b", re.MULTILINE), ".agent"),
+    (re.compile(r"\(define\b"), ".agent"),
     (re.compile(r"^\s*(?:flowchart|graph)\b", re.MULTILINE), ".mmd"),
     (re.compile(r"^[^\n#|]*,[^\n#|]*,[^\n#|]*(?:->|→)", re.MULTILINE), ".pda"),
-    (re.compile(r"->|→|::=", re.MULTILINE), ".cfg"),
+    (re.compile(r"->|→|::=|^\s*[\w-]+\s*(?:=>|:=|=)\s*\S", re.MULTILINE), ".cfg"),
 )
 #: Lines that are surely rules of a grammar or an automaton, where prose stands around them.
-_RULE = re.compile(r"^\s*(?:%\w|#|\||[^\s.:]+(?:\s+\"[^\"]*\")*\s*(?:->|→|::=)|[^\s,]+,[^,]*,.*(?:->|→))|^\s*[\w-]+\s+(?:\"[^\"]*\"|\w+=\S)")
+_RULE = re.compile(
+    r"^\s*(?:%\w|#|\||[^\s.:]+(?:\s+\"[^\"]*\")*\s*(?:->|→|::=)|[^\s,]+,[^,]*,.*(?:->|→))|^\s*[\w-]+\s+(?:\"[^\"]*\"|\w+=\S)"
+)
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,11 @@ def draft_of(reply: str, ending: str | None = None) -> Draft:
             drafts.append(check_draft(text, told))
     if not drafts:
         wanted = f"a {ending} file" if ending else "a grammar, a flowchart, an automaton or a behaviour"
-        return Draft(reply.strip(), ending or "", problems=(f"there are no rules in the answer; write {wanted} between ``` and ```",))
+        return Draft(
+            reply.strip(),
+            ending or "",
+            problems=(f"there are no rules in the answer; write {wanted} between ``` and ```",),
+        )
     usable = [one for one in drafts if not one.problems]
     return (usable or drafts)[-1]
 

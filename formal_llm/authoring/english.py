@@ -15,7 +15,9 @@ from warnings import catch_warnings
 
 from formal_llm.authoring.meanings import other
 from formal_llm.authoring.names import RESERVED, NoName, spelled_alike, stem
-from formal_llm.authoring.patterns import PATTERNS, Found, Misread, Pattern
+from formal_llm.authoring.number_patterns import NUMBER
+from formal_llm.authoring.order_patterns import ORDER
+from formal_llm.authoring.patterns import Found, Misread, Pattern
 from formal_llm.authoring.procedures import Ambiguous, read_procedure, renamed, woven
 from formal_llm.authoring.sentences import Sentence, sentences
 from formal_llm.automata import Behaviour, Formula, Limits, Lookahead
@@ -24,15 +26,17 @@ from formal_llm.automata.models.symbols import quote
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import AutomatonError, NotationError, NotUnderstood, did_you_mean
 
+#: The patterns, in the order in which they are tried.
+PATTERNS: tuple[Pattern, ...] = (*NUMBER, *ORDER)
 #: Examples of what tells a procedure, for messages and the documentation.
 PROCEDURES: tuple[tuple[str, str], ...] = (
     ("First wash. Then dry.", "One after the other; sentences in a row go on with it."),
     ("Search or look up, then answer.", "One of them, then the other."),
     ("Then salt and pepper.", "Both, in any order."),
     ("Then optionally announce.", "It, or nothing."),
-    ("Then stir at least 2 times.", "So often, one after the other: also exactly, at most, 2 to 4, any number of times."),
+    ("Then stir at least 2 times.", "So often, one after the other; also at most, 2 to 4, any number of times."),
     ("Repeat draft until accept.", "The first once or more, then the second."),
-    ("If the order is large, ask the manager, otherwise approve.", "A question; its answer is a step: order_is_large=yes or =no."),
+    ("If the order is large, ask the manager, otherwise approve.", "A question, whose answer is a step of its own."),
     ("1. Collect the data.", "The items of a numbered list are steps."),
 )  # fmt: skip
 
@@ -90,7 +94,9 @@ def read_english(text: str, *, name: str = "rules") -> EnglishRules:
     _complain(source, told)
     rules = _Rules(source, [one for one in told if not one.problem])
     if not rules.steps:
-        source.fail("no sentence names a step", None, suggestion="name them, such as: The steps are wash, dry and iron.")
+        source.fail(
+            "no sentence names a step", None, suggestion="name them, such as: The steps are wash, dry and iron."
+        )
     clauses = rules.clauses()
     made = _text(name, rules.steps, clauses, text)
     try:
@@ -167,7 +173,9 @@ def nearest_example(sentence: str) -> str:
 
 def _build(sentence: str) -> list[str]:
     """The words that a sentence is built with; each run of others is one name."""
-    from_words = [word if word in RESERVED else "1" if word.isdigit() else "_" for word in re.findall(r"\w+", sentence.lower())]
+    from_words = [
+        word if word in RESERVED else "1" if word.isdigit() else "_" for word in re.findall(r"\w+", sentence.lower())
+    ]
     return [word for number, word in enumerate(from_words) if word != "_" or from_words[number - 1 : number] != ["_"]]
 
 
@@ -185,9 +193,17 @@ class _Rules:
             for name in one.names:
                 if "=" not in name and declared and self._spelling[name] not in declared:
                     near = did_you_mean(name, declared)
-                    self._fail(one, f"{name} is not among the steps", f"did you mean {near}?" if near else f"there are: {', '.join(declared)}")
+                    self._fail(
+                        one,
+                        f"{name} is not among the steps",
+                        f"did you mean {near}?" if near else f"there are: {', '.join(declared)}",
+                    )
                 if stem(name) in questions or (name.rpartition("=")[0] in self._spelling):
-                    self._fail(one, f"{name.partition('=')[0]} is a step and a question", "for a step that happened write: if ... happens")
+                    self._fail(
+                        one,
+                        f"{name.partition('=')[0]} is a step and a question",
+                        "for a step that happened write: if ... happens",
+                    )
         self.steps = tuple(dict.fromkeys(map(self._spelled, (*declared, *names))))
 
     def _spelled(self, name: str) -> str:
@@ -210,7 +226,8 @@ class _Rules:
     def _clause(self, one: _Told) -> Clause:
         assert one.pattern is not None and one.found is not None
         steps = {
-            place: tuple(tuple(map(self._spelled, group)) for group in groups) for place, groups in one.found.steps.items()
+            place: tuple(tuple(map(self._spelled, group)) for group in groups)
+            for place, groups in one.found.steps.items()
         }
         try:
             asked = tuple(one.pattern.asked(replace(one.found, steps=steps)))

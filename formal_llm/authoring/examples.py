@@ -161,7 +161,9 @@ def _complain(source: SourceText, section: Section, rules: CFG | PDA) -> None:
             near = did_you_mean(name, rules.terminals)
             known = f"did you mean {near}?" if near else f"there are: {', '.join(list(rules.terminals)[:12])}"
             source.fail(f"{name} is no terminal of the rules", source.at(match.start()), suggestion=known)
-    source.fail("the example is empty", source.at(section.at), suggestion=f"write {_EMPTY} for the plan without any step")
+    source.fail(
+        "the example is empty", source.at(section.at), suggestion=f"write {_EMPTY} for the plan without any step"
+    )
 
 
 def load_plan_examples(path: str | Path, rules: CFG | PDA, *, others: bool = False) -> tuple[Example, ...]:

@@ -1,7 +1,8 @@
 """What sentences about steps mean, as formulas.
 
-Most are the templates of Declare (Pesic, Schonenberg and van der Aalst 2007, "DECLARE: Full support for loosely-structured
-processes"): existence, precedence, response, chains, choices. A *group* is a set of names, any of which will do.
+Most are the templates of Declare (Pesic, Schonenberg and van der Aalst 2007, "DECLARE: Full support for
+loosely-structured processes"): existence, precedence, response, chains, choices. A *group* is a set of names, any of
+which will do.
 """
 
 from __future__ import annotations
@@ -10,7 +11,17 @@ from collections.abc import Iterable
 from itertools import permutations
 
 from formal_llm.automata.models.formula import (
-    ANY, EMPTY, EVERYTHING, Formula, and_, eventually, implies, next_, not_, or_, until,
+    ANY,
+    EMPTY,
+    EVERYTHING,
+    Formula,
+    and_,
+    eventually,
+    implies,
+    next_,
+    not_,
+    or_,
+    until,
 )  # fmt: skip
 
 #: Steps any of which will do.
@@ -49,7 +60,9 @@ def never(group: Group) -> Formula:
 
 def preceded(first: Group, then: Group, least: int = 1) -> Formula:
     """No ``then`` before at least so many of ``first`` (precedence)."""
-    fewer = until(until(other(first, then), one(first)), next_(until(other(first, then), one(then)), EVERYTHING), 0, least - 1)
+    fewer = until(
+        until(other(first, then), one(first)), next_(until(other(first, then), one(then)), EVERYTHING), 0, least - 1
+    )
     return not_(fewer)
 
 

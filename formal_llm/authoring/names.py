@@ -1,7 +1,7 @@
 """From phrases to names of steps: "the order" is ``order``, "check the stock" ``check_stock``.
 
-Articles and helping verbs go. What is left of a phrase must be short and hold none of the words that say how sentences are
-built: where one is left over, the sentence was not understood, and to go on would be to guess.
+Articles and helping verbs go. What is left of a phrase must be short and hold none of the words that say how
+sentences are built: where one is left over, the sentence was not understood, and to go on would be to guess.
 """
 
 from __future__ import annotations
@@ -15,16 +15,20 @@ _ARTICLES = frozenset({"the", "a", "an", "your"})
 #: What stands before a name to say which of its uses are meant.
 _WHICH = frozenset({"any", "every", "each", "all", "some", "another", "two", "2"})
 #: What stands before the name of a step and is not part of it.
-_LEADING = re.compile(r"(?:please |you |we |the agent |the plan )?(?:(?:must|may|can|should|shall) )?(?:do|perform|carry out|use) ")
+_LEADING = re.compile(
+    r"(?:please |you |we |the agent |the plan )?(?:(?:must|may|can|should|shall) )?(?:do|perform|carry out|use) "
+)
 _STEP = re.compile(r"(?:the |a )?(?:step|action|tool|activity) ")
 #: Words that sentences are built with; none is part of a name that stands without quotes.
 RESERVED = frozenset(
-    "after afterwards again alternate always and any are at be before beforehand between both but can cannot directly each "
-    "either else every everything except exactly finally first followed follows forbidden happen happens has have if is "
-    "it last later least may more most must never no nor not nothing occur occurs one only optional optionally or "
-    "other otherwise preceded repeat required requires row same should some than that then there these they this "
-    "those time times together twice unless until when whenever which while who whose will with without".split()
-)  # fmt: skip
+    """
+    after afterwards again alternate always and any are at be before beforehand between both but can cannot directly
+    each either else every everything except exactly finally first followed follows forbidden happen happens has
+    have if is it last later least may more most must never no nor not nothing occur occurs one only optional
+    optionally or other otherwise preceded repeat required requires row same should some than that then there these
+    they this those time times together twice unless until when whenever which while who whose will with without
+    """.split()  # noqa: SIM905
+)
 _WORD = re.compile(r"[\w'+/.-]+")
 #: A step whose name the author put between quotes.
 QUOTED = re.compile(r"[\"`“]([^\"`”“]+)[\"`”]")

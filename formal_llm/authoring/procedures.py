@@ -1,7 +1,7 @@
-"""Sentences that tell what is done one after the other: "First A. Then B or C. Finally D."
+"""Sentences that tell what is done one after the other, such as "First A. Then B or C.".
 
-A procedure is a formula over the steps that it names. It is done once; steps that it does not name may stand anywhere in
-between (:func:`woven`), as other sentences allow.
+A procedure is a formula over the steps that it names. It is done once; steps that it does not name may stand anywhere
+in between (:func:`woven`), as other sentences allow.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from formal_llm.automata.models.formula import EMPTY, Atom, Formula, Until, next
 
 #: What begins a sentence of a procedure.
 _OPENING = re.compile(
-    r"(?:first of all|first|then|next|finally|lastly|at last|afterwards|after that|in the end|to begin|now),? (?P<rest>.+)"
+    r"(?:first of all|first|then|next|finally|lastly|at last|afterwards|after that|in the end|now),? (?P<rest>.+)"
 )
 _TELLS = re.compile(r"^(?:optionally|repeat|either|if)\b|\bthen\b|\bfollowed by\b|\buntil\b|\botherwise\b")
 _THEN = re.compile(r",?\s+(?:then|followed by|after that|afterwards|finally),?\s+")
@@ -27,8 +27,8 @@ _OFTEN: tuple[tuple[re.Pattern[str], Callable[[list[int]], tuple[int, int | None
     (re.compile(rf"(.+) (?:exactly )?{_NUMBER} times"), lambda n: (n[0], n[0])),
     (re.compile(rf"(.+) at most {_NUMBER} times"), lambda n: (0, n[0])),
     (re.compile(rf"(.+) at least {_NUMBER} times"), lambda n: (n[0], None)),
-    (re.compile(rf"(.+) (?:between )?{_NUMBER} (?:to|and|or|-) {_NUMBER} times"), lambda n: (n[0], n[1])),
-    (re.compile(r"(.+) freely"), lambda n: (0, None)),
+    (re.compile(rf"(.+?) (?:between )?{_NUMBER} (?:to|and|or|-) {_NUMBER} times"), lambda n: (n[0], n[1])),
+    (re.compile(r"(.+) freely"), lambda _: (0, None)),
 )
 #: The most steps that may come in any order: all orders are written out.
 _MOST_ORDERS = 5
@@ -102,10 +102,14 @@ def _decision(text: str) -> Formula:
     name = _question(found["asked"])
     if found["no"] is None:
         if _THEN.search(found["yes"]):
-            raise Ambiguous("it is not clear what is done in any case; end the sentence before 'then', or write 'otherwise'")
+            raise Ambiguous(
+                "it is not clear what is done in any case; end the sentence before 'then', or write 'otherwise'"
+            )
         return or_(next_(f"{name}=yes", _sequence(found["yes"])), f"{name}=no")
     if _THEN.search(found["no"]):
-        raise Ambiguous("it is not clear whether what comes after 'then' is done in any case; begin a new sentence there")
+        raise Ambiguous(
+            "it is not clear whether what comes after 'then' is done in any case; begin a new sentence there"
+        )
     return or_(next_(f"{name}=yes", _sequence(found["yes"])), next_(f"{name}=no", _sequence(found["no"])))
 
 
@@ -135,7 +139,9 @@ def _list(text: str) -> Formula:
     join = joins.pop() if joins else ""
     parts = re.split(r"\s*,\s*(?:and |or )?|\s+(?:and|or)\s+(?!\d)", text)
     if join == "and" and "times" not in text and "optionally" not in text and len(parts) > _MOST_ORDERS:
-        raise Ambiguous(f"{len(parts)} steps in any order are too many here; write: A, B and C in any order, each exactly once")
+        raise Ambiguous(
+            f"{len(parts)} steps in any order are too many here; write: A, B and C in any order, each exactly once"
+        )
     steps = [_item(part) for part in parts]
     if join == "or":
         return or_(*steps)

@@ -10,15 +10,15 @@ from formal_llm.llms.question import Message
 
 #: Each notation in a few lines, with an example.
 NOTATIONS: dict[str, str] = {
-    ".cfg": """A grammar (cfg): what is made of what. A symbol with a rule is a nonterminal, every other symbol is a step.
+    ".cfg": """A grammar (cfg): what is made of what. A symbol with a rule is a nonterminal, every other one is a step.
 ```cfg
 %order forward
 %limit 2 rinse
 Plan -> fill Wash drain
 Wash -> soap rinse | rinse Wash | ε
 ```
-`|` separates alternatives; repetition is recursion; no * + ? and no quotes around symbols. `%limit N name` and `%require N
-name` bound how often a step happens.""",
+`|` separates alternatives; repetition is recursion; no * + ? and no quotes around symbols. `%limit N name` and
+`%require N name` bound how often a step happens.""",
     ".mmd": """A flowchart (mermaid): questions with labelled answers, and steps. `{ }` is a question, `[ ]` a step.
 ```mermaid
 flowchart TD
@@ -28,7 +28,8 @@ flowchart TD
   ship --> done([End])
   remind --> done
 ```""",
-    ".pda": """An automaton (pda): states; one line for each transition: state, step, popped -> state, pushed; ε for nothing.
+    ".pda": """An automaton (pda): states, and a line for each transition: state, step, popped -> state, pushed; ε is
+nothing.
 ```pda
 %start idle
 %accept idle
@@ -45,10 +46,15 @@ busy, close, ε -> idle, ε
     (not (next (until (and any (not wash)) dry) (until any empty)))
     (not (eventually (next iron iron))))))
 ```
-`(next a b)` is a, then b; `(or a b)`; `(and f g)` both hold of the whole sequence; `(not f)`; `any` one step; `empty` nothing; `(until a b)` a any
-number of times, then b; `(until_2_5 a b)` 2 to 5 times; `(eventually f)` somewhere in the sequence.""",
+`(next a b)` is a, then b; `(or a b)`; `(and f g)` both hold of the whole sequence; `(not f)`; `any` is one step;
+`empty` nothing; `(until a b)` a any number of times, then b; `(until_2_5 a b)` 2 to 5 times; `(eventually f)` somewhere in the sequence.""",
 }
-_BEST = {".cfg": "parts made of parts, recipes, typed steps", ".mmd": "questions and answers", ".pda": "clocks and counters", ".agent": "sentences about order and number"}
+_BEST = {
+    ".cfg": "parts made of parts, recipes, typed steps",
+    ".mmd": "questions and answers",
+    ".pda": "clocks and counters",
+    ".agent": "sentences about order and number",
+}
 
 
 def asking(words: str, ending: str | None, steps: Sequence[str], examples: Sequence[Example]) -> list[Message]:
@@ -82,7 +88,8 @@ def again(draft: Draft, problems: Sequence[str]) -> list[Message]:
     """What is added to the chat after a draft that is not clean."""
     listed = "\n".join(f"- {problem}" for problem in problems)
     shown = f"```{draft.ending[1:]}\n{draft.text.rstrip()}\n```" if draft.ending else draft.text
-    said = f"This was found in it:\n\n{listed}\n\nWrite the whole rules again, mended, in one code block. What is meant so may stay."
+    wanted = "Write the whole rules again, mended, in one code block. What is meant so may stay."
+    said = f"This was found in it:\n\n{listed}\n\n{wanted}"
     return [Message("assistant", shown or "(nothing)"), Message("user", said)]
 
 

@@ -1,7 +1,8 @@
 """Which plans are shown to an author: those that tell most about whether the rules say what was meant.
 
-Where two drafts, or two versions of rules, differ: the shortest plan on which they do. Of one draft: its shortest plan,
-plans at random, and *near misses*, which one step more, less or elsewhere makes of an allowed plan, and which the rules refuse.
+Where two drafts, or two versions of rules, differ: the shortest plan on which they do. Of one draft: its shortest
+plan, plans at random, and *near misses*, which one step more, less or elsewhere makes of an allowed plan, and which
+the rules refuse.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from formal_llm.authoring.names import QUOTED
 
-_NUMBERS = "no one two three four five six seven eight nine ten eleven twelve".split()
-#: A number or bullet before a line; such lines are the steps of a procedure.
+_NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+#: A number or bullet before a line; lines with a number are the steps of a procedure.
 _BULLET = re.compile(r"[ \t]*(?:\(?\d{1,3}[.)]|[-*•])[ \t]+")
 _END = re.compile(r"[.!?;](?=\s|$)|\n[ \t]*\n|\n(?=[ \t]*(?:\(?\d{1,3}[.)]|[-*•])[ \t])")
 
@@ -32,7 +32,7 @@ _SAME: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?:no|not) more than|a maximum of|maximally|up to|at the most", "at most"),
         (r"(?:no|not) (?:fewer|less) than|a minimum of|minimally|at the least", "at least"),
         (r"(?:more often than|more than)", "more than"),
-        (r"(?:must not|mustn't|may not|can not|cannot|can't|should not|shouldn't|shall not|do not|don't|does not|doesn't)", "never"),
+        (r"(?:must|may|can|should|shall|do|does) not|cannot|(?:must|ca|should|do|does)n't|can't", "never"),
         (r"(?:must|may|can|should|shall) never", "never"),
         (r"(?:is|are) never (?:allowed|permitted)", "is forbidden"),
         (r"(?:is|are) not (?:allowed|permitted)(?: to)?", "is forbidden"),
@@ -62,7 +62,7 @@ class Sentence(NamedTuple):
         text: as it is written.
         at: where it begins in the text.
         plain: the same in lower case and in fewer words.
-        listed: whether it is an item of a list, with a number or a bullet before it.
+        listed: whether it is an item of a list, with a number before it.
     """
 
     text: str
@@ -86,7 +86,7 @@ def sentences(text: str) -> Iterator[Sentence]:
         at = begin + skipped + len(piece[skipped:]) - len(piece[skipped:].lstrip())
         written = text[at:end].strip()
         if written and hidden[at:end].strip():
-            yield Sentence(written, at, plain(written), bullet is not None)
+            yield Sentence(written, at, plain(written), bullet is not None and bullet[0].strip() not in "-*•")
         begin = after
 
 

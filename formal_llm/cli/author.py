@@ -20,10 +20,10 @@ from formal_llm.errors import FormalLLMError, NotAuthored
 
 HELP = f"""Write rules from plain words, and accept them by examples.
 
-A model drafts (--llm), and what the checker finds goes back to it until the draft is clean. Without a model the sentences
-are read as controlled English: "Wash before dry. Iron at most twice." Then plans are shown, and you say whether they should
-be allowed: y, n, Enter to say nothing, q to end. Your answers are kept beside the rules, in NAME.examples; `formal-llm check`
-runs them from then on.
+A model drafts (--llm), and what the checker finds goes back to it until the draft is clean. Without a model the
+sentences are read as controlled English: "Wash before dry. Iron at most twice." Then plans are shown, and you say
+whether they should be allowed: y, n, Enter to say nothing, q to end. Your answers are kept beside the rules, in
+NAME.examples; `formal-llm check` runs them from then on.
 
 RULES is the text, @FILE for the text in a file, or - for standard input.
 
@@ -40,13 +40,18 @@ Examples:
 @command
 def author_(
     rules: Annotated[str, typer.Argument(metavar="RULES", help="The rules in words; @FILE, or - for standard input.")],
-    out: Annotated[Path, typer.Option(help="The file that is written: .cfg, .mmd, .pda or .agent; without an ending the model picks.")],
+    out: Annotated[
+        Path,
+        typer.Option(help="The file that is written: .cfg, .mmd, .pda or .agent; without an ending the model picks."),
+    ],
     llm: Annotated[
         str | None, typer.Option("--llm", help="Who drafts; without it the words are read as controlled English.")
     ] = None,
     tries: Annotated[int, typer.Option(min=1, help="How often the model may write, corrections included.")] = 5,
     drafts: Annotated[int, typer.Option(min=1, help="How many drafts of the model are compared.")] = 1,
-    plans: Annotated[int, typer.Option(min=0, help="How many plans are shown, beside those on which rules differ.")] = 6,
+    plans: Annotated[
+        int, typer.Option(min=0, help="How many plans are shown, beside those on which rules differ.")
+    ] = 6,
     yes: Annotated[bool, typer.Option("--yes", help="Show nothing; take the rules as they are.")] = False,
 ) -> None:
     """Write rules from plain words."""
@@ -103,7 +108,10 @@ def _tell(made: Authored, path: Path) -> None:
     for one in made.broken:
         print_text(f"not kept       {'should be allowed' if one.allowed else 'should not be allowed'}: {one}")
     if made.broken:
-        err().print("say it in other words, or mend the file by hand; formal-llm check tells when the examples are kept", markup=False)
+        err().print(
+            "say it in other words, or mend the file by hand; formal-llm check tells when the examples are kept",
+            markup=False,
+        )
         raise typer.Exit(1)
 
 
@@ -120,7 +128,9 @@ class _Log:
         problems = [*draft.problems, *draft.doubts] or ["nothing"]
         said = "\n".join(f"# found: {' '.join(problem.split())}" for problem in problems)
         with self.path.open("w" if self._number == 1 else "a", encoding="utf-8") as file:
-            file.write(f"# ---- draft {self._number} ({draft.ending or 'no notation'})\n{said}\n{draft.text.rstrip()}\n\n")
+            file.write(
+                f"# ---- draft {self._number} ({draft.ending or 'no notation'})\n{said}\n{draft.text.rstrip()}\n\n"
+            )
         err().print(f"draft {self._number}: {counted(len(draft.problems + draft.doubts), 'finding')}", markup=False)
 
 
@@ -138,7 +148,10 @@ class _Person:
             console.print("Should these plans be allowed? y, n, Enter to say nothing, q to end", markup=False)
             self._begun = True
         console.print(f"\n  {shown(plan.plan)}", markup=False)
-        if any(label.casefold() != name.replace("_", " ").casefold() for name, label in zip(plan.plan, plan.labels, strict=True)):
+        if any(
+            label.casefold() != name.replace("_", " ").casefold()
+            for name, label in zip(plan.plan, plan.labels, strict=True)
+        ):
             console.print(f"  ({' / '.join(plan.labels)})", markup=False)
         console.print(f"  {plan.why}; the rules {'allow' if plan.allowed else 'refuse'} it", markup=False)
         while True:

@@ -94,8 +94,8 @@ __all__ = [
     "AgentError", "AgentStopped", "AnswerFileError", "AutomatonError", "BudgetExceeded", "CalculationError",
     "Cancelled", "CheckpointError", "ExecutionError", "FormalLLMError", "GrammarError", "GrammarWarning",
     "InfiniteLanguage", "InputError", "InvalidAnswer", "LLMError", "MissingDependency", "MissingKey", "ModelError",
-    "NoPlanWorked", "NoValidPlan", "NotAllowed", "NotAuthored", "NotRecorded", "NotUnderstood", "NotationError", "OutOfBudget", "PlanningError",
-    "ProviderError", "ResourceNotFound", "ResultsError", "RewardError", "SnapshotError", "TooManyPlans", "ToolError",
-    "ToolkitError", "TrainingError", "TranscriptError", "Undecided", "UnknownProvider", "UnreadableResponse",
-    "WalkError", "WritesNoText", "WritingError", "did_you_mean", "unknown",
+    "NoPlanWorked", "NoValidPlan", "NotAllowed", "NotAuthored", "NotRecorded", "NotUnderstood", "NotationError",
+    "OutOfBudget", "PlanningError", "ProviderError", "ResourceNotFound", "ResultsError", "RewardError",
+    "SnapshotError", "TooManyPlans", "ToolError", "ToolkitError", "TrainingError", "TranscriptError", "Undecided",
+    "UnknownProvider", "UnreadableResponse", "WalkError", "WritesNoText", "WritingError", "did_you_mean", "unknown",
 ]  # fmt: skip

@@ -19,8 +19,14 @@ MEANT = CFG.from_string(GOOD)
 #: What a model may get wrong, and what must be said of it.
 ERRORS = {
     "wrong arrows": ("```cfg\nS = wash Rest\nRest => dry\n```", "write '->' instead of '='"),
-    "undefined symbols": ("```cfg\nS -> wash Rest\nRest -> dry | Ressst\nRessst -> Ressst\n```", "no word can be derived from Ressst"),
-    "prose alone": ("I would start with washing, and then go on to dry everything.", "there are no rules in the answer"),
+    "undefined symbols": (
+        "```cfg\nS -> wash Rest\nRest -> dry | Ressst\nRessst -> Ressst\n```",
+        "no word can be derived from Ressst",
+    ),
+    "prose alone": (
+        "I would start with washing, and then go on to dry everything.",
+        "there are no rules in the answer",
+    ),
     "an empty language": ("```cfg\nS -> wash S\n```", "the language is empty"),
     "limits that clash": ("```cfg\nS -> wash S | dry\n%require 2 dry\n```", "no word keeps"),
     "an unknown state": ("(define w (:states wash dry) (:behavior (next wash drie)))", "there are: wash, dry"),
@@ -141,7 +147,13 @@ def test_known_examples_must_be_kept_from_the_first() -> None:
 def test_of_two_drafts_the_author_picks_by_the_shortest_difference() -> None:
     other = "S -> wash dry | wash"
     seen: list[Shown] = []
-    made = author(WORDS, ScriptedTextLLM(["S -> wash dry", other]), drafts=2, judge=judge_by(CFG.from_string(other), seen), shown=0)  # type: ignore[arg-type]
+    made = author(
+        WORDS,
+        ScriptedTextLLM(["S -> wash dry", other]),
+        drafts=2,
+        judge=judge_by(CFG.from_string(other), seen),
+        shown=0,
+    )  # type: ignore[arg-type]
     assert made.text == other + "\n"
     assert [one.plan for one in seen] == [("wash",)]
     assert made.examples == (Example(("wash",), True, "the other draft allow it; a draft said otherwise"),)

@@ -7,8 +7,7 @@ import pytest
 from benchmarks.plain_rules import HALVES, judged, paragraphs
 from formal_llm import Behaviour
 from formal_llm.authoring import read_english
-from formal_llm.authoring.english import PROCEDURES, nearest_example
-from formal_llm.authoring.patterns import PATTERNS
+from formal_llm.authoring.english import PATTERNS, PROCEDURES, nearest_example
 from formal_llm.errors import NotationError, NotUnderstood
 
 EVERY = [(half, number) for half in HALVES for number in range(15)]
@@ -44,7 +43,7 @@ def test_what_is_not_understood_is_said_with_the_nearest_pattern() -> None:
     with pytest.raises(NotUnderstood) as caught:
         read_english("Wash before dry.\nDry after washing. Be nice to the shirts, will you?\nIron at most twice.")
     error = caught.value
-    assert [one[0] for one in error.sentences] == ["Dry after washing", "Be nice to the shirts, will you?"]
+    assert [one[0] for one in error.sentences] == ["Dry after washing", "Be nice to the shirts, will you"]
     assert error.sentences[0][2] in {pattern.example for pattern in PATTERNS}
     assert (error.line, error.column) == (2, 1)
     assert "2 sentences are not understood" in str(error)
@@ -99,7 +98,7 @@ def test_procedures_of_the_documentation_are_read(example: str) -> None:
 
 
 def test_the_nearest_example() -> None:
-    assert nearest_example("wash goes before every of the drys") == "Every question before every answer." or nearest_example(
-        "a before b b b"
-    )
+    assert nearest_example(
+        "wash goes before every of the drys"
+    ) == "Every question before every answer." or nearest_example("a before b b b")
     assert nearest_example("jump at most more 3 times") == "Iron at most 2 times."

@@ -7,8 +7,8 @@ from itertools import product
 
 import pytest
 
-from formal_llm.authoring.english import read_english
-from formal_llm.authoring.patterns import PATTERNS, Misread, Pattern
+from formal_llm.authoring.english import PATTERNS, read_english
+from formal_llm.authoring.patterns import Misread, Pattern
 from formal_llm.authoring.sentences import plain, sentences
 
 Plan = Sequence[str]
@@ -48,7 +48,10 @@ SAYS: dict[str, tuple[str, Says]] = {
         lambda p: "".join(x for x in p if x != "c") in ("", "b", "ba", "bab", "baba"),
     ),
     "in this order, once each": ("a, b and c in this order, each exactly once.", lambda p: list(p) == ["a", "b", "c"]),
-    "in any order, once each": ("a and b in any order, each exactly once.", lambda p: p.count("a") == p.count("b") == 1),
+    "in any order, once each": (
+        "a and b in any order, each exactly once.",
+        lambda p: p.count("a") == p.count("b") == 1,
+    ),
     "in this order": ("a, b and c in this order.", lambda p: list(p) == sorted(p)),
     "in a row, at most": ("a at most 2 times in a row.", lambda p: "aaa" not in "".join(p)),
     "in a row, never": ("Never a twice in a row.", lambda p: "aa" not in "".join(p)),
@@ -85,9 +88,7 @@ SAYS: dict[str, tuple[str, Says]] = {
     ),
     "between any two": (
         "Between any two a there is b.",
-        lambda p: all(
-            "b" in p[x:y] for x, y in product(range(len(p)), repeat=2) if x < y and p[x] == p[y] == "a"
-        ),
+        lambda p: all("b" in p[x:y] for x, y in product(range(len(p)), repeat=2) if x < y and p[x] == p[y] == "a"),
     ),
     "never between": (
         "Never a between b and c.",
@@ -130,7 +131,12 @@ def test_a_sentence_allows_just_the_plans_that_it_speaks_of(name: str) -> None:
 
 
 def test_phrases_with_words_of_sentences_in_them_are_no_names() -> None:
-    for text in ("Never wash after it.", "Wash unless dry before iron.", "At most 3 times is enough", "Do wash if dry."):
+    for text in (
+        "Never wash after it.",
+        "Wash unless dry before iron.",
+        "At most 3 times is enough",
+        "Do wash if dry.",
+    ):
         one = next(iter(sentences(text)))
         assert all(pattern.read(one.plain) is None for pattern in PATTERNS), text
 

@@ -90,20 +90,22 @@ class CFG(ByFields, Written, Drawable):
         return notation_of(cls).others["letters"](text, start)
 
     @classmethod
-    def from_tools(cls, tools: Iterable[object], inputs: Mapping[str, object] | None = None, *, uses: int | None = 1) -> CFG:
+    def from_tools(
+        cls, tools: Iterable[object], inputs: Mapping[str, object] | None = None, *, uses: int | None = 1
+    ) -> CFG:
         """The grammar of all plans in which the types of tools fit.
 
         A plan uses at least one tool, and ends with any kind of value; to plan for one kind only, take the start symbol
         of that kind, such as ``image_plan`` (:meth:`with_start`).
 
         Args:
-            tools: a :class:`formal_llm.tools.Toolkit`, or whatever has a name, the kinds of its inputs and the kind of its
-                output each.
+            tools: a :class:`formal_llm.tools.Toolkit`, or tools that have a name, the kinds of their inputs and the kind of
+                their output.
             inputs: the inputs of tasks: a terminal for each, and its kind. Where left out, those of the toolkit, or
                 ``input_KIND`` for each kind that a tool takes.
             uses: how often each tool may be used at most; None for no bound. Inputs may be used freely.
 
-        Warns with :class:`~formal_llm.errors.GrammarWarning` of a tool that no plan can use, since nothing gives its inputs.
+        Warns with :class:`~formal_llm.errors.GrammarWarning` of a tool whose inputs nothing gives.
 
         Raises:
             GrammarError: there is no tool, two have one name, or none can be applied to the inputs.

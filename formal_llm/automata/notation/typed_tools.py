@@ -1,8 +1,8 @@
 """From the signatures of tools to the grammar of all plans in which the types fit.
 
 A tool that makes a text of an image gives the production ``text -> captioning image``: as in OpenAGI's grammar
-(Formal-LLM, arXiv 2402.00798, Eq. 3), the tool stands first and what it is applied to behind it, so a plan's word runs from
-its last step to its first. Tools of one signature are a class.
+(Formal-LLM, arXiv 2402.00798, Eq. 3), the tool stands first and what it is applied to behind it, so a plan's word
+runs from its last step to its first. Tools of one signature are a class.
 """
 
 from __future__ import annotations
@@ -66,9 +66,15 @@ def grammar_of_tools(
             groups.setdefault((str(tool.output), tuple(map(str, tool.inputs))), []).append(tool.name)
         else:
             lacking = [str(kind) for kind in tool.inputs if str(kind) not in _made(listed, usable, own)]
-            warnings.warn(f"no plan can use {tool.name}: nothing gives it a value of kind {', '.join(lacking)}", GrammarWarning, stacklevel=3)
+            warnings.warn(
+                f"no plan can use {tool.name}: nothing gives it a value of kind {', '.join(lacking)}",
+                GrammarWarning,
+                stacklevel=3,
+            )
     if not groups:
-        raise GrammarError("no tool can be applied to the inputs", suggestion="give inputs of the kinds that tools take")
+        raise GrammarError(
+            "no tool can be applied to the inputs", suggestion="give inputs of the kinds that tools take"
+        )
     return _Grammar([*names, *own]).made(listed, groups, own, kinds, uses)
 
 
@@ -118,7 +124,9 @@ class _Grammar:
                 heads[signature] = self._free(f"{'_'.join(taken) or 'nothing'}_to_{output}")
                 classes += [Production(heads[signature], (name,)) for name in members]
         applied = {
-            kind: [(heads[output, taken], *(value_of[one] for one in taken)) for output, taken in groups if output == kind]
+            kind: [
+                (heads[output, taken], *(value_of[one] for one in taken)) for output, taken in groups if output == kind
+            ]
             for kind in kinds
         }
         productions = [Production(start, (plan,)) for plan in plan_of.values()]
@@ -130,7 +138,11 @@ class _Grammar:
                 productions += [Production(value_of[kind], (name,)) for name, of in own.items() if of == kind]
         symbols = {tool.name: Symbol(description=getattr(tool, "description", "")) for tool in tools if tool.name in
                    {name for members in groups.values() for name in members}}  # fmt: skip
-        symbols |= {name: Symbol(kind) for kind, name in (*plan_of.items(), *value_of.items()) if kind in needed or name in plan_of.values()}
+        symbols |= {
+            name: Symbol(kind)
+            for kind, name in (*plan_of.items(), *value_of.items())
+            if kind in needed or name in plan_of.values()
+        }
         used = [name for name, of in own.items() if of in needed]
         limits = Limits() if uses is None else Limits(dict.fromkeys(used), default=uses)
         return CFG([*productions, *classes], start, symbols, limits, "backward")

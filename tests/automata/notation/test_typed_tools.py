@@ -62,7 +62,7 @@ def test_python_functions_with_hints() -> None:
 
     made = CFG.from_tools(Toolkit([shout, join]))
     assert made.symbols["shout"].description == "Puts a text in capitals."
-    assert made.accepts("join shout input_text input_text".split())
+    assert made.accepts(["join", "shout", "input_text", "input_text"])
     assert not made.accepts(["input_text"])
     assert not made.accepts(["join", "input_text"])
     assert Lookahead(made).count() == 5  # either alone, shout on either side of join or around it
