@@ -47,7 +47,8 @@ busy, close, ε -> idle, ε
     (not (eventually (next iron iron))))))
 ```
 `(next a b)` is a, then b; `(or a b)`; `(and f g)` both hold of the whole sequence; `(not f)`; `any` is one step;
-`empty` nothing; `(until a b)` a any number of times, then b; `(until_2_5 a b)` 2 to 5 times; `(eventually f)` somewhere in the sequence.""",
+`empty` nothing; `(until a b)` a any number of times, then b; `(until_2_5 a b)` 2 to 5 times; `(eventually f)` somewhere
+in the sequence.""",
 }
 _BEST = {
     ".cfg": "parts made of parts, recipes, typed steps",

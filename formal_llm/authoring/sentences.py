@@ -15,7 +15,7 @@ _END = re.compile(r"[.!?;](?=\s|$)|\n[ \t]*\n|\n(?=[ \t]*(?:\(?\d{1,3}[.)]|[-*â€
 
 #: Other words for the same: what is written, and what the patterns read. Their order matters.
 _SAME: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(rf"(?<![\w]){pattern}(?![\w])"), same)
+    (re.compile(rf"(?<!\w)(?:{pattern})(?!\w)"), same)
     for pattern, same in (
         (r"(?:right|straight|immediately|just) (after|before|followed|preceded|follows?|precedes?)", r"directly \1"),
         (r"(?:immediately|right away|straight away)", "directly"),

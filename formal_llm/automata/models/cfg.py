@@ -99,8 +99,8 @@ class CFG(ByFields, Written, Drawable):
         of that kind, such as ``image_plan`` (:meth:`with_start`).
 
         Args:
-            tools: a :class:`formal_llm.tools.Toolkit`, or tools that have a name, the kinds of their inputs and the kind of
-                their output.
+            tools: a :class:`formal_llm.tools.Toolkit`, or tools: each with a name, the kinds of its inputs, and that of
+                its output.
             inputs: the inputs of tasks: a terminal for each, and its kind. Where left out, those of the toolkit, or
                 ``input_KIND`` for each kind that a tool takes.
             uses: how often each tool may be used at most; None for no bound. Inputs may be used freely.
