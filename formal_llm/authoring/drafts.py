@@ -83,7 +83,7 @@ def check_draft(text: str, ending: str, *, max_states: int = 20_000) -> Draft:
             source = _source(rules)
         except FormalLLMError as error:
             return Draft(text, ending, problems=(_told(error),))
-    doubts = [str(one.message) for one in caught]
+    doubts = [str(one.message).removeprefix("<string>:") for one in caught]
     lookahead = Lookahead(source, max_states=max_states)
     try:
         if lookahead.completable().value == "no":

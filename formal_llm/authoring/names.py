@@ -15,13 +15,12 @@ _ARTICLES = frozenset({"the", "a", "an", "your"})
 #: What stands before a name to say which of its uses are meant.
 _WHICH = frozenset({"any", "every", "each", "all", "some", "another", "two", "2"})
 #: What stands before the name of a step and is not part of it.
-_LEADING = re.compile(
-    r"(?:please |you |we |the agent |the plan )?(?:(?:must|may|can|should|shall) )?(?:do|perform|carry out|use) "
-)
+_LEADING = re.compile(r"(?:please )?(?:you |we |the agent )?(?:(?:do|perform|carry out|use) )?")
 _STEP = re.compile(r"(?:the |a )?(?:step|action|tool|activity) ")
 #: Words that sentences are built with; none is part of a name that stands without quotes.
 RESERVED = frozenset(
     """
+    you we i he she him her second third fourth previous
     after afterwards again alternate always and any are at be before beforehand between both but can cannot directly
     each either else every everything except exactly finally first followed follows forbidden happen happens has
     have if is it last later least may more most must never no nor not nothing occur occurs one only optional

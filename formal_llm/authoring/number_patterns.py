@@ -160,21 +160,21 @@ NUMBER: tuple[Pattern, ...] = (
     # -- how often ----------------------------------------------------------------------------------------------------
     Pattern(
         "each step, at most",
-        (r"(?:<every> step|everything|all steps) <v> at most {n} times",),
+        (r"(?:<every> (?:step|tool|action)|everything|all steps) <v> at most {n} times",),
         "Each step at most once.",
         "No step happens more often than that, those of other sentences included.",
         lambda found: [Limits(default=found.numbers["n"])],
     ),
     Pattern(
         "each step, at least",
-        (r"(?:<every> step|everything|all steps) <v> at least {n} times",),
+        (r"(?:<every> (?:step|tool|action)|everything|all steps) <v> at least {n} times",),
         "Each step at least once.",
         "Every step that any sentence names happens so often.",
         lambda _: [Limits()],
     ),
     Pattern(
         "each step, exactly",
-        (r"(?:<every> step|everything|all steps) <v> exactly {n} times",),
+        (r"(?:<every> (?:step|tool|action)|everything|all steps) <v> exactly {n} times",),
         "Each step exactly once.",
         "Every step that any sentence names happens so often.",
         lambda found: [Limits(default=found.numbers["n"])],
@@ -257,6 +257,7 @@ NUMBER: tuple[Pattern, ...] = (
         "needs so many first",
         (
             r"{B} <v> only after {A} at least {n} times",
+            r"(?:there must be )?at least {n} {A} before <every> {B}",
             r"{B} (?:needs|requires) at least {n} {A} first",
             r"{B} <v> only after at least {n} {A}",
         ),
@@ -280,6 +281,7 @@ NUMBER: tuple[Pattern, ...] = (
             r"{A} <v>[ each] at most {n} times",
             r"at most {n} times {A}",
             r"never {A} more than {n} times",
+            r"never more than {n} {A}",
             r"{A} never <v> more than {n} times",
             r"at most {n} {A}[ is allowed| happens]",
         ),

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from formal_llm.authoring import meanings as mean
-from formal_llm.authoring.patterns import Pattern, counts, formula_of, one_of
+from formal_llm.authoring.patterns import Asked, Found, Misread, Pattern, counts, formula_of, one_of
+
+
+def _never(found: Found) -> Asked:
+    if len(found.steps["A"]) > 1:
+        raise Misread("it may mean each of them, or not both; write: never a or b, or: never both a and b")
+    return [counts(one_of(found, "A"), 0, 0)]
+
 
 ORDER: tuple[Pattern, ...] = (
     # -- where --------------------------------------------------------------------------------------------------------
@@ -16,14 +23,14 @@ ORDER: tuple[Pattern, ...] = (
     ),
     Pattern(
         "begin with",
-        (r"begin with {A}", r"{A} is the first step", r"the first step is {A}", r"{A} comes first"),
+        (r"begin with {A}", r"{A} is the first step", r"the first step (?:is|must be) {A}", r"{A} comes first"),
         "Begin with plan.",
         "It is the first step, and there is one.",
         formula_of(mean.begins, "A"),
     ),
     Pattern(
         "end with",
-        (r"end with {A}", r"{A} is the last step", r"the last step is {A}", r"{A} comes last"),
+        (r"end with {A}", r"{A} is the last step", r"the last step (?:is|must be) {A}", r"{A} comes last"),
         "End with a receipt.",
         "It is the last step, and there is one.",
         formula_of(mean.ends, "A"),
@@ -135,7 +142,7 @@ ORDER: tuple[Pattern, ...] = (
     ),
     Pattern(
         "only that after",
-        (r"after {B},? only {A} <v>", r"only {A} <v> after {B}"),
+        (r"after {B},? only {A} <v>",),
         "After close only archive may happen.",
         "Nothing but that, from there to the end.",
         formula_of(mean.only_after, "AB"),
@@ -168,6 +175,8 @@ ORDER: tuple[Pattern, ...] = (
         (
             r"{A} <v> before <every> {B}",
             r"{B} <v> only after {A}",
+            r"{B} (?:may|can|must) only <v> after {A}",
+            r"{B} (?:is|are) only (?:allowed|possible) after {A}",
             r"no {B} before {A}",
             r"never {B} before {A}",
             r"{B} never <v> before {A}",
@@ -237,6 +246,7 @@ ORDER: tuple[Pattern, ...] = (
         (r"never {A}", r"no {A}", r"{A} never <v>", r"{A} is forbidden"),
         "Never skip the review.",
         "Not at all.",
-        lambda found: [counts(one_of(found, "A"), 0, 0)],
+        _never,
+        lists=True,
     ),
 )

@@ -33,7 +33,7 @@ _SAME: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?:no|not) (?:fewer|less) than|a minimum of|minimally|at the least", "at least"),
         (r"(?:more often than|more than)", "more than"),
         (r"(?:must|may|can|should|shall|do|does) not|cannot|(?:must|ca|should|do|does)n't|can't", "never"),
-        (r"(?:must|may|can|should|shall) never", "never"),
+        (r"(?:(?:you|we) )?(?:must |may |can |should |shall |will )?never", "never"),
         (r"(?:is|are) never (?:allowed|permitted)", "is forbidden"),
         (r"(?:is|are) not (?:allowed|permitted)(?: to)?", "is forbidden"),
         (r"(?:is|are) (?:forbidden|prohibited)", "is forbidden"),

@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
+from warnings import catch_warnings
 
 import typer
 
@@ -109,7 +110,8 @@ def _agent(source: str, behaviour: Behaviour, whole: CFG | PDA) -> dict[str, obj
     ends = [one for one in Monitor(whole).check(environment=outside) if one.kind in ("trap", "not decided")]
     if ends:
         found["dead ends"] = [str(one) for one in ends]
-    examples = load_examples(source)
+    with catch_warnings(action="ignore"):  # they were told when the rules were read
+        examples = load_examples(source)
     if examples:
         found["examples"] = f"{len(examples)}, all allowed"
     return found
