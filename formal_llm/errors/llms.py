@@ -181,7 +181,7 @@ class NotAuthored(LLMError):
         drafts: what was tried, in order: each draft, as it was written, and what is wrong with it.
     """
 
-    def __init__(self, drafts: Sequence[tuple[str, Sequence[str]]], usage: Any = None) -> None:
+    def __init__(self, drafts: Sequence[tuple[str, Sequence[str]]], usage: object = None) -> None:
         self.drafts = tuple((text, tuple(problems)) for text, problems in drafts)
         self.usage = usage
         lines = [f"no clean rules in {len(self.drafts)} {'try' if len(self.drafts) == 1 else 'tries'}; what was wrong:"]

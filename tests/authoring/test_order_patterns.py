@@ -38,7 +38,8 @@ def test_sentences_that_may_mean_two_things_are_not_understood(sentence: str) ->
         "Dry needs wash first.",
         "Every dry must be preceded by a wash.", "Dry may only happen after wash.",
         "Dry is only allowed after wash.",
-        "Only after wash may dry be done.", "If dry happens, wash must happen first.", "Washing must come before drying.",
+        "Only after wash may dry be done.",
+        "If dry happens, wash must happen first.", "Washing must come before drying.",
         "You must not dry before you wash.", "Do not dry before the wash!", "Wash prior to every dry.",
     ],
 )  # fmt: skip
