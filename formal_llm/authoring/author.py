@@ -235,7 +235,7 @@ class _Judging:
         try:
             while len(left) > 1:
                 one, other = left[0], left[1]
-                answer = self._first_answer(one.source, other.source, "the other draft")
+                answer = self._first_answer(one.source, other.source, "the rules of the other draft")
                 # Where nothing is said of any difference, or there is none, the first stays.
                 left.remove(other if answer is None or answer.kept(one.source) else one)
             draft = left[0]

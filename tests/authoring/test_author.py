@@ -156,7 +156,7 @@ def test_of_two_drafts_the_author_picks_by_the_shortest_difference() -> None:
     )  # type: ignore[arg-type]
     assert made.text == other + "\n"
     assert [one.plan for one in seen] == [("wash",)]
-    assert made.examples == (Example(("wash",), True, "the other draft allow it; a draft said otherwise"),)
+    assert made.examples == (Example(("wash",), True, "the rules of the other draft allow it; a draft said otherwise"),)
 
 
 def test_where_a_new_version_differs_from_the_old_one() -> None:
