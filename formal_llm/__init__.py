@@ -10,6 +10,7 @@ question offers only the choices from which a valid plan can still be finished.
 import warnings
 
 from formal_llm import errors
+from formal_llm.authoring import Authored, author
 from formal_llm.automata import (
     CFG,
     PDA,
@@ -61,13 +62,13 @@ from formal_llm.tools import Executor, Toolkit, tool
 __version__ = "0.1.0"
 
 __all__ = [
-    "CFG", "LLM", "PDA", "Answer", "AsyncFunctionLLM", "AsyncLLM", "Automaton", "BatchLLM", "Behaviour",
+    "CFG", "LLM", "PDA", "Answer", "AsyncFunctionLLM", "AsyncLLM", "Authored", "Automaton", "BatchLLM", "Behaviour",
     "BehaviourState", "Budget", "CachedLLM", "Call", "Edit", "EditWeights", "Executor", "FlowEdge", "FlowNode",
     "Flowchart", "Formula", "FunctionLLM", "Limits", "Lookahead", "Option", "Outlook", "Plan", "Planner", "Prices",
     "Production", "Question", "RandomLLM", "RecordingLLM", "ReplayLLM", "ScriptedLLM", "Solution", "Source", "Step",
     "SumLimit", "Symbol", "Task", "TaskPack", "TextVerification", "Toolkit", "Transition", "Usage", "Verdict",
-    "Verification", "Verifier", "Walk", "WeightedLLM", "Wording", "constraint", "read_plan_text", "selection", "tool",
-    "verify", "verify_text",
+    "Verification", "Verifier", "Walk", "WeightedLLM", "Wording", "author", "constraint", "read_plan_text",
+    "selection", "tool", "verify", "verify_text",
 ]  # fmt: skip
 
 

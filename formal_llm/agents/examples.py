@@ -12,13 +12,15 @@
 
 A line that begins with three dashes begins an example; what follows the dashes is its title. In the texts of segments,
 blanks at the ends do not count, and a marker that is meant as text has a backslash after its first sign.
+
+It is the format of :mod:`formal_llm.authoring.examples`: an example whose title begins with ``not allowed`` must be
+refused, and one that is the names of states alone is a plan. Neither is shown to a model.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from formal_llm import authored
@@ -26,13 +28,13 @@ from formal_llm.agents.markers import Markers
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Author, Segment, Transcript
 from formal_llm.authored.files import read_text
+from formal_llm.authoring.examples import Section, examples_beside, plan_of, sections
 from formal_llm.automata import Behaviour
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError, did_you_mean
 
-#: The ending of files with examples.
-ENDING = ".examples"
-_BEGIN = re.compile(r"^---.*$", re.MULTILINE)
+__all__ = ["examples_beside", "load_examples", "read_examples"]
+
 _LIKE_A_MARKER = re.compile(r"^\[[^\[\]\n]{1,40}\]", re.MULTILINE)
 
 
@@ -72,12 +74,6 @@ def load_examples(name: str) -> tuple[Transcript, ...]:
     return () if beside is None else read_examples(read_text(beside), Behaviour.from_file(path), str(beside))
 
 
-def examples_beside(path: str | Path) -> Path | None:
-    """The file with the examples for an ``.agent`` file; None where there is none."""
-    beside = Path(path).with_suffix(ENDING)
-    return beside if beside.is_file() else None
-
-
 class _Reader:
     """Reads the examples of one text."""
 
@@ -89,26 +85,20 @@ class _Reader:
 
     def examples(self) -> tuple[Transcript, ...]:
         text = self.source.text
-        begins = list(_BEGIN.finditer(text))
-        self._comment(0, begins[0].start() if begins else len(text))
-        ends = [match.start() for match in begins[1:]] + [len(text)]
-        if not begins:
-            self.source.fail(
-                f"there is no example of {self.behaviour.name} in it", None,
-                suggestion="begin each with a line of three dashes: ---",
-            )  # fmt: skip
-        return tuple(self._example(match.end(), end) for match, end in zip(begins, ends, strict=True))
+        found = sections(self.source)
+        runs = [one for one in found if plan_of(text[one.begin : one.end], self.behaviour.terminals) is None]
+        for one in runs:
+            if not one.allowed:
+                self._refused(one)
+        return tuple(self._example(one.begin, one.end) for one in runs if one.allowed)
 
-    def _comment(self, begin: int, end: int) -> None:
-        """Nothing but comments may stand before the first example."""
-        at = begin
-        for line in self.source.text[begin:end].split("\n"):
-            if line.strip() and not line.startswith("#"):
-                self.source.fail(
-                    "this belongs to no example", self.source.at(at),
-                    suggestion="begin each with a line of three dashes: ---",
-                )  # fmt: skip
-            at += len(line) + 1
+    def _refused(self, section: Section) -> None:
+        """An example that must leave the rules somewhere."""
+        try:
+            self._example(section.begin, section.end)
+        except NotationError:
+            return
+        self.source.fail("this run should not be allowed, and the rules allow it", self.source.at(section.at))
 
     def _example(self, begin: int, end: int) -> Transcript:
         text = self.source.text

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import random
 from bisect import bisect_left
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
+from warnings import catch_warnings
 
 import typer
 
-from formal_llm.automata import CFG, PDA, Limits, Lookahead, Word
+from formal_llm.authoring import load_plan_examples
+from formal_llm.automata import CFG, PDA, Lookahead, Word
+from formal_llm.automata.languages.unused import unused
 from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.flowchart import Flowchart
@@ -23,8 +27,8 @@ from formal_llm.errors import Undecided
 HELP = f"""Check rules: errors with their place, warnings, and what they describe.
 
 Rules are a task pack, or a file: a grammar (.cfg), a flowchart (.mmd), an automaton (.pda), a behaviour (.agent). Of a
-behaviour the dead ends are told that a run without lookahead can enter, and the examples in the file beside it
-(NAME.examples) are checked.
+behaviour the dead ends are told that a run without lookahead can enter. The examples in the file beside the rules
+(NAME.examples) are checked: plans that must be allowed, and such that must not, and the runs of an agent.
 
 Examples:
 
@@ -35,10 +39,6 @@ Examples:
 {EXIT_CODES_HELP}
 """
 
-#: With so many terminals it is asked of each whether a plan can use it.
-_MANY = 100
-#: The states of a search that is soon decided.
-_SOON = 1_000
 #: Where the shortest plan has more terminals, the longest is not looked for: that takes a count for each length tried.
 _LONG = 1_000
 
@@ -61,11 +61,18 @@ def check(
     if "plans" not in told and lookahead.completable().value == "no":
         why = why_empty(lookahead.source, max_states=max_states)
         told["no valid plan"] = why.reason
-    elif unused := _unused(lookahead, max_states, used={name for word in words for name in word}):
-        told["in no plan"] = ", ".join(unused)
+    elif never := unused(lookahead, max_states, used={name for word in words for name in word}):
+        told["in no plan"] = ", ".join(never)
     found |= told
     if isinstance(loaded.rules, Behaviour):
         found |= _agent(source, loaded.rules, loaded.whole)
+    plans, broken = _examples(source, loaded)
+    if plans and "examples" in found:
+        found["examples"] = f"{found['examples']}; {plans}"
+    elif plans:
+        found["examples"] = plans
+    if broken:
+        found["not kept"] = broken
     if as_json:
         print_text(json.dumps({**found, "warnings": warnings}, indent=2, ensure_ascii=False))
     else:
@@ -74,8 +81,23 @@ def check(
         for name, said in found.items():
             for line in said if isinstance(said, list) else [said]:
                 print_text(f"{name:<15}{line}")
-    if strict and warnings:
+    if broken or (strict and warnings):
         raise typer.Exit(1)
+
+
+def _examples(source: str, loaded: LoadedRules) -> tuple[str, list[str]]:
+    """How many plans the file of examples beside the rules holds, and those that the rules do not keep."""
+    if loaded.pack is not None or not Path(source).is_file():
+        return "", []
+    plans = load_plan_examples(source, loaded.whole, others=isinstance(loaded.rules, Behaviour))
+    broken = [
+        f"line {one.line}: {'refused, and should be allowed' if one.allowed else 'allowed, and should not be'}: {one}"
+        for one in plans
+        if not one.kept(loaded.whole)
+    ]
+    many = sum(one.allowed for one in plans)
+    kept = f", {len(broken)} not kept" if broken else ", all kept"
+    return (f"{many} to allow, {len(plans) - many} to refuse{kept}" if plans else ""), broken
 
 
 def _agent(source: str, behaviour: Behaviour, whole: CFG | PDA) -> dict[str, object]:
@@ -88,28 +110,11 @@ def _agent(source: str, behaviour: Behaviour, whole: CFG | PDA) -> dict[str, obj
     ends = [one for one in Monitor(whole).check(environment=outside) if one.kind in ("trap", "not decided")]
     if ends:
         found["dead ends"] = [str(one) for one in ends]
-    examples = load_examples(source)
+    with catch_warnings(action="ignore"):  # they were told when the rules were read
+        examples = load_examples(source)
     if examples:
         found["examples"] = f"{len(examples)}, all allowed"
     return found
-
-
-def _unused(lookahead: Lookahead, max_states: int, used: Container[str]) -> list[str]:
-    """The terminals that no plan uses, as far as the lookahead can tell; some are known to be ``used``."""
-    usable = lookahead.detours(lookahead.automaton.start())
-    terminals = list(lookahead.automaton.terminals)
-    if len(terminals) > _MANY:
-        return [name for name in terminals if name not in usable]
-
-    def none_with(name: str) -> bool:
-        required, least = lookahead.source, Limits(at_least={name: 1})
-        # To load the solver takes as long as a hundred searches that are soon decided.
-        verdict = Lookahead(required, least, max_states=min(_SOON, max_states), solver=False).completable()
-        if verdict.value == "unknown":
-            verdict = Lookahead(required, least, max_states=max_states).completable()
-        return verdict.value == "no"
-
-    return [name for name in terminals if name not in usable or (name not in used and none_with(name))]
 
 
 def _written(loaded: LoadedRules) -> dict[str, object]:

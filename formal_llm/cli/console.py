@@ -33,7 +33,8 @@ from formal_llm.pictures.visible import visible
 
 EXIT_CODES = {
     0: "done",
-    1: "no valid plan exists, a plan to verify is not valid, check --strict found warnings, diff a difference, or run "
+    1: "no valid plan exists, a plan to verify is not valid, check found an example that is not kept or with --strict "
+    "warnings, diff a difference, or run "
     "had to do without a tool that the plan needs",
     2: "wrong arguments, or a file that cannot be read",
     3: "the LLM could not be asked, or gave no legal answer",

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from formal_llm import __version__
 from formal_llm.cli import (
     agent,
+    author,
     bench,
     bench_agents,
     bench_travel,
@@ -109,6 +110,7 @@ app.command("verify travel", help=travel.VERIFY_HELP, hidden=True)(travel.verify
 app.command(help=run.HELP)(run.run)
 app.command(help=verify.HELP)(verify.verify)
 app.command("try", help=try_.HELP)(try_.try_)
+app.command("author", help=author.HELP)(author.author_)
 app.command(help=check.HELP)(check.check)
 app.command(help=diff.HELP)(diff.diff)
 app.command(help=inspect.DRAW_HELP)(inspect.draw)

@@ -5,7 +5,8 @@
     FormalLLMError
     ├── NotationError (ValueError)       a text does not follow its notation: file, line, column, caret
     │   ├── GrammarError                 a grammar cannot be read or makes no sense
-    │   └── CalculationError             an expression that the calculator cannot read, or that has no value
+    │   ├── CalculationError             an expression that the calculator cannot read, or that has no value
+    │   └── NotUnderstood                sentences of rules that fit no pattern: each with the nearest one
     ├── AutomatonError (ValueError)      an automaton written in code contradicts itself
     ├── Undecided                        a question about an automaton was not decided within its budget
     ├── InfiniteLanguage                 there are infinitely many plans; a bound on their length is needed
@@ -45,6 +46,7 @@
         │   └── UnreadableResponse       what came back is no answer: a page of HTML, cut JSON
         ├── ModelError                   a local model cannot be loaded or used: what and why
         ├── AnswerFileError              a cache or a transcript of answers cannot be used: file, line
+        ├── NotAuthored                  a model drafted no clean rules in its tries: what was tried, what was wrong
         └── NotRecorded (LookupError)    a transcript has no answer, or none left, to a question
 
 ``GrammarWarning`` is the one warning: a grammar that works but probably says something else than its author meant.
@@ -71,6 +73,7 @@ from formal_llm.errors.llms import (
     MissingDependency,
     MissingKey,
     ModelError,
+    NotAuthored,
     NotRecorded,
     ProviderError,
     UnknownProvider,
@@ -84,6 +87,7 @@ from formal_llm.errors.notation import (
     GrammarWarning,
     InfiniteLanguage,
     NotationError,
+    NotUnderstood,
     Undecided,
 )
 from formal_llm.errors.planning import (
@@ -103,9 +107,9 @@ __all__ = [
     "AgentError", "AgentStopped", "AnswerFileError", "AuditError", "AutomatonError", "BudgetExceeded",
     "CalculationError", "Cancelled", "CheckpointError", "EarlyAnswer", "ExecutionError", "FormalLLMError",
     "GrammarError", "GrammarWarning", "InfiniteLanguage", "InputError", "InvalidAnswer", "LLMError",
-    "MissingDependency", "MissingKey", "ModelError", "NoPlanWorked", "NoValidPlan", "NotAllowed", "NotRecorded",
-    "NotationError", "PlanningError", "ProviderError", "QueryError", "ResourceNotFound", "ResultsError",
-    "RewardError", "SnapshotError", "TooManyPlans", "ToolError", "ToolkitError", "TraceError", "TrainingError",
-    "TranscriptError", "Undecided", "UnknownProvider", "UnreadableResponse", "WalkError", "WritesNoText",
-    "WritingError", "did_you_mean", "unknown",
+    "MissingDependency", "MissingKey", "ModelError", "NoPlanWorked", "NoValidPlan", "NotAllowed", "NotAuthored",
+    "NotRecorded", "NotUnderstood", "NotationError", "PlanningError", "ProviderError", "QueryError",
+    "ResourceNotFound", "ResultsError", "RewardError", "SnapshotError", "TooManyPlans", "ToolError", "ToolkitError",
+    "TraceError", "TrainingError", "TranscriptError", "Undecided", "UnknownProvider", "UnreadableResponse",
+    "WalkError", "WritesNoText", "WritingError", "did_you_mean", "unknown",
 ]  # fmt: skip

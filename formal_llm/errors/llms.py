@@ -172,3 +172,19 @@ class NotRecorded(LLMError, LookupError):
         else:
             what = f"this question{of} was not recorded; rules, wording and task must be those of the recording"
         super().__init__(f"{file}: {what}: {shown!r}")
+
+
+class NotAuthored(LLMError):
+    """A model did not draft rules that are clean within the tries that it had.
+
+    Attributes:
+        drafts: what was tried, in order: each draft, as it was written, and what is wrong with it.
+    """
+
+    def __init__(self, drafts: Sequence[tuple[str, Sequence[str]]], usage: object = None) -> None:
+        self.drafts = tuple((text, tuple(problems)) for text, problems in drafts)
+        self.usage = usage
+        lines = [f"no clean rules in {len(self.drafts)} {'try' if len(self.drafts) == 1 else 'tries'}; what was wrong:"]
+        for number, (_, problems) in enumerate(self.drafts, 1):
+            lines += [f"  {number}. {' '.join(problem.splitlines()[:1])}" for problem in problems[:3]]
+        super().__init__("\n".join(lines))

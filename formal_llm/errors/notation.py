@@ -84,6 +84,28 @@ class CalculationError(NotationError):
     """An expression that has no value here: it cannot be read, is not defined, or is too large; with the place."""
 
 
+class NotUnderstood(NotationError):
+    """Sentences of rules in plain words that are none of the patterns that are read without a model.
+
+    Attributes:
+        sentences: each of them, what is wrong with it, and the example of a pattern that is nearest to it.
+    """
+
+    def __init__(
+        self, sentences: Sequence[tuple[str, str, str]], *, line: int | None = None, column: int | None = None
+    ) -> None:
+        self.sentences = tuple(sentences)
+        many = len(self.sentences) > 1
+        problem = f"{len(self.sentences)} sentences are not understood" if many else "a sentence is not understood"
+        said = []
+        for sentence, wrong, nearest in self.sentences:
+            said.append(" ".join(sentence.split()))
+            if wrong != "not understood":
+                said.append(f"  {wrong}")
+            said.append(f"  the nearest that is read: {nearest}")
+        super().__init__(problem, file="<words>", line=line, column=column, suggestion="\n  ".join(said))
+
+
 class AutomatonError(FormalLLMError, ValueError):
     """An automaton written in code that contradicts itself (unknown state, symbol never pushed, ...)."""
 

@@ -125,3 +125,31 @@ def test_a_behaviour_with_dead_ends_and_examples(tmp_path: Path) -> None:
     assert "expected: [Ask], [Obs]" in done.stderr
     told = json.loads(run("check", "react", "--json").stdout)
     assert told["examples"] == "3, all allowed"
+
+
+def test_plans_beside_rules_are_checked_whatever_their_notation(tmp_path: Path) -> None:
+    (tmp_path / "r.cfg").write_text("S -> wash S | dry\n%limit 1 wash\n", encoding="utf-8")
+    examples = tmp_path / "r.examples"
+    examples.write_text("--- allowed\nwash dry\n--- not allowed\nwash wash dry\n", encoding="utf-8")
+    done = run("check", "r.cfg", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "examples       1 to allow, 1 to refuse, all kept\n" in done.stdout
+    examples.write_text("--- not allowed: water is dear\nwash dry\n--- allowed\ndrye\n", encoding="utf-8")
+    assert "did you mean dry?" in run("check", "r.cfg", cwd=tmp_path).stderr
+    examples.write_text("--- not allowed: water is dear\nwash dry\n", encoding="utf-8")
+    done = run("check", "r.cfg", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "examples       0 to allow, 1 to refuse, 1 not kept\n" in done.stdout
+    assert "not kept       line 1: allowed, and should not be: wash dry\n" in done.stdout
+
+
+def test_runs_of_an_agent_that_must_not_be_allowed(tmp_path: Path) -> None:
+    (tmp_path / "pay.agent").write_text(
+        '(define pay (:states (ask (:text "[Ask]")) (pay (:text "[Pay]"))) (:behavior (next ask (until ask pay))))'
+    )
+    examples = tmp_path / "pay.examples"
+    examples.write_text("---\n[Ask] a\n[Pay] b\n--- not allowed\n[Pay] b\n--- allowed\nask pay\n", encoding="utf-8")
+    done = run("check", "pay.agent", cwd=tmp_path)
+    assert "examples       1, all allowed; 1 to allow, 0 to refuse, all kept\n" in done.stdout
+    examples.write_text("--- not allowed\n[Ask] a\n[Pay] b\n", encoding="utf-8")
+    assert "this run should not be allowed, and the rules allow it" in run("check", "pay.agent", cwd=tmp_path).stderr

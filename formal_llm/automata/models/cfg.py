@@ -89,6 +89,29 @@ class CFG(ByFields, Written, Drawable):
         """
         return notation_of(cls).others["letters"](text, start)
 
+    @classmethod
+    def from_tools(
+        cls, tools: Iterable[object], inputs: Mapping[str, object] | None = None, *, uses: int | None = 1
+    ) -> CFG:
+        """The grammar of all plans in which the types of tools fit.
+
+        A plan uses at least one tool, and ends with any kind of value; to plan for one kind only, take the start symbol
+        of that kind, such as ``image_plan`` (:meth:`with_start`).
+
+        Args:
+            tools: a :class:`formal_llm.tools.Toolkit`, or tools: each with a name, the kinds of its inputs, and that of
+                its output.
+            inputs: the inputs of tasks: a terminal for each, and its kind. Where left out, those of the toolkit, or
+                ``input_KIND`` for each kind that a tool takes.
+            uses: how often each tool may be used at most; None for no bound. Inputs may be used freely.
+
+        Warns with :class:`~formal_llm.errors.GrammarWarning` of a tool whose inputs nothing gives.
+
+        Raises:
+            GrammarError: there is no tool, two have one name, or none can be applied to the inputs.
+        """
+        return notation_of(cls).others["tools"](tools, inputs, uses=uses)
+
     def __repr__(self) -> str:
         return (
             f"<CFG {self.start}: {len(self.nonterminals)} nonterminals, {len(self.terminals)} terminals, "

@@ -1,0 +1,179 @@
+"""A draft of rules: found in what a model wrote, read, and checked for what its author should know."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from warnings import catch_warnings
+
+from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Lookahead
+from formal_llm.automata.languages.unused import unused
+from formal_llm.automata.languages.why_empty import why_empty
+from formal_llm.automata.models.rules import Rules, automaton_of
+from formal_llm.errors import AutomatonError, FormalLLMError, NotationError, Undecided
+
+#: The notations by the endings of their files.
+KINDS: dict[str, type[Rules]] = {".cfg": CFG, ".mmd": Flowchart, ".pda": PDA, ".agent": Behaviour}
+#: What models write behind a fence, and what is meant.
+_FENCES = {
+    "cfg": ".cfg", "grammar": ".cfg", "bnf": ".cfg", "ebnf": ".cfg", "mermaid": ".mmd", "mmd": ".mmd",
+    "flowchart": ".mmd",
+    "pda": ".pda", "agent": ".agent", "lisp": ".agent", "scheme": ".agent", "clojure": ".agent", "commonlisp": ".agent",
+}  # fmt: skip
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*(\w*)[^\n]*\n(.*?)(?:^[ \t]*\1`*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_SIGNS = (
+    (re.compile(r"\(define\b"), ".agent"),
+    (re.compile(r"^\s*(?:flowchart|graph)\b", re.MULTILINE), ".mmd"),
+    (re.compile(r"^[^\n#|]*,[^\n#|]*,[^\n#|]*(?:->|→)", re.MULTILINE), ".pda"),
+    (re.compile(r"->|→|::=|^\s*[\w-]+\s*(?:=>|:=|=)\s*\S", re.MULTILINE), ".cfg"),
+)
+#: Lines that are surely rules of a grammar or an automaton, where prose stands around them.
+_RULE = re.compile(
+    r"^\s*(?:%\w|#|\||[^\s.:]+(?:\s+\"[^\"]*\")*\s*(?:->|→|::=)|[^\s,]+,[^,]*,.*(?:->|→))|^\s*[\w-]+\s+(?:\"[^\"]*\"|\w+=\S)"
+)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A draft of rules, checked.
+
+    Attributes:
+        text: the rules as they are written.
+        ending: that of a file in their notation; empty where no notation was recognised.
+        rules: what they are; None where they cannot be read.
+        problems: what makes them useless: they cannot be read, no plan keeps them.
+        doubts: what may not be meant: warnings, parts that no plan uses.
+    """
+
+    text: str
+    ending: str
+    rules: Rules | None = None
+    problems: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def source(self) -> CFG | PDA:
+        """What a planner walks; the placeholders of a flowchart stand in braces.
+
+        Raises:
+            ValueError: the draft cannot be used.
+        """
+        if self.rules is None:
+            raise ValueError("the draft cannot be read")
+        return _source(self.rules)
+
+
+def _source(rules: Rules) -> CFG | PDA:
+    names = rules.placeholders if isinstance(rules, Flowchart) else ()
+    return automaton_of(rules, {name: f"{{{name}}}" for name in names})
+
+
+def check_draft(text: str, ending: str, *, max_states: int = 20_000) -> Draft:
+    """A text of rules with all that is wrong with it or doubtful.
+
+    Args:
+        text: the rules.
+        ending: which notation it is: one of :data:`KINDS`.
+        max_states: the budget of each question about the language.
+    """
+    with catch_warnings(record=True, action="always") as caught:
+        try:
+            rules = KINDS[ending].from_string(text)
+            source = _source(rules)
+        except FormalLLMError as error:
+            return Draft(text, ending, problems=(_told(error),))
+    doubts = [str(one.message).removeprefix("<string>:") for one in caught]
+    lookahead = Lookahead(source, max_states=max_states)
+    try:
+        if lookahead.completable().value == "no":
+            reason = why_empty(source, max_states=max_states).reason
+            return Draft(text, ending, rules, (f"there is no plan at all: {reason}",), tuple(doubts))
+        never = unused(lookahead, max_states)
+    except (Undecided, AutomatonError):
+        never = []
+    if isinstance(rules, Behaviour):  # its automaton knows only the states that it can reach
+        never += [name for name in rules.states if name not in source.terminals]
+    if never:
+        doubts.append(f"no plan uses {', '.join(never)}")
+    return Draft(text, ending, rules, (), tuple(dict.fromkeys(doubts)))
+
+
+def _told(error: FormalLLMError) -> str:
+    return str(error).removeprefix("<string>:") if isinstance(error, NotationError) else str(error)
+
+
+def draft_of(reply: str, ending: str | None = None) -> Draft:
+    """The draft in what a model wrote: with fences or without, with prose around it or without.
+
+    Of several pieces the last one that can be used counts, as one who corrects himself does it further down; where none
+    can, the last one.
+
+    Args:
+        reply: what the model wrote.
+        ending: the notation that was asked for; recognised where left out.
+    """
+    drafts: list[Draft] = []
+    for text, fence in _pieces(reply):
+        told = ending or _FENCES.get(fence.lower()) or notation_of(text)
+        if told is not None:
+            drafts.append(check_draft(text, told))
+    if not drafts:
+        wanted = f"a {ending} file" if ending else "a grammar, a flowchart, an automaton or a behaviour"
+        return Draft(
+            reply.strip(),
+            ending or "",
+            problems=(f"there are no rules in the answer; write {wanted} between ``` and ```",),
+        )
+    usable = [one for one in drafts if not one.problems]
+    return (usable or drafts)[-1]
+
+
+def notation_of(text: str) -> str | None:
+    """The ending of the notation that a text looks like; None for none."""
+    return next((ending for sign, ending in _SIGNS if sign.search(text)), None)
+
+
+def _pieces(reply: str) -> Iterator[tuple[str, str]]:
+    """What may be rules in a reply, each with the word behind its fence."""
+    fenced = list(_FENCE.finditer(reply))
+    for match in fenced:
+        yield match[3].strip("\n") + "\n", match[2]
+    if fenced:
+        return
+    text = reply.strip()
+    kind = notation_of(text)
+    if kind == ".agent":
+        yield _balanced(text[text.index("(define") :]), ""
+    elif kind == ".mmd":
+        begin = re.search(r"^\s*(?:flowchart|graph)\b", text, re.MULTILINE)
+        rest = text[begin.start() if begin else 0 :]
+        yield rest.split("\n\n")[0].strip("\n") + "\n", ""
+    elif kind is not None:
+        lines = text.splitlines()
+        kept = [number for number, line in enumerate(lines) if _RULE.match(line)]
+        whole = "\n".join(lines[kept[0] : kept[-1] + 1]) if kept else text
+        # Prose may stand in the middle, too: then only what is surely a rule is taken.
+        yield (whole if not _problem(whole, kind) else "\n".join(lines[number] for number in kept) or text) + "\n", ""
+
+
+def _problem(text: str, ending: str) -> bool:
+    with catch_warnings(action="ignore"):
+        try:
+            KINDS[ending].from_string(text + "\n")
+        except FormalLLMError:
+            return True
+    return False
+
+
+def _balanced(text: str) -> str:
+    """A text up to the parenthesis that closes its first one; to its end where none does."""
+    depth, quoted, at = 0, False, 0
+    for at, sign in enumerate(text):
+        if sign == '"' and text[at - 1 : at] != "\\":
+            quoted = not quoted
+        elif not quoted and sign in "()":
+            depth += 1 if sign == "(" else -1
+            if not depth:
+                break
+    return text[: at + 1] + "\n"

@@ -1,0 +1,303 @@
+"""Rules in controlled English, read without a model.
+
+Each sentence is one of the patterns of :mod:`formal_llm.authoring.patterns`, or tells part of a procedure
+(:mod:`formal_llm.authoring.procedures`). Each speaks of the steps that it names, and all hold together: the plans are
+the sequences of steps that every sentence allows. What is not understood is never left out in silence.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from warnings import catch_warnings
+
+from formal_llm.authoring.meanings import other
+from formal_llm.authoring.names import RESERVED, NoName, spelled_alike, stem
+from formal_llm.authoring.number_patterns import NUMBER
+from formal_llm.authoring.order_patterns import ORDER
+from formal_llm.authoring.patterns import Found, Misread, Pattern
+from formal_llm.authoring.procedures import Ambiguous, read_procedure, renamed, woven
+from formal_llm.authoring.sentences import Sentence, sentences
+from formal_llm.automata import Behaviour, Formula, Limits, Lookahead
+from formal_llm.automata.models.formula import EVERYTHING, next_, written
+from formal_llm.automata.models.symbols import quote
+from formal_llm.automata.notation.source import SourceText
+from formal_llm.errors import AutomatonError, NotationError, NotUnderstood, did_you_mean
+
+#: The patterns, in the order in which they are tried.
+PATTERNS: tuple[Pattern, ...] = (*NUMBER, *ORDER)
+#: Examples of what tells a procedure, for messages and the documentation.
+PROCEDURES: tuple[tuple[str, str], ...] = (
+    ("First wash. Then dry.", "One after the other; sentences in a row go on with it."),
+    ("Search or look up, then answer.", "One of them, then the other."),
+    ("Then salt and pepper.", "Both, in any order."),
+    ("Then optionally announce.", "It, or nothing."),
+    ("Then stir at least 2 times.", "So often, one after the other; also at most, 2 to 4, any number of times."),
+    ("Repeat draft until accept.", "The first once or more, then the second."),
+    ("If the order is large, ask the manager, otherwise approve.", "A question, whose answer is a step of its own."),
+    ("1. Collect the data.", "The items of a numbered list are steps."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A sentence that was understood.
+
+    Attributes:
+        sentence: as it is written.
+        pattern: the name of its pattern; ``"procedure"``.
+        asked: what it asks of plans: formulas and limits.
+        steps: the steps that it names.
+    """
+
+    sentence: str
+    pattern: str
+    asked: tuple[Formula | Limits, ...]
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class EnglishRules:
+    """Rules that were read from sentences.
+
+    Attributes:
+        clauses: the sentences, in their order; those of a procedure are one clause.
+        steps: the steps, in the order in which they are named.
+        text: the rules as the text of an ``.agent`` file, each formula under its sentence.
+        behaviour: the rules themselves.
+    """
+
+    clauses: tuple[Clause, ...]
+    steps: tuple[str, ...]
+    text: str
+    behaviour: Behaviour
+
+
+def read_english(text: str, *, name: str = "rules") -> EnglishRules:
+    """The rules that sentences tell.
+
+    Args:
+        text: the sentences; numbers or bullets may stand before them, and lines that begin with ``#`` are comments.
+        name: what the rules are called.
+
+    Raises:
+        NotUnderstood: sentences that fit no pattern, each with the nearest one; or that contradict themselves.
+        NotationError: there is no sentence; sentences that cannot hold together (it says which).
+        Undecided: the sentences need too large an automaton.
+    """
+    source = SourceText.of(text, None, NotationError)
+    told = [_read(one) for one in sentences(text)]
+    if not told:
+        source.fail("there is no sentence", None, suggestion="write a rule, such as: Wash before dry.")
+    _complain(source, told)
+    rules = _Rules(source, [one for one in told if not one.problem])
+    if not rules.steps:
+        source.fail(
+            "no sentence names a step", None, suggestion="name them, such as: The steps are wash, dry and iron."
+        )
+    clauses = rules.clauses()
+    made = _text(name, rules.steps, clauses, text)
+    try:
+        behaviour = _read_quietly(made)
+        empty = Lookahead(behaviour.pda).completable().value == "no"
+    except NotationError as error:
+        if "no sequence" not in error.problem:
+            raise
+        empty = True
+    if empty:
+        clash = _clash(name, rules.steps, clauses)
+        source.fail(
+            "no plan keeps all these sentences", None,
+            suggestion="these cannot hold together: " + " | ".join(" ".join(one.sentence.split()) for one in clash),
+        )  # fmt: skip
+    return EnglishRules(clauses, rules.steps, made, behaviour)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What was made of a sentence; ``problem`` where nothing was."""
+
+    sentence: Sentence
+    pattern: Pattern | None = None
+    found: Found | None = None
+    procedure: Formula | None = None
+    problem: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        if self.procedure is not None:
+            return list(self.procedure.names)
+        steps = self.found.steps.values() if self.found else ()
+        return [name for groups in steps for group in groups for name in group]
+
+
+def _read(sentence: Sentence) -> _Told:
+    told = _told(sentence) if sentence.listed else None
+    if told is not None and not told.problem:
+        return told
+    for pattern in PATTERNS:
+        found = pattern.read(sentence.plain)
+        if found is not None:
+            return _Told(sentence, pattern, found)
+    return _told(sentence) or _Told(sentence, problem="not understood")
+
+
+def _told(sentence: Sentence) -> _Told | None:
+    """What a sentence of a procedure tells."""
+    try:
+        procedure = read_procedure(sentence.plain, sentence.listed)
+    except NoName:
+        return _Told(sentence, problem="not understood")
+    except Ambiguous as error:
+        return _Told(sentence, problem=str(error))
+    return None if procedure is None else _Told(sentence, procedure=procedure)
+
+
+def _complain(source: SourceText, told: Sequence[_Told]) -> None:
+    wrong = [one for one in told if one.problem]
+    if not wrong:
+        return
+    nearest = [(one.sentence.text, one.problem, nearest_example(one.sentence.plain)) for one in wrong]
+    place = source.at(wrong[0].sentence.at)
+    raise NotUnderstood(nearest, line=place.line, column=place.column)
+
+
+def nearest_example(sentence: str) -> str:
+    """The example, of all patterns, whose build is nearest to that of a sentence."""
+    examples = [pattern.example for pattern in PATTERNS] + [example for example, _ in PROCEDURES]
+    wanted = _build(sentence)
+    return max(examples, key=lambda one: difflib.SequenceMatcher(None, wanted, _build(one), autojunk=False).ratio())
+
+
+def _build(sentence: str) -> list[str]:
+    """The words that a sentence is built with; each run of others is one name."""
+    from_words = [
+        word if word in RESERVED else "1" if word.isdigit() else "_" for word in re.findall(r"\w+", sentence.lower())
+    ]
+    return [word for number, word in enumerate(from_words) if word != "_" or from_words[number - 1 : number] != ["_"]]
+
+
+class _Rules:
+    """What all sentences say together."""
+
+    def __init__(self, source: SourceText, told: Sequence[_Told]) -> None:
+        self._source = source
+        self._told = told
+        declared = [name for one in told if one.pattern is PATTERNS[0] for name in one.names]
+        names = [name for one in told for name in one.names]
+        self._spelling: Mapping[str, str] = spelled_alike([name for name in names if "=" not in name], declared)
+        questions = {name.rpartition("=")[0] for name in names if "=" in name}
+        for one in told:
+            for name in one.names:
+                if "=" not in name and declared and self._spelling[name] not in declared:
+                    near = did_you_mean(name, declared)
+                    self._fail(
+                        one,
+                        f"{name} is not among the steps",
+                        f"did you mean {near}?" if near else f"there are: {', '.join(declared)}",
+                    )
+                if stem(name) in questions or (name.rpartition("=")[0] in self._spelling):
+                    self._fail(
+                        one,
+                        f"{name.partition('=')[0]} is a step and a question",
+                        "for a step that happened write: if ... happens",
+                    )
+        self.steps = tuple(dict.fromkeys(map(self._spelled, (*declared, *names))))
+
+    def _spelled(self, name: str) -> str:
+        return self._spelling.get(name, name)
+
+    def _fail(self, one: _Told, problem: str, suggestion: str | None = None) -> None:
+        self._source.fail(problem, self._source.at(one.sentence.at), suggestion=suggestion)
+
+    def clauses(self) -> tuple[Clause, ...]:
+        """Each sentence with what it asks; the sentences of the procedure are one."""
+        made: list[Clause] = []
+        parts = [one for one in self._told if one.procedure is not None]
+        for one in self._told:
+            if one.procedure is None:
+                made.append(self._clause(one))
+            elif one is parts[0]:
+                made.append(self._procedure(parts))
+        return tuple(made)
+
+    def _clause(self, one: _Told) -> Clause:
+        assert one.pattern is not None and one.found is not None
+        steps = {
+            place: tuple(tuple(map(self._spelled, group)) for group in groups)
+            for place, groups in one.found.steps.items()
+        }
+        try:
+            asked = tuple(one.pattern.asked(replace(one.found, steps=steps)))
+        except Misread as error:
+            self._fail(one, str(error))
+            raise
+        if one.pattern.name in ("each step, at least", "each step, exactly"):
+            # The answer to a question is a step, too, and which of them is given is not for the rules to say.
+            often = one.found.numbers["n"]
+            asked = (*asked, Limits(at_least={name: often for name in self.steps if "=" not in name}))
+        named = dict.fromkeys(name for groups in steps.values() for group in groups for name in group)
+        return Clause(one.sentence.text, one.pattern.name, asked, tuple(named))
+
+    def _procedure(self, parts: Sequence[_Told]) -> Clause:
+        whole = renamed(next_(*(one.procedure for one in parts if one.procedure is not None)), self._spelled)
+        free = [name for name in self.steps if name not in whole.names]
+        formula = woven(whole, other(whole.names) if free else None)
+        return Clause(" ".join(one.sentence.text for one in parts), "procedure", (formula,), whole.names)
+
+
+def _clash(name: str, steps: Sequence[str], clauses: Sequence[Clause]) -> list[Clause]:
+    """Sentences that cannot hold together, while all but any one of them can."""
+    left = list(clauses)
+    for one in clauses:
+        fewer = [other for other in left if other is not one]
+        if not _has_a_plan(_text(name, steps, fewer, "")):
+            left = fewer
+    return left
+
+
+def _has_a_plan(text: str) -> bool:
+    try:
+        return Lookahead(_read_quietly(text).pda).completable().value != "no"
+    except (NotationError, AutomatonError):
+        return False
+
+
+def _read_quietly(text: str) -> Behaviour:
+    """The behaviour; what may not be meant is told when the file is checked, and not before there is one."""
+    with catch_warnings(action="ignore"):
+        return Behaviour.from_string(text)
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def _text(name: str, steps: Iterable[str], clauses: Sequence[Clause], words: str) -> str:
+    """The rules as the text of an ``.agent`` file."""
+    lines = [f"# {line}".rstrip() for line in words.strip().splitlines()]
+    limits = Limits()
+    for one in clauses:
+        for asked in one.asked:
+            if isinstance(asked, Limits):
+                limits = limits & asked
+    lines += [f"(define {written(name)}", f"  (:states {' '.join(map(written, steps))})"]
+    if limits:
+        quoted = {step: quote(step) if re.search(r"[\s,]", step) else step for step in steps}
+        at_most = {quoted[step]: most for step, most in limits.at_most.items()}
+        at_least = {quoted[step]: least for step, least in limits.at_least.items()}
+        shown = Limits(at_most, at_least, limits.default).lines()
+        lines.append(f"  (:limits {' '.join(map(quote, shown))})")
+    formulas = [(one.sentence, asked) for one in clauses for asked in one.asked if isinstance(asked, Formula)]
+    lines.append("  (:behavior")
+    if not formulas:
+        return "\n".join([*lines, f"    {EVERYTHING}))"]) + "\n"
+    lines.append("    (and")
+    last = ""
+    for sentence, formula in formulas:
+        if sentence != last:
+            lines.append(f"      # {' '.join(sentence.split())}")
+        lines.append(f"      {formula.pretty(6)}")
+        last = sentence
+    return "\n".join(lines) + ")))\n"

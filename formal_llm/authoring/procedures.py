@@ -1,0 +1,169 @@
+"""Sentences that tell what is done one after the other, such as "First A. Then B or C.".
+
+A procedure is a formula over the steps that it names. It is done once; steps that it does not name may stand anywhere
+in between (:func:`woven`), as other sentences allow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from formal_llm.authoring.meanings import any_order
+from formal_llm.authoring.names import QUOTED, RESERVED, NoName, name_of
+from formal_llm.automata.models.formula import EMPTY, Atom, Formula, Until, next_, or_, until
+
+#: What begins a sentence of a procedure.
+_OPENING = re.compile(
+    r"(?:first of all|first|then|next|finally|lastly|at last|afterwards|after that|in the end|now),? (?P<rest>.+)"
+)
+_TELLS = re.compile(r"^(?:optionally|repeat|either|if)\b|\bthen\b|\bfollowed by\b|\buntil\b|\botherwise\b")
+_THEN = re.compile(r",?\s+(?:then|followed by|after that|afterwards|finally),?\s+")
+_ASKED = re.compile(r"if (?P<asked>.+?)(?:,(?: then)?| then) (?P<yes>.+?)(?:[,;]? otherwise,? (?P<no>.+))?")
+_NUMBER = r"(\d{1,4})"
+#: How often a step is done: what stands behind it, and the least and the most number of times.
+_OFTEN: tuple[tuple[re.Pattern[str], Callable[[list[int]], tuple[int, int | None]]], ...] = (
+    (re.compile(rf"(.+) (?:exactly )?{_NUMBER} times"), lambda n: (n[0], n[0])),
+    (re.compile(rf"(.+) at most {_NUMBER} times"), lambda n: (0, n[0])),
+    (re.compile(rf"(.+) at least {_NUMBER} times"), lambda n: (n[0], None)),
+    (re.compile(rf"(.+?) (?:between )?{_NUMBER} (?:to|and|or|-) {_NUMBER} times"), lambda n: (n[0], n[1])),
+    (re.compile(r"(.+) freely"), lambda _: (0, None)),
+)
+#: The most steps that may come in any order: all orders are written out.
+_MOST_ORDERS = 5
+#: The words that a question may hold though a step may not.
+_IN_QUESTIONS = {"is", "are", "has", "have", "more", "less", "than", "not", "no", "at", "least", "most", "last", "it"}
+
+
+class Ambiguous(ValueError):
+    """A sentence that may mean two things; says which, and what to write instead."""
+
+
+def read_procedure(sentence: str, listed: bool = False) -> Formula | None:
+    """What a sentence tells to do; None where it is no such sentence.
+
+    Args:
+        sentence: the sentence, as :func:`~formal_llm.authoring.sentences.plain` makes it.
+        listed: whether it is an item of a numbered list, which needs no other word to tell that it is a step.
+
+    Raises:
+        NoName: there is a part that is no name of a step.
+        Ambiguous: it may mean two things.
+    """
+    opened = _OPENING.fullmatch(sentence)
+    if not (opened or listed or _TELLS.search(sentence)):
+        return None
+    return _sequence(opened["rest"] if opened else sentence)
+
+
+def woven(procedure: Formula, free: Formula | None) -> Formula:
+    """A procedure between whose steps other ones may stand.
+
+    Args:
+        procedure: a formula of names, ``next``, ``or`` and ``until``.
+        free: one other step; None where there is none.
+    """
+    if free is None:
+        return procedure
+
+    def weave(part: Formula) -> Formula:
+        if isinstance(part, Atom):
+            return until(free, part)
+        return replace(part, parts=tuple(map(weave, part.parts))) if isinstance(part, Until) else type(part)(
+            tuple(map(weave, part.parts))
+        )  # fmt: skip
+
+    return next_(weave(procedure), until(free, EMPTY))
+
+
+def renamed(procedure: Formula, names: Callable[[str], str]) -> Formula:
+    """The same procedure with other names for its steps."""
+    if isinstance(procedure, Atom):
+        return Atom(name=names(procedure.name))
+    parts = tuple(renamed(part, names) for part in procedure.parts)
+    return replace(procedure, parts=parts) if isinstance(procedure, Until) else type(procedure)(parts)
+
+
+def _sequence(text: str) -> Formula:
+    text = text.strip(" ,")
+    if text.startswith("if "):
+        return _decision(text)
+    first = _THEN.search(text)
+    if first is None:
+        return _list(text)
+    return next_(_list(text[: first.start()]), _sequence(text[first.end() :]))
+
+
+def _decision(text: str) -> Formula:
+    found = _ASKED.fullmatch(text)
+    if found is None:
+        raise NoName(text)
+    name = _question(found["asked"])
+    if found["no"] is None:
+        if _THEN.search(found["yes"]):
+            raise Ambiguous(
+                "it is not clear what is done in any case; end the sentence before 'then', or write 'otherwise'"
+            )
+        return or_(next_(f"{name}=yes", _sequence(found["yes"])), f"{name}=no")
+    if _THEN.search(found["no"]):
+        raise Ambiguous(
+            "it is not clear whether what comes after 'then' is done in any case; begin a new sentence there"
+        )
+    return or_(next_(f"{name}=yes", _sequence(found["yes"])), next_(f"{name}=no", _sequence(found["no"])))
+
+
+def _question(text: str) -> str:
+    quoted = QUOTED.fullmatch(text.strip())
+    if quoted is not None:
+        return name_of(text)
+    words = [word for word in re.sub(r"[?,]", " ", text).split() if word not in ("the", "a", "an")]
+    if not 0 < len(words) <= 10 or any(word in RESERVED - _IN_QUESTIONS for word in words):
+        raise NoName(text)
+    if not all(re.fullmatch(r"[\w'+/.-]+", word) for word in words):
+        raise NoName(text)
+    return "_".join(words)
+
+
+def _list(text: str) -> Formula:
+    """Steps between commas, ``and`` and ``or``."""
+    text = re.sub(r"^either ", "", text.strip(" ,"))
+    repeated = re.fullmatch(r"(?:repeat )?(.+?),? until (.+)", text)
+    if repeated is not None:
+        return until(_list(repeated[1]), _list(repeated[2]), 1)
+    orderly = re.fullmatch(r"(.+?),? in any order", text)
+    text = orderly[1] if orderly else text
+    joins = set(re.findall(r"(?<=[\s,])(and|or)(?=\s)", re.sub(rf"{_NUMBER} (?:and|or) {_NUMBER}", "", text)))
+    if len(joins) > 1:
+        raise Ambiguous("'and' and 'or' stand side by side; make two sentences of it")
+    join = joins.pop() if joins else ""
+    parts = re.split(r"\s*,\s*(?:and |or )?|\s+(?:and|or)\s+(?!\d)", text)
+    if join == "and" and "times" not in text and "optionally" not in text and len(parts) > _MOST_ORDERS:
+        raise Ambiguous(
+            f"{len(parts)} steps in any order are too many here; write: A, B and C in any order, each exactly once"
+        )
+    steps = [_item(part) for part in parts]
+    if join == "or":
+        return or_(*steps)
+    return any_order(steps) if join == "and" or orderly else next_(*steps)
+
+
+def _item(text: str) -> Formula:
+    text = text.strip(" ,")
+    if text in ("nothing", "do nothing"):
+        return EMPTY
+    maybe = re.fullmatch(r"(?:optionally|maybe|perhaps|possibly) (.+)|(.+) (?:if needed|if necessary|if wanted)", text)
+    if maybe is not None:
+        return or_(_item(maybe[1] or maybe[2]), EMPTY)
+    for pattern, bounds in _OFTEN:
+        found = pattern.fullmatch(text)
+        if found is not None:
+            try:
+                step = _item(found[1])
+            except NoName:
+                continue
+            least, most = bounds([int(number) for number in found.groups()[1:]])
+            if most is not None and least > most:
+                raise Ambiguous(f"at least {least} and at most {most} times is impossible")
+            return until(step, EMPTY, least, most)
+    return Atom(name=name_of(text))

@@ -1,0 +1,108 @@
+"""A text of rules as sentences, each with its place, and each in a form that fewer patterns have to fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from formal_llm.authoring.names import QUOTED
+
+_NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+#: A number or bullet before a line; lines with a number are the steps of a procedure.
+_BULLET = re.compile(r"[ \t]*(?:\(?\d{1,3}[.)]|[-*•])[ \t]+")
+_END = re.compile(r"[.!?;](?=\s|$)|\n[ \t]*\n|\n(?=[ \t]*(?:\(?\d{1,3}[.)]|[-*•])[ \t])")
+
+#: Other words for the same: what is written, and what the patterns read. Their order matters.
+_SAME: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(rf"(?<!\w)(?:{pattern})(?!\w)"), same)
+    for pattern, same in (
+        (r"(?:right|straight|immediately|just) (after|before|followed|preceded|follows?|precedes?)", r"directly \1"),
+        (r"(?:immediately|right away|straight away)", "directly"),
+        (r"directly (?:precedes?|comes? before)", "directly before"),
+        (r"prior to", "before"),
+        (r"(?:consecutively|in succession)", "in a row"),
+        (r"(?:any number of times|as often as you like|as often as wanted|arbitrarily often)", "freely"),
+        (r"(?:one or more times|once or more|at least once)", "at least 1 times"),
+        (r"zero or more times", "freely"),
+        (r"(?:exactly|only|just) once", "exactly 1 times"),
+        (r"once", "1 times"),
+        (r"twice", "2 times"),
+        (r"thrice", "3 times"),
+        (r"(?:no|not) more than|a maximum of|maximally|up to|at the most", "at most"),
+        (r"(?:no|not) (?:fewer|less) than|a minimum of|minimally|at the least", "at least"),
+        (r"(?:more often than|more than)", "more than"),
+        (r"(?:must|may|can|should|shall|do|does) not|cannot|(?:must|ca|should|do|does)n't|can't", "never"),
+        (r"(?:(?:you|we) )?(?:must |may |can |should |shall |will )?never", "never"),
+        (r"(?:is|are) never (?:allowed|permitted)", "is forbidden"),
+        (r"(?:is|are) not (?:allowed|permitted)(?: to)?", "is forbidden"),
+        (r"(?:is|are) (?:forbidden|prohibited)", "is forbidden"),
+        (r"(?:is|are) never", "never"),
+        (r"(?:has|have|needs?|is|are) to", "must"),
+        (r"(?:eventually|sooner or later|later on|at some (?:later )?point)", "later"),
+        (r"(?<!nothing )(?<!anything )else|if not", "otherwise"),
+        (r"(?:when|whenever|in case)", "if"),
+        (r"(?:takes?|took) place", "happens"),
+        (r"(?:start|starts|started) with", "begin with"),
+        (r"begins with", "begin with"),
+        (r"(?:end|ends|finish|finishes|close|closes) with", "end with"),
+        (r"(?:the plan|a plan|every plan|the process) (begin|end) with", r"\1 with"),
+        (r"beforehand|earlier", "first"),
+        (r"and optionally", "then optionally"),
+        (r"and (?:then|finally|afterwards|after that)", "then"),
+        (r"followed by then", "then"),
+    )
+)  # fmt: skip
+
+
+class Sentence(NamedTuple):
+    """A sentence.
+
+    Attributes:
+        text: as it is written.
+        at: where it begins in the text.
+        plain: the same in lower case and in fewer words.
+        listed: whether it is an item of a list, with a number before it.
+    """
+
+    text: str
+    at: int
+    plain: str
+    listed: bool
+
+
+def sentences(text: str) -> Iterator[Sentence]:
+    """The sentences of a text: up to a full stop, a semicolon, an empty line, or the next item of a list."""
+    hidden = QUOTED.sub(lambda found: re.sub(r"[.!;\n]", "_", found[0]), text)
+    # Comments, and the number before an item, end no sentence.
+    hidden = re.sub(r"(?m)^[ \t]*#.*$", lambda found: " " * len(found[0]), hidden)
+    hidden = re.sub(r"(?m)^[ \t]*\(?\d{1,3}\.", lambda found: found[0][:-1] + ")", hidden)
+    begin = 0
+    ends = [(found.start(), found.end()) for found in _END.finditer(hidden)] + [(len(text), len(text))]
+    for end, after in ends:
+        piece = hidden[begin:end]
+        bullet = _BULLET.match(piece.lstrip("\n"))
+        skipped = len(piece) - len(piece.lstrip("\n")) + (bullet.end() if bullet else 0)
+        at = begin + skipped + len(piece[skipped:]) - len(piece[skipped:].lstrip())
+        written = text[at:end].strip()
+        if written and hidden[at:end].strip():
+            yield Sentence(written, at, plain(written), bullet is not None and bullet[0].strip() not in "-*•")
+        begin = after
+
+
+def plain(text: str) -> str:
+    """A sentence in lower case, numbers as digits, and one way to say a thing for several."""
+    parts = re.split(f"({QUOTED.pattern.replace('(', '(?:')})", " ".join(text.split()).rstrip(".!?;"))
+    return "".join(part if number % 2 else _plain(part) for number, part in enumerate(parts)).strip()
+
+
+def _plain(text: str) -> str:
+    text = text.lower().replace("’", "'")
+    for pattern, same in _SAME:
+        text = pattern.sub(same, text)
+    for number, word in enumerate(_NUMBERS):
+        text = re.sub(rf"\b{word} (?=times\b|steps\b|other steps\b)", f"{number} ", text)
+        text = re.sub(rf"\b{word} (?=(?:to|or|and|-) (?:\d+|\w+) times\b)", f"{number} ", text)
+    text = re.sub(r"\b(\d+) times (to|or|and|-) (?=\d+ times)", r"\1 \2 ", text)
+    text = re.sub(r"\b1 time\b", "1 times", text)
+    return re.sub(r" +", " ", text)

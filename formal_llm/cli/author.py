@@ -1,0 +1,172 @@
+"""``formal-llm author``: rules from plain words, accepted by examples."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from formal_llm.authored.files import read_text
+from formal_llm.authoring import Authored, Draft, Enough, Example, Shown, author, load_plan_examples, write_examples
+from formal_llm.authoring.drafts import KINDS
+from formal_llm.authoring.examples import ENDING, shown
+from formal_llm.automata import CFG, PDA
+from formal_llm.cli.console import EXIT_CODES_HELP, command, counted, err, print_text
+from formal_llm.cli.sources import load
+from formal_llm.errors import FormalLLMError, NotAuthored
+
+HELP = f"""Write rules from plain words, and accept them by examples.
+
+A model drafts (--llm), and what the checker finds goes back to it until the draft is clean. Without a model the
+sentences are read as controlled English: "Wash before dry. Iron at most twice." Then plans are shown, and you say
+whether they should be allowed: y, n, Enter to say nothing, q to end. Your answers are kept beside the rules, in
+NAME.examples; `formal-llm check` runs them from then on.
+
+RULES is the text, @FILE for the text in a file, or - for standard input.
+
+Examples:
+
+  formal-llm author "Wash before dry. Iron at most 2 times." --out laundry.agent
+
+  formal-llm author @rules.txt --out rules.cfg --llm openai:MODEL
+
+{EXIT_CODES_HELP}
+"""
+
+
+@command
+def author_(
+    rules: Annotated[str, typer.Argument(metavar="RULES", help="The rules in words; @FILE, or - for standard input.")],
+    out: Annotated[
+        Path,
+        typer.Option(help="The file that is written: .cfg, .mmd, .pda or .agent; without an ending the model picks."),
+    ],
+    llm: Annotated[
+        str | None, typer.Option("--llm", help="Who drafts; without it the words are read as controlled English.")
+    ] = None,
+    tries: Annotated[int, typer.Option(min=1, help="How often the model may write, corrections included.")] = 5,
+    drafts: Annotated[int, typer.Option(min=1, help="How many drafts of the model are compared.")] = 1,
+    plans: Annotated[
+        int, typer.Option(min=0, help="How many plans are shown, beside those on which rules differ.")
+    ] = 6,
+    yes: Annotated[bool, typer.Option("--yes", help="Show nothing; take the rules as they are.")] = False,
+) -> None:
+    """Write rules from plain words."""
+    words = _words(rules)
+    if out.suffix and out.suffix not in KINDS:
+        raise FormalLLMError(f"--out {out}: the ending {out.suffix} is no notation; there are: {', '.join(KINDS)}")
+    if llm is None and out.suffix not in ("", ".agent"):
+        raise FormalLLMError(f"without --llm, rules are written as a behaviour: --out {out.with_suffix('.agent')}")
+    known = out if out.suffix else out.with_suffix(".agent")
+    old, before, examples = _before(known)
+    log = _Log(out)
+    # An answer is kept at once: nothing that the author said is lost.
+    person = None if yes or rules == "-" else _Person(known.with_suffix(ENDING))
+    try:
+        made = author(
+            words, llm, notation=out.suffix or None, tries=tries, drafts=drafts, examples=examples, before=before,
+            judge=person, shown=plans, on_draft=log.note,
+        )  # fmt: skip
+    except NotAuthored:
+        err().print(f"what was tried stands in {log.path}", markup=False)
+        raise
+    path = out.with_suffix(made.ending)
+    if old is not None and old != made.text:
+        kept = path.with_name(path.name + ".old")
+        kept.write_text(old, encoding="utf-8")
+        err().print(f"the old rules stand in {kept}", markup=False)
+    path.write_text(made.text, encoding="utf-8")
+    log.path.unlink(missing_ok=True)
+    _tell(made, path)
+
+
+def _words(rules: str) -> str:
+    if rules == "-":
+        return sys.stdin.read()
+    return read_text(Path(rules[1:])) if rules.startswith("@") else rules
+
+
+def _before(path: Path) -> tuple[str | None, CFG | PDA | None, Sequence[Example]]:
+    """The old rules of that name, and the examples beside them, where there are any."""
+    if not path.is_file():
+        return None, None, ()
+    source = load(str(path)).whole
+    return read_text(path), source, load_plan_examples(path, source, others=True)
+
+
+def _tell(made: Authored, path: Path) -> None:
+    for doubt in made.doubts:
+        err().print(f"warning: {doubt}", style="yellow", markup=False)
+    print_text(f"written        {path}")
+    if made.drafts:
+        print_text(f"drafts         {len(made.drafts)}")
+    if made.examples:
+        print_text(f"examples       {len(made.examples)}, in {path.with_suffix(ENDING)}")
+    for one in made.broken:
+        print_text(f"not kept       {'should be allowed' if one.allowed else 'should not be allowed'}: {one}")
+    if made.broken:
+        err().print(
+            "say it in other words, or mend the file by hand; formal-llm check tells when the examples are kept",
+            markup=False,
+        )
+        raise typer.Exit(1)
+
+
+class _Log:
+    """The drafts so far, in a file beside the one that is to be written: there they are whatever happens."""
+
+    def __init__(self, out: Path) -> None:
+        self.path = out.with_name(out.name + ".drafts")
+        self._number = 0
+
+    def note(self, draft: Draft) -> None:
+        """Put a draft at the end of the file."""
+        self._number += 1
+        problems = [*draft.problems, *draft.doubts] or ["nothing"]
+        said = "\n".join(f"# found: {' '.join(problem.split())}" for problem in problems)
+        with self.path.open("w" if self._number == 1 else "a", encoding="utf-8") as file:
+            file.write(
+                f"# ---- draft {self._number} ({draft.ending or 'no notation'})\n{said}\n{draft.text.rstrip()}\n\n"
+            )
+        err().print(f"draft {self._number}: {counted(len(draft.problems + draft.doubts), 'finding')}", markup=False)
+
+
+class _Person:
+    """Asks the person at the terminal, and keeps what was said."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._begun = False
+
+    def __call__(self, plan: Shown) -> bool | None:
+        """What the person says of a plan."""
+        console = err()
+        if not self._begun:
+            console.print("Should these plans be allowed? y, n, Enter to say nothing, q to end", markup=False)
+            self._begun = True
+        console.print(f"\n  {shown(plan.plan)}", markup=False)
+        if any(
+            label.casefold() != name.replace("_", " ").casefold()
+            for name, label in zip(plan.plan, plan.labels, strict=True)
+        ):
+            console.print(f"  ({' / '.join(plan.labels)})", markup=False)
+        console.print(f"  {plan.why}; the rules {'allow' if plan.allowed else 'refuse'} it", markup=False)
+        while True:
+            sys.stderr.write("> ")
+            sys.stderr.flush()
+            line = sys.stdin.readline()
+            said = line.strip().casefold()
+            if not line or said in ("q", "quit"):
+                raise Enough
+            if said in ("", "y", "yes", "n", "no"):
+                break
+            console.print("y, n, Enter, or q", markup=False)
+        if not said:
+            return None
+        allowed = said[0] == "y"
+        before = read_text(self._path).rstrip("\n") + "\n\n" if self._path.is_file() else ""
+        self._path.write_text(before + write_examples([Example(plan.plan, allowed)]), encoding="utf-8")
+        return allowed

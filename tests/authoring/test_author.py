@@ -1,0 +1,192 @@
+"""Drafts of a model that errs, until they are clean or it is given up; and an author who answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from formal_llm import CFG, author
+from formal_llm.authoring import Draft, Enough, Example, Shown, read_english
+from formal_llm.automata.languages import differences
+from formal_llm.automata.models.rules import automaton_of
+from formal_llm.errors import LLMError, NotAuthored, ResourceNotFound, WritesNoText
+from formal_llm.llms.doubles import RandomLLM
+from formal_llm.llms.text_doubles import ScriptedTextLLM
+
+WORDS = "Wash before every dry. Iron at most once, at the end."
+GOOD = "%order forward\nS -> wash Rest\nRest -> wash Rest | dry Rest | dry | iron\n"
+MEANT = CFG.from_string(GOOD)
+
+#: What a model may get wrong, and what must be said of it.
+ERRORS = {
+    "wrong arrows": ("```cfg\nS = wash Rest\nRest => dry\n```", "write '->' instead of '='"),
+    "undefined symbols": (
+        "```cfg\nS -> wash Rest\nRest -> dry | Ressst\nRessst -> Ressst\n```",
+        "no word can be derived from Ressst",
+    ),
+    "prose alone": (
+        "I would start with washing, and then go on to dry everything.",
+        "there are no rules in the answer",
+    ),
+    "an empty language": ("```cfg\nS -> wash S\n```", "the language is empty"),
+    "limits that clash": ("```cfg\nS -> wash S | dry\n%require 2 dry\n```", "no word keeps"),
+    "an unknown state": ("(define w (:states wash dry) (:behavior (next wash drie)))", "there are: wash, dry"),
+    "a chart that goes nowhere": ("```mermaid\nflowchart TD\n a[Wash] --> b[Dry]\n b --> a\n```", "end"),
+    "nothing": ("", "there are no rules in the answer"),
+    "a slip in a name": ("```cfg\nS -> wash Rest | rest\nRest -> dry\n```", "did you mean Rest?"),
+    "cut in the middle": ("(define w (:states wash dry) (:behavior (next wash", "parenthes"),
+}
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_what_is_wrong_goes_back_and_the_next_draft_is_taken(kind: str) -> None:
+    wrong, said = ERRORS[kind]
+    llm = ScriptedTextLLM([wrong, f"You are right, sorry.\n\n```cfg\n{GOOD}```\nNow it is fine."])
+    made = author(WORDS, llm)
+    assert differences(automaton_of(made.rules), MEANT).equal
+    assert (made.ending, made.text, made.doubts) == (".cfg", GOOD, ())
+    assert len(made.drafts) == 2
+    # The model saw what was found, after its own draft.
+    told = llm.requests[1].messages
+    assert said in told[-1].content
+    assert [message.role for message in told] == ["system", "user", "assistant", "user"]
+    assert made.usage.requests == 2
+
+
+def test_it_is_given_up_with_all_that_was_tried() -> None:
+    replies = [ERRORS[kind][0] for kind in ("wrong arrows", "prose alone", "an empty language", "an unknown state")]
+    noted: list[Draft] = []
+    with pytest.raises(NotAuthored) as caught:
+        author(WORDS, ScriptedTextLLM(replies), tries=4, on_draft=noted.append)
+    assert len(caught.value.drafts) == len(noted) == 4
+    assert "no clean rules in 4 tries" in str(caught.value)
+    assert "write '->' instead of '='" in caught.value.drafts[0][1][0]
+    assert "the language is empty" in str(caught.value)
+    assert caught.value.usage.requests == 4
+
+
+def test_what_was_drafted_before_the_model_failed_is_known() -> None:
+    noted: list[Draft] = []
+    with pytest.raises(LLMError, match="the script ended") as caught:
+        author(WORDS, ScriptedTextLLM(["nothing"]), on_draft=noted.append)
+    assert len(noted) == 1
+    assert caught.value.usage.requests == 1
+
+
+def test_doubts_are_told_once() -> None:
+    unreachable = "```cfg\n%order forward\nS -> wash dry\nMore -> iron\n```"
+    llm = ScriptedTextLLM([unreachable, unreachable])
+    made = author(WORDS, llm)
+    assert "More cannot be reached" in llm.requests[1].messages[-1].content
+    assert any("More cannot be reached" in doubt for doubt in made.doubts)
+    never = "(define w (:states wash dry iron) (:behavior (next wash dry)))"
+    assert any("no plan uses iron" in doubt for doubt in author(WORDS, ScriptedTextLLM([never]), tries=1).doubts)
+
+
+@pytest.mark.parametrize("form", ["fenced", "bare", "prose around", "tildes", "wrong fence", "two fences"])
+def test_rules_are_found_however_they_are_written(form: str) -> None:
+    reply = {
+        "fenced": f"```cfg\n{GOOD}```",
+        "bare": GOOD,
+        "prose around": f"Sure! Here are your rules:\n\n{GOOD}\nLet me know if you need more.",
+        "tildes": f"~~~\n{GOOD}~~~",
+        "wrong fence": f"```python\n{GOOD}```",
+        "two fences": f"First I thought of\n```cfg\nS = wash\n```\nbut this is right:\n```cfg\n{GOOD}```",
+    }[form]
+    made = author(WORDS, ScriptedTextLLM([reply]))
+    assert differences(automaton_of(made.rules), MEANT).equal
+
+
+@pytest.mark.parametrize(
+    ("notation", "text"),
+    [
+        ("mmd", "flowchart TD\n  s([Start]) --> a[Wash]\n  a --> e([End])\n"),
+        ("pda", "%start s\n%accept e\ns, wash, ε -> e, ε\n"),
+        ("agent", "(define w (:states wash) (:behavior wash))\n"),
+    ],
+)
+def test_each_notation(notation: str, text: str) -> None:
+    for asked in (None, notation):
+        llm = ScriptedTextLLM([f"Here:\n\n{text}\nThat is all."])
+        made = author("Wash.", llm, notation=asked)
+        assert (made.ending, made.text) == (f".{notation}", text)
+    with pytest.raises(ResourceNotFound, match="notation"):
+        author("Wash.", llm, notation="bnf")
+
+
+def judge_by(rules: CFG, seen: list[Shown]) -> object:
+    def judge(shown: Shown) -> bool:
+        seen.append(shown)
+        return rules.accepts(shown.plan)
+
+    return judge
+
+
+def test_examples_that_are_not_kept_go_back_to_the_model() -> None:
+    loose = "S -> wash S | dry S | iron | dry"  # dries what was not washed
+    llm = ScriptedTextLLM([loose, GOOD])
+    seen: list[Shown] = []
+    made = author(WORDS, llm, judge=judge_by(MEANT, seen), shown=8)  # type: ignore[arg-type]
+    assert made.text == GOOD
+    assert made.broken == ()
+    assert made.examples and any(not one.allowed for one in made.examples)
+    assert "this plan should not be allowed, and the rules allow it" in llm.requests[1].messages[-1].content
+    # Allowed ones and near misses are shown.
+    assert {one.allowed for one in seen} == {True, False}
+    # Nothing is asked twice.
+    assert len({one.plan for one in seen}) == len(seen)
+
+
+def test_known_examples_must_be_kept_from_the_first() -> None:
+    known = [Example(("wash", "dry"), True), Example(("dry",), False)]
+    llm = ScriptedTextLLM(["S -> dry | wash dry", GOOD])
+    made = author(WORDS, llm, examples=known)
+    assert made.text == GOOD
+    assert "must not be allowed: dry" in llm.requests[0].messages[-1].content
+
+
+def test_of_two_drafts_the_author_picks_by_the_shortest_difference() -> None:
+    other = "S -> wash dry | wash"
+    seen: list[Shown] = []
+    made = author(
+        WORDS,
+        ScriptedTextLLM(["S -> wash dry", other]),
+        drafts=2,
+        judge=judge_by(CFG.from_string(other), seen),
+        shown=0,
+    )  # type: ignore[arg-type]
+    assert made.text == other + "\n"
+    assert [one.plan for one in seen] == [("wash",)]
+    assert made.examples == (Example(("wash",), True, "the rules of the other draft allow it; a draft said otherwise"),)
+
+
+def test_where_a_new_version_differs_from_the_old_one() -> None:
+    seen: list[Shown] = []
+
+    def judge(shown: Shown) -> bool | None:
+        seen.append(shown)
+        raise Enough
+
+    old = read_english("Wash before dry. Dry at most once.").behaviour.pda
+    made = author("Wash before dry. Dry at most twice.", before=old, judge=judge)
+    assert seen[0] == Shown(("wash", "dry", "dry"), True, "the old rules refuse it", ("wash", "dry", "dry"))
+    assert len(seen) == 1
+    assert made.examples == ()
+
+
+def test_without_a_model_what_the_author_says_otherwise_is_told() -> None:
+    made = author("Wash before dry.", judge=lambda shown: True if shown.plan == ("dry",) else None)
+    assert made.broken == made.examples
+    assert [one.plan for one in made.broken] == [("dry",)]
+    with pytest.raises(ValueError, match="without a model"):
+        author("Wash before dry.", notation="cfg")
+
+
+def test_who_only_chooses_cannot_draft() -> None:
+    class Chooser:
+        def choose(self, question: object) -> int:
+            return 1
+
+    with pytest.raises(WritesNoText):
+        author(WORDS, Chooser())  # type: ignore[arg-type]
+    with pytest.raises(WritesNoText):
+        author(WORDS, RandomLLM(0))

@@ -1,0 +1,104 @@
+"""Controlled English: whole texts."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.plain_rules import HALVES, judged, paragraphs
+from formal_llm import Behaviour
+from formal_llm.authoring import read_english
+from formal_llm.authoring.english import PATTERNS, PROCEDURES, nearest_example
+from formal_llm.errors import NotationError, NotUnderstood
+
+EVERY = [(half, number) for half in HALVES for number in range(15)]
+
+
+@pytest.mark.filterwarnings("ignore::formal_llm.errors.GrammarWarning")
+@pytest.mark.parametrize(("half", "number"), EVERY)
+def test_paragraphs_mean_what_their_author_meant(half: str, number: int) -> None:
+    assert judged(list(paragraphs(half))[number]) == "exact"
+
+
+@pytest.mark.filterwarnings("ignore::formal_llm.errors.GrammarWarning")
+def test_the_text_is_a_file_with_each_sentence_over_its_formula() -> None:
+    read = read_english("Wash before dry. Iron at most twice.\nNever iron directly after wash!", name="laundry")
+    assert read.text == (
+        "# Wash before dry. Iron at most twice.\n"
+        "# Never iron directly after wash!\n"
+        "(define laundry\n"
+        "  (:states wash dry iron)\n"
+        '  (:limits "%limit 2 iron")\n'
+        "  (:behavior\n"
+        "    (and\n"
+        "      # Wash before dry\n"
+        "      (not (next (until (and any (not (or wash dry))) dry) (until any empty)))\n"
+        "      # Never iron directly after wash\n"
+        "      (not (eventually (next wash iron))))))\n"
+    )
+    assert read.behaviour == Behaviour.from_string(read.text)
+    assert [one.pattern for one in read.clauses] == ["before", "at most", "never directly after"]
+
+
+def test_what_is_not_understood_is_said_with_the_nearest_pattern() -> None:
+    with pytest.raises(NotUnderstood) as caught:
+        read_english("Wash before dry.\nDry after washing. Be nice to the shirts, will you?\nIron at most twice.")
+    error = caught.value
+    assert [one[0] for one in error.sentences] == ["Dry after washing", "Be nice to the shirts, will you"]
+    assert error.sentences[0][2] in {pattern.example for pattern in PATTERNS}
+    assert (error.line, error.column) == (2, 1)
+    assert "2 sentences are not understood" in str(error)
+    assert "Be nice to the shirts" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "there is no sentence"),
+        ("Each step at most once.", "no sentence names a step"),
+        ("The steps are wash and dry. Wassh before dry.", "wassh is not among the steps"),
+        ("Wash before wash.", "a step and of itself"),
+        ("Wash 3 to 2 times.", "impossible"),
+        ("Wash before dry. Never wash. Dry at least once. Iron at most twice.", "no plan keeps all these sentences"),
+        ("First ask. Then if ask, pay, otherwise go.", "a step and a question"),
+        ("If it rains, stay, otherwise go, then sleep.", "in any case"),
+        ("First wash and dry or iron.", "side by side"),
+    ],
+)
+def test_wrong_texts(text: str, said: str) -> None:
+    with pytest.raises(NotationError) as caught:
+        read_english(text)
+    assert said in str(caught.value)
+
+
+def test_the_sentences_that_clash_are_named_and_no_others() -> None:
+    with pytest.raises(NotationError) as caught:
+        read_english("Iron at most twice. Wash before dry. Never wash. Dry at least once.")
+    assert "Wash before dry | Never wash | Dry at least once" in str(caught.value)
+    assert "Iron" not in str(caught.value)
+
+
+def test_steps_that_a_procedure_does_not_name_stand_anywhere() -> None:
+    accepts = read_english("First wash. Then dry. Think at most once.").behaviour.accepts
+    for plan in ("wash dry", "think wash dry", "wash think dry", "wash dry think"):
+        assert accepts(plan.split())
+    for plan in ("", "dry", "wash", "wash dry dry", "think wash think dry"):
+        assert not accepts(plan.split())
+
+
+@pytest.mark.filterwarnings("ignore::formal_llm.errors.GrammarWarning")
+def test_quoted_names_and_comments() -> None:
+    read = read_english('# what nobody should do\nNever "rm -rf. /" after `git push`.')
+    assert read.steps == ("rm_-rf._/", "git_push")
+    assert not read.behaviour.accepts(["git_push", "rm_-rf._/"])
+
+
+@pytest.mark.parametrize("example", [example for example, _ in PROCEDURES])
+def test_procedures_of_the_documentation_are_read(example: str) -> None:
+    assert [one.pattern for one in read_english(example).clauses] == ["procedure"]
+
+
+def test_the_nearest_example() -> None:
+    assert nearest_example(
+        "wash goes before every of the drys"
+    ) == "Every question before every answer." or nearest_example("a before b b b")
+    assert nearest_example("jump at most more 3 times") == "Iron at most 2 times."
