@@ -15,6 +15,7 @@ from formal_llm.cli.console import EXIT_CODES_HELP, command, print_text
 from formal_llm.cli.sources import load
 from formal_llm.errors import NoValidPlan
 
+
 class Of(StrEnum):
     """What is counted or equally likely."""
 

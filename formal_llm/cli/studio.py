@@ -29,7 +29,9 @@ Needs the extra studio: pip install "formal-llm[studio]". {EXIT_CODES_HELP}
 def studio(
     file: Annotated[
         str | None,
-        typer.Argument(help="A file with rules; it is made when it is saved. Or the name of shipped rules, for a copy."),
+        typer.Argument(
+            help="A file with rules; it is made when it is saved. Or the name of shipped rules, for a copy."
+        ),
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; any free port where left out.")] = 0,
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from formal_llm.pictures.picture import Picture
+from formal_llm.pictures.picture import Picture, Tone
 
 
 def around(picture: Picture, centres: Iterable[str], most: int) -> Picture:
@@ -45,7 +45,7 @@ def toned(picture: Picture, marked: Collection[str], plain: Collection[str] = ()
         plain: the ids of those that stay as they are.
     """
 
-    def tone(name: str) -> str:
+    def tone(name: str) -> Tone:
         return "marked" if name in marked else "plain" if name in plain else "faded"
 
     nodes = tuple(replace(box, tone=tone(box.id)) for box in picture.nodes)

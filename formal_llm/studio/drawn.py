@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from formal_llm.automata import CFG, Configuration, Flowchart
+from formal_llm.automata import CFG, PDA, Configuration, Flowchart
 from formal_llm.automata.drawing.pda import pda_picture
-from formal_llm.automata.models.rules import automaton_of
 from formal_llm.automata.models.symbols import members
 from formal_llm.errors import FormalLLMError
 from formal_llm.pictures.drawable import picture_of
@@ -36,15 +35,15 @@ def standing_picture(written: Written, here: Configuration) -> Picture:
         return toned(picture, stack[:1], stack)
     if isinstance(rules, Flowchart):
         state = str(here.state)
-        return toned(around(picture_of(rules), [state], MOST), [state], [box.id for box in picture_of(rules).nodes])
-    picture = pda_picture(_automaton(written), standing=here.state)
+        picture = around(picture_of(rules), [state], MOST)
+        return toned(picture, [state], [box.id for box in picture.nodes])
+    picture = pda_picture(rules if isinstance(rules, PDA) else rules.pda, standing=here.state)
     return around(picture, [box.id for box in picture.nodes if box.tone == "marked"], MOST)
 
 
 def plan_picture(written: Written, word: Sequence[str]) -> Picture:
     """A valid plan over its rules."""
-    rules = written.rules if not isinstance(written.rules, Flowchart) else written.rules
-    picture = Overlay(word, rules, order=written.wording.reads).picture
+    picture = Overlay(word, written.rules, order=written.wording.reads).picture
     return around(picture, [box.id for box in picture.nodes if box.tone == "marked"], MOST)
 
 
@@ -69,10 +68,6 @@ def _said(picture: Picture) -> str:
 def _listed(names: Iterable[str], most: int = 12) -> str:
     names = list(names)
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def _automaton(written: Written):
-    return automaton_of(written.rules)
 
 
 def _start(written: Written) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from formal_llm.agents.transcript import Transcript
-from formal_llm.automata import Word
 from formal_llm.automata.languages.differences import differences
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.errors import FormalLLMError, NotationError
@@ -25,9 +24,9 @@ def judge(asked: Asked) -> Parts:
     """A plan or recording that was dropped on the page: whether it follows the rules, and where it leaves them."""
     written, told = asked_rules(asked), text_of(asked, "plan")
     try:
-        lines = _recording(told)
-        if lines is not None:
-            yield _replayed(written, lines)
+        recorded = _recording(told)
+        if recorded is not None:
+            yield _replayed(written, recorded)
             return
         verifier = Verifier(written.source, max_states=MAX_STATES)
         found = _of_agent(written, told, verifier) or verify_text(told, verifier, order=written.wording.order)
@@ -44,16 +43,12 @@ def judge(asked: Asked) -> Parts:
 def _verdict(written: Written, found: Verification) -> Part:
     text = found if isinstance(found, TextVerification) else None
     return {
-        "part": "verdict", "valid": found.valid, "reason": found.reason, "word": written.word(_known(written, found)),
+        "part": "verdict", "valid": found.valid, "reason": found.reason, "word": written.word(found.word),
         "position": found.position, "line": text.line if text is not None else None,
         "allowed": list(map(written.lookahead.automaton.label, found.allowed)), "may_stop": found.may_stop,
         "nearest": written.shown(found.nearest), "changes": _changes(found),
         "skipped": list(text.skipped) if text is not None else [], "answers": None,
     }  # fmt: skip
-
-
-def _known(written: Written, found: Verification) -> Word:
-    return found.word
 
 
 def _changes(found: Verification) -> list[str]:
@@ -72,51 +67,61 @@ def _of_agent(written: Written, told: str, verifier: Verifier) -> Verification |
 # -- recordings of answers ----------------------------------------------------------------------------------------
 
 
-def _recording(told: str) -> list[Mapping[str, object]] | None:
-    """The lines of a recording with a legal choice; None where the text is no recording."""
+def _recording(told: str) -> list[tuple[str, ...]] | None:
+    """The texts that were chosen, for each answer of a recording; None where the text is no recording.
+
+    Raises:
+        NotationError: a line is damaged.
+    """
     if _RECORDING not in told[:200]:
         return None
-    rows = [json.loads(line) for line in told.splitlines() if line.strip()]
-    return [row for row in rows if isinstance(row, dict) and row.get("options") and isinstance(row.get("answer"), dict)]
+    found = []
+    for place, line in enumerate(told.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            options = dict(row.get("options") or ())
+            numbers = row.get("answer", {}).get("numbers", ())
+            chosen = tuple(str(options[number]) for number in numbers)
+        except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+            raise NotationError("this is no line of a recording", file="plan", line=place) from None
+        if options and chosen:  # texts that were written, and answers that were refused, choose nothing
+            found.append(chosen)
+    return found
 
 
-def _replayed(written: Written, lines: list[Mapping[str, object]]) -> Part:
+def _replayed(written: Written, recorded: Sequence[Sequence[str]]) -> Part:
     """How far a recording can be followed: what was chosen is looked for by its text among what is offered now."""
     walk = Walk(written.table, wording=written.wording)
     answers: list[list[int]] = []
     reason = ""
-    for number, row in enumerate(lines, 1):
+    for place, texts in enumerate(recorded, 1):
         question = walk.question
         if question is None:
-            reason = f"answer {number}: the plan is finished before it"
+            reason = f"answer {place}, {', '.join(texts)!r}: the plan is finished before it"
             break
-        texts = _chosen(row)
         offered = {option.text: option.number for option in question.options}
         missing = [text for text in texts if text not in offered]
-        if missing or not texts:
-            why = Reasons(written.table).about(walk, missing[0]) if missing else "nothing was chosen"
-            reason = f"answer {number}, {', '.join(texts)!r}: {why}"
+        if missing:
+            reason = f"answer {place}, {missing[0]!r}: {Reasons(written.table).about(walk, missing[0])}"
             break
+        numbers = sorted(offered[text] for text in texts)
         try:
-            walk.answer(sorted(offered[text] for text in texts))
+            walk.answer(numbers)
         except FormalLLMError as error:
-            reason = f"answer {number}: {error}"
+            reason = f"answer {place}: {error}"
             break
-        answers.append(sorted(offered[text] for text in texts))
+        answers.append(numbers)
     if not reason and not walk.done:
         reason = f"the recording ends after {len(answers)} answers, and the plan is not finished"
+    allowed = walk.question.options if walk.question is not None else ()
     return {
         "part": "verdict", "valid": not reason, "reason": reason or "every recorded answer can be given here",
         "word": written.word(walk.word), "position": len(walk.word) if reason else None, "line": None,
-        "allowed": [] if walk.question is None else [option.text for option in walk.question.options],
-        "may_stop": False, "nearest": None, "changes": [], "skipped": [], "answers": answers,
+        "allowed": [option.text for option in allowed], "may_stop": False, "nearest": None, "changes": [],
+        "skipped": [], "answers": [*answers],
     }  # fmt: skip
-
-
-def _chosen(row: Mapping[str, object]) -> list[str]:
-    """The texts of the options that a recorded answer chose."""
-    options = {number: text for number, text in row["options"]}  # type: ignore[attr-defined]
-    return [str(options[number]) for number in row["answer"].get("numbers", []) if number in options]  # type: ignore[attr-defined]
 
 
 # -- two versions -------------------------------------------------------------------------------------------------

@@ -40,21 +40,26 @@ def picture(asked: Asked) -> Parts:
 def _facts(written: Written) -> list[Part]:
     """What the rules are, as they are written."""
     rules, source = written.rules, written.source
-    rows: list[tuple[str, str]] = []
+    sizes: dict[str, dict[str, int]] = {}
     if isinstance(rules, CFG):
-        rows += [
-            ("grammar", f"{len(rules.nonterminals):,} nonterminals, {len(rules.terminals):,} terminals"),
-            ("productions", f"{len(rules.productions):,}"),
-        ]
+        sizes["grammar"] = {
+            "nonterminal": len(rules.nonterminals), "terminal": len(rules.terminals),
+            "production": len(rules.productions),
+        }  # fmt: skip
     elif isinstance(rules, Flowchart):
         kinds = [rules.kind(node.id) for node in rules.nodes]
-        rows.append(("flowchart", f"{kinds.count('decision')} decisions, {kinds.count('step')} steps"))
+        sizes["flowchart"] = {kind: kinds.count(kind) for kind in ("decision", "step")}
     elif isinstance(rules, Behaviour):
-        rows.append(("behaviour", f"{len(rules.states)} states"))
+        sizes["behaviour"] = {"state": len(rules.states)}
     if not isinstance(source, CFG):
-        rows.append(("automaton", f"{len(source.states):,} states, {len(source.transitions):,} transitions"))
-    rows.append(("limits", "; ".join(line.lstrip("%") for line in source.limits.lines()) or "none"))
-    return [{"name": name, "value": value} for name, value in rows]
+        sizes["automaton"] = {"state": len(source.states), "transition": len(source.transitions)}
+    rows = {name: ", ".join(_counted(number, what) for what, number in size.items()) for name, size in sizes.items()}
+    rows["limits"] = "; ".join(line.lstrip("%") for line in source.limits.lines()) or "none"
+    return [{"name": name, "value": value} for name, value in rows.items()]
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _language(written: Written, rng: random.Random) -> Parts:

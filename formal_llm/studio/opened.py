@@ -63,7 +63,8 @@ class Opened:
                 if name in authored.names(kind):
                     shipped = authored.find(kind, name, ENDINGS)
                     return cls(None, shipped.name, shipped.suffix, read_text(shipped))
-            raise ResourceNotFound("file or shipped rules", name, [*authored.names("grammars"), *authored.names("agents")])
+            known = [*authored.names("grammars"), *authored.names("agents")]
+            raise ResourceNotFound("file or shipped rules", name, known)
         if path.suffix not in ENDINGS:
             raise FormalLLMError(f"{path}: the ending tells the notation; there are: {', '.join(ENDINGS)}")
         if not path.exists():

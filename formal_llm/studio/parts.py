@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from formal_llm.planning.json_data import JSON
 
@@ -41,8 +41,3 @@ def answers_of(asked: Asked) -> list[list[int]]:
     ):
         raise BadQuestion("answers are lists of numbers")
     return value
-
-
-def word_data(word: Sequence[str], label: dict[str, str] | None = None) -> Part:
-    """A plan's word, its names and what people read for them."""
-    return {"names": list(word), "labels": [(label or {}).get(name, name) for name in word]}

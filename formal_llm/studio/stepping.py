@@ -14,7 +14,7 @@ from formal_llm.automata.lookahead.limited import LimitedAutomaton, LimitedConfi
 from formal_llm.errors import AutomatonError, FormalLLMError, InfiniteLanguage, InvalidAnswer, Undecided
 from formal_llm.planning import Task, Walk
 from formal_llm.planning.checking.reasons import Reasons
-from formal_llm.studio.drawn import drawn, standing_picture
+from formal_llm.studio.drawn import drawn, plan_picture, standing_picture
 from formal_llm.studio.parts import Asked, BadQuestion, Part, Parts, answers_of, text_of
 from formal_llm.studio.rules import Written, asked_rules, problem
 
@@ -30,6 +30,9 @@ def step(asked: Asked) -> Parts:
         yield _position(written, walk)
     except FormalLLMError as error:
         yield {"part": "problems", "problems": [problem(error)]}
+        return
+    if walk.done:
+        yield drawn(plan_picture(written, walk.word))
         return
     yield drawn(standing_picture(written, written.lookahead.uncounted(walk.configuration)))
     yield {"part": "left out", "options": _left_out(written, walk)}
@@ -100,8 +103,6 @@ def _limits(lookahead: Lookahead, configuration: object) -> Iterator[Part]:
 
 
 def _left_out(written: Written, walk: Walk) -> list[Part]:
-    if walk.question is None:
-        return []
     try:
         return [{"text": one.text, "reason": one.reason} for one in Reasons(written.table).left_out(walk)]
     except (AutomatonError, Undecided) as error:

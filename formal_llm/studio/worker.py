@@ -17,6 +17,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 
 from formal_llm.studio.parts import Part
@@ -90,7 +91,9 @@ class Worker:
             loop = asyncio.get_running_loop()
             until = loop.time() + seconds
             try:
-                connection = self._connection or await loop.run_in_executor(self._threads, self._start)
+                connection = self._connection
+                if connection is None:
+                    connection = await loop.run_in_executor(self._threads, self._start)
                 connection.send_bytes(json.dumps(asked).encode())
                 while True:
                     coming = loop.run_in_executor(self._threads, connection.recv_bytes)
@@ -156,7 +159,7 @@ class Workers:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _context() -> multiprocessing.context.BaseContext:
+def _context() -> ForkServerContext | SpawnContext:
     """How workers are started: from a process that has imported all they need, where there is such a thing."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")

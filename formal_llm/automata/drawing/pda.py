@@ -36,9 +36,7 @@ class _Edge:
     routes: list[tuple[Transition, ...]] = field(default_factory=list)
 
 
-def pda_picture(
-    pda: PDA, *, most: int = 12, walked: Walked | None = None, standing: State | None = None
-) -> Picture:
+def pda_picture(pda: PDA, *, most: int = 12, walked: Walked | None = None, standing: State | None = None) -> Picture:
     """An automaton: states as circles, final ones doubled, an arrow from a point to the initial state.
 
     The transitions from one state to another share an arrow, labelled ``read, pop → push`` one to a line, or only with

@@ -81,7 +81,7 @@ export class Steps {
   }
 
   finished(here) {
-    const steps = el("ol", {}, here.steps.map((step) => el("li", {}, step)));
+    const steps = el("ol", { class: "log" }, here.steps.map((step) => el("li", {}, step)));
     return el("div", {}, el("p", { class: "verdict good", id: "finished" }, "The plan is finished."), steps);
   }
 
@@ -123,7 +123,8 @@ export class Steps {
   }
 }
 
-/** Of a prompt what asks: the progress and the question, without the numbered lines, which are buttons here. */
+/** Of a prompt what asks: without the task and the progress, which stand elsewhere, and the numbered lines, which are buttons. */
 function question(prompt) {
-  return prompt.split("\n").filter((line) => !/^\d+: /.test(line) && !line.startsWith("Answer with") && !/^Task description: *$/.test(line)).join("\n").trim();
+  const paragraphs = prompt.split(/\n\n+/).filter((one) => !/^(Task description|Current progress|Answer with)/.test(one));
+  return paragraphs.map((one) => one.split("\n").filter((line) => !/^\d+: /.test(line)).join("\n")).join("\n\n").trim();
 }
