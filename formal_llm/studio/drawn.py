@@ -17,6 +17,8 @@ from formal_llm.studio.rules import Written
 
 #: How many boxes are drawn; of larger rules, those around the middle. And the seconds that Graphviz may take.
 MOST, _SECONDS = 60, 10
+#: A plan of more terminals is not drawn: to number its steps takes long, and nobody could read them.
+_LONG = 300
 
 
 def rules_picture(written: Written, near: str = "") -> Picture:
@@ -42,7 +44,9 @@ def standing_picture(written: Written, here: Configuration) -> Picture:
 
 
 def plan_picture(written: Written, word: Sequence[str]) -> Picture:
-    """A valid plan over its rules."""
+    """A valid plan over its rules; of a very long one only the rules."""
+    if len(word) > _LONG:
+        return rules_picture(written)
     picture = Overlay(word, written.rules, order=written.wording.reads).picture
     return around(picture, [box.id for box in picture.nodes if box.tone == "marked"], MOST)
 

@@ -4,7 +4,6 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from formal_llm import PDA
 from formal_llm.automata import Configuration, Stack
 from formal_llm.studio.drawn import MOST, drawn, plan_picture, rules_picture, standing_picture
 from formal_llm.studio.rules import read
@@ -35,9 +34,16 @@ def test_of_a_chart_the_node_is_marked() -> None:
 
 
 def test_of_an_automaton_the_state_is_marked_and_never_folded_away() -> None:
-    long = PDA.from_string("start 0\n" + "".join(f"{n} a -> {n + 1}\n" for n in range(30)) + "accept 30\n")
-    written = read(str(long), ".pda")
-    assert marked(standing_picture(written, Configuration("17", Stack.of()))) == {"17"}
+    lines = [f"s{n}, a, ε -> s{n + 1}, ε" for n in range(30)]
+    text = "\n".join(["%start s0", "%accept s30", *lines])
+    written = read(text, ".pda")
+    assert "s17" not in {box.label for box in rules_picture(written).nodes}
+    assert marked(standing_picture(written, Configuration("s17", Stack.of()))) == {"s17"}
+
+
+def test_a_very_long_plan_is_not_drawn() -> None:
+    picture = plan_picture(read("S -> a S | b\n", ".cfg"), ("a",) * 5000 + ("b",))
+    assert not marked(picture)
 
 
 def test_a_plan_over_its_rules() -> None:
