@@ -93,7 +93,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     options.add_argument("--window-size=1400,980")
     options.binary_location = str(CHROMIUM)
     downloads = tmp_path_factory.mktemp("downloads")
-    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
+    allowed = {"download.default_directory": str(downloads), "profile.default_content_setting_values.automatic_downloads": 1}
+    options.add_experimental_option("prefs", allowed)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
     try:
@@ -157,6 +158,7 @@ def test_a_plan_is_stepped_to_its_end_with_the_keyboard(page: Page, served: Serv
 def test_why_an_option_is_missing_is_told_on_hover_and_on_focus(page: Page, served: Served) -> None:
     page.open(served)
     page.type("%limit 1 a\nS -> a S | b S | c")
+    page.until(lambda: "infinitely many" in page.text("count"))
     page.one("#tab-step").click()
     page.until(lambda: len(page.all("ol.options button")) == 3)
     page.one("ol.options button").click()

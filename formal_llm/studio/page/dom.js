@@ -7,7 +7,7 @@ export function el(tag, properties = {}, ...children) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name === "class") element.className = value;
-    else if (name.includes("-") || name === "role" || name === "for") element.setAttribute(name, value);
+    else if (name.includes("-") || name === "tabindex" || name === "role" || name === "for") element.setAttribute(name, value);
     else element[name] = value;
   }
   element.append(...children.flat().filter((child) => child !== null && child !== undefined));
