@@ -202,7 +202,7 @@ def test_exports(page: Page, served: Served) -> None:
     page.one("#view-plans .judged[aria-pressed]").click()
     page.until(lambda: page.all('#view-plans .judged[aria-pressed="true"]'))
     examples = page.export("examples", "boxes.examples").decode()
-    assert "yes: rest" in examples
+    assert examples.endswith("\n--- allowed\nrest\n")
     assert CFG.from_string(page.export("text", "boxes.cfg").decode()).start == "S"
 
 

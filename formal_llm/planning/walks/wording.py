@@ -64,6 +64,9 @@ class Wording:
         next_target: the same in a forward plan, and where nothing is nested; may use ``{label}``.
         tool_option: an option that begins with a tool; may use ``{label}``.
         stop_option: the option to stop here.
+        more_option, group_option: the option to see more options (may use ``{count}``), a group (``{group}``).
+        page_wanted, page_taken: where several are chosen page by page, what is to be got (may use ``{count}``), and
+            what was chosen on earlier pages (``{options}``).
         step: a step in the progress; may use ``{text}``.
         question_target: what is to be got where the automaton asks a question of its own (a decision of a flowchart);
             may use ``{question}``.
@@ -98,6 +101,10 @@ class Wording:
     next_target: str = "the next part, {label}"
     tool_option: str = 'the output of "{label}"'
     stop_option: str = "nothing more: the plan is finished"
+    more_option: str = "more: {count} other options"
+    group_option: str = "{group}: {count} options"
+    page_wanted: str = "some of {count} options"
+    page_taken: str = "You have chosen before: {options}."
     step: str = "{text};"
     question_target: str = 'the answer to "{question}"'
     decision: str = "{question} {answer};"
@@ -128,7 +135,8 @@ class Wording:
             ("target", {"label": "", "tool": "", "ordinal": ""}), ("first_target", {"label": ""}),
             ("next_target", {"label": ""}), ("tool_option", {"label": ""}), ("step", {"text": ""}),
             ("question_target", {"question": ""}), ("decision", {"question": "", "answer": ""}), ("draft", DRAFT),
-            ("draft_call", {}), ("draft_steps", {}), ("draft_wanted", {"step": ""}),
+            ("more_option", {"count": 1}), ("group_option", {"group": "", "count": 1}), ("page_taken", {"options": ""}),
+            ("page_wanted", {"count": 1}), ("draft_call", {}), ("draft_steps", {}), ("draft_wanted", {"step": ""}),
         ):  # fmt: skip
             try:
                 fill(getattr(self, name), known)
@@ -193,18 +201,20 @@ class Wording:
         several: bool,
         shown: Node | None = None,
         question: str = "",
+        wanted: str = "",
         hints: Iterable[str] = (),
     ) -> str:
         """The text of a question, at the tree of the plan so far.
 
         In a conversation ``shown`` is the tree at the question before, whose steps were shown there; ``question`` is
-        the one that the automaton itself asks here, if any; ``hints`` are lines before the instruction.
+        the one that the automaton itself asks here, if any; ``wanted`` stands for the label of what is to be got;
+        ``hints`` are lines before the instruction.
         """
         instruction = self.instruction_several if several else self.instruction
         values = {
             "task": task,
             "progress": self.progress(tree, 0 if shown is None else len(self._chosen(shown, self._steps(shown)))),
-            "target": fill(self.question_target, {"question": question}) if question else self.goal(tree),
+            "target": fill(self.question_target, {"question": question}) if question else self.goal(tree, wanted),
             "options": "\n".join(f"{number}: {text}" for number, text in enumerate(options, 1)),
             "instruction": "\n".join([*hints, fill(instruction, {"count": len(options)})]),
         }
@@ -264,8 +274,8 @@ class Wording:
         colon = "" if question.endswith(_ASKING) else ":"
         return fill(self.decision, {"question": f"{question}{colon}", "answer": node.text or node.label})
 
-    def goal(self, tree: Node) -> str:
-        """What is to be got now: the leftmost symbol whose production is not chosen yet."""
+    def goal(self, tree: Node, wanted: str = "") -> str:
+        """What is to be got now: the leftmost symbol whose production is not chosen yet, by its label or as given."""
         path = path_to_open(tree)
         if path is None:
             return fill(self.next_target, {"label": "a step"}) if tree.symbol == "plan" else "the rest"
@@ -273,17 +283,17 @@ class Wording:
         while len(path) > 1 and len(path[-2].children) == 1:
             path.pop()  # a renaming: what is wanted is what stands above it
         if len(path) == 1 and self.backward:
-            return fill(self.first_target, {"label": node.label})
+            return fill(self.first_target, {"label": wanted or node.label})
         if not self.backward or not is_nested(tree):
-            return fill(self.next_target, {"label": node.label})
+            return fill(self.next_target, {"label": wanted or node.label})
         parent, child = path[-2], path[-1]
         tool = only_terminal(parent.children[0])
         if tool is None or child is parent.children[0]:
-            return fill(self.next_target, {"label": node.label})
+            return fill(self.next_target, {"label": wanted or node.label})
         alike = [sibling for sibling in parent.children[1:] if sibling.label == child.label]
         place = next(number for number, sibling in enumerate(alike) if sibling is child)
         ordinal = f"{_ORDINALS[place]} " if 1 < len(alike) <= len(_ORDINALS) else ""
-        return fill(self.target, {"label": child.label, "tool": tool.label, "ordinal": ordinal})
+        return fill(self.target, {"label": wanted or child.label, "tool": tool.label, "ordinal": ordinal})
 
     def option(self, choice: Choice, label: Callable[[str], str]) -> str:
         """The text of an option; ``label`` gives the text of a symbol."""

@@ -179,8 +179,9 @@ class Studio {
   exportExamples() {
     const examples = this.plans.examples;
     if (!examples.length) { byId("status").textContent = "no examples yet: answer yes or no beside a plan"; return; }
-    const lines = examples.map(({ plan, allowed }) => `${allowed ? "yes" : "no"}: ${plan.names.join(" ")}`.trimEnd());
-    download(`${this.stem}.examples`, `# Plans that ${this.start.name} should allow, and plans that it must not.\n${lines.join("\n")}\n`, "text/plain");
+    const shown = ({ names }) => names.map((name) => (/[\s"]/.test(name) ? `"${name.replace(/[\\"]/g, "\\$&")}"` : name)).join(" ") || "ε";
+    const sections = examples.map(({ plan, allowed }) => `--- ${allowed ? "allowed" : "not allowed"}\n${shown(plan)}\n`);
+    download(`${this.stem}.examples`, `# Plans that ${this.start.name} should allow, and plans that it must not.\n${sections.join("\n")}`, "text/plain");
   }
 }
 
