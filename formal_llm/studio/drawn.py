@@ -52,7 +52,7 @@ def plan_picture(written: Written, word: Sequence[str]) -> Picture:
 
 
 def drawn(picture: Picture) -> Part:
-    """A picture as the page shows it: SVG where Graphviz is there, and Mermaid; with a text for those who cannot see."""
+    """A picture as the page shows it: as SVG where Graphviz is there, as Mermaid, and in words."""
     found: Part = {"part": "picture", "mermaid": picture.to_mermaid(), "said": _said(picture), "svg": None}
     try:
         found["svg"] = picture.to_svg(timeout=_SECONDS)

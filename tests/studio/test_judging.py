@@ -50,7 +50,12 @@ def test_a_recording_with_more_answers_than_questions(tmp_path: Path) -> None:
 
 def test_what_is_no_recording(tmp_path: Path) -> None:
     told = recorded(tmp_path, "3")
-    for line in ("[]", "{", json.dumps({"options": 3}), json.dumps({"options": [[1, "a"]], "answer": {"numbers": [2]}})):
+    for line in (
+        "[]",
+        "{",
+        json.dumps({"options": 3}),
+        json.dumps({"options": [[1, "a"]], "answer": {"numbers": [2]}}),
+    ):
         assert part("problems", "judge", plan=told + line + "\n")["problems"][0]["line"] == 2
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from formal_llm.errors import FormalLLMError, NoValidPlan, NotationError
+from formal_llm.errors import FormalLLMError, NotationError, NoValidPlan
 from formal_llm.studio.rules import problem, read
 from tests.studio.texts import CHART, TEA
 

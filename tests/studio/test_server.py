@@ -14,7 +14,9 @@ def test_the_page_needs_nothing_from_elsewhere() -> None:
     assert {"index.html", "main.js", "studio.css"} <= files.keys()
     for name, (data, _) in files.items():
         text = data.decode()
-        found = [address for address in re.findall(r"https?://[^\s\"')]+", text) if "www.w3.org/2000/svg" not in address]
+        found = [
+            address for address in re.findall(r"https?://[^\s\"')]+", text) if "www.w3.org/2000/svg" not in address
+        ]
         assert found == [], name
 
 

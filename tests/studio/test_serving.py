@@ -102,7 +102,14 @@ def test_a_form_cannot_ask(served: Served) -> None:
 
 
 def test_questions_that_are_none(served: Served) -> None:
-    for data in ({}, [], 3, {"question": "hack", "lane": "x"}, {"question": "check"}, {"question": "check", "lane": "/"}):
+    for data in (
+        {},
+        [],
+        3,
+        {"question": "hack", "lane": "x"},
+        {"question": "check"},
+        {"question": "check", "lane": "/"},
+    ):
         assert served.post("api/ask", data).status_code == 400
 
 
