@@ -14,7 +14,7 @@ from formal_llm.automata.notation.files import ENDINGS
 from formal_llm.errors import FormalLLMError, ResourceNotFound
 
 _EXAMPLE = """\
-# How to make tea. Change it: the picture, the counts and the plans follow as you type.
+# How to make tea. Change it and see what follows.
 %limit 1 steep pour
 tea "cup of tea" -> pour tea | steep tea | boil_water
 

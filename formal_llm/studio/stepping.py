@@ -11,7 +11,7 @@ from itertools import combinations, islice
 from formal_llm.automata import Lookahead
 from formal_llm.automata.languages.how_many import FURTHER
 from formal_llm.automata.lookahead.limited import LimitedAutomaton, LimitedConfiguration
-from formal_llm.errors import AutomatonError, FormalLLMError, InfiniteLanguage, InvalidAnswer, Undecided
+from formal_llm.errors import AutomatonError, FormalLLMError, InfiniteLanguage, InvalidAnswer, NoValidPlan, Undecided
 from formal_llm.planning import Task, Walk
 from formal_llm.planning.checking.reasons import Reasons
 from formal_llm.studio.drawn import drawn, plan_picture, standing_picture
@@ -125,10 +125,8 @@ def _branches(written: Written, walk: Walk) -> Parts:
         twin = walk.fork()
         try:
             twin.answer(chosen)
-        except InvalidAnswer:
-            continue  # a set that the rules do not have
-        except FormalLLMError:
-            continue  # a dead end, found only now
+        except (InvalidAnswer, NoValidPlan):
+            continue  # a set that the rules do not have, or a dead end that is found only now: no plan lies there
         if shown == _BRANCHES:
             yield {"part": "more branches"}
             return
