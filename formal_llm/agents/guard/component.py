@@ -14,10 +14,10 @@ from itertools import product
 from typing import NamedTuple
 
 from formal_llm.agents.guard.compiled import Part
-from formal_llm.agents.guard.machines import Letters, State
+from formal_llm.agents.guard.copies import CopyDistances, Moves, Vector, moved
+from formal_llm.agents.guard.machines import Letters, Machine, State
 from formal_llm.agents.guard.plant import Plant, Symbol
 
-Vector = tuple[State, ...]
 #: Of rules with the same keys: the copy for what did not come yet (None: nothing new may come), and how many copies
 #: stand where.
 Copies = tuple[Vector | None, frozenset[tuple[Vector, int]]]
@@ -35,14 +35,6 @@ class Node(NamedTuple):
     plain: Vector
     copies: tuple[Copies, ...]
     pending: tuple[tuple[Pending, int], ...]
-
-
-class Moves(NamedTuple):
-    """What an event does to a rule: its place, those of its letters, and what is added to its sum."""
-
-    place: int
-    letters: Letters
-    weight: Fraction | None
 
 
 class Step(NamedTuple):
@@ -70,6 +62,7 @@ class Component:
     def __init__(self, parts: Mapping[int, Part], plant: Plant) -> None:
         self.parts = parts
         self.plain = tuple(number for number, part in parts.items() if not part.rule.keys)
+        self.plain_machines = tuple(parts[number].machine for number in self.plain)
         keys = dict.fromkeys(part.rule.keys for part in parts.values() if part.rule.keys)
         self.keys = tuple(keys)
         self.groups = tuple(
@@ -84,6 +77,12 @@ class Component:
         self._by_place: dict[int, list[Step]] = {}
         self._needed: dict[tuple[Moves, State], int] = {}
         self.steps = tuple(self._steps(plant.symbols))
+        #: Of each group its machines.
+        self.machines = tuple(tuple(parts[number].machine for number in group) for group in self.groups)
+        self._distances = tuple(
+            CopyDistances(machines, [step.each[place] for step in self.steps])
+            for place, machines in enumerate(self.machines)
+        )
         self.resources = tuple(place for place, number in enumerate(self.plain) if parts[number].machine.resource)
         #: What comes that the agent does not decide.
         self.steps_outside = tuple(step for step in self.steps if not step.symbol.controllable)
@@ -143,16 +142,19 @@ class Component:
         )
 
     def distance(self, node: Node) -> int | None:
-        """The sum of what each rule by itself still needs; None where one cannot be kept any more."""
+        """The sum of what each rule and each copy by itself still needs; None where one cannot be kept any more."""
         total = 0
-        states = [*zip(self.plain, node.plain, strict=True)]
-        for group, (_, live) in zip(self.groups, node.copies, strict=True):
-            states += [pair for vector, count in live for _ in range(count) for pair in zip(group, vector, strict=True)]
-        for number, state in states:
+        for number, state in zip(self.plain, node.plain, strict=True):
             left = self.parts[number].machine.distance(state)
             if left is None:
                 return None
             total += left
+        for distances, (_, live) in zip(self._distances, node.copies, strict=True):
+            for vector, count in live:
+                left = distances.of(vector)
+                if left is None:
+                    return None
+                total += left * count
         return total
 
     def distance_after(self, before: Node, after: Node, step: Step, left: int) -> int | None:
@@ -212,17 +214,6 @@ class Component:
             self._needed[kept] = found
         return self._needed[kept]
 
-    def _moved(self, numbers: Sequence[int], vector: Vector, moves: Sequence[Moves]) -> Vector | None:
-        if not moves:
-            return vector
-        made = list(vector)
-        for place, letters, weight in moves:
-            after = self.parts[numbers[place]].machine.step(vector[place], letters, weight)
-            if after is None:
-                return None
-            made[place] = after
-        return tuple(made)
-
     def step_of(self, symbol: Symbol) -> Step | None:
         """What a symbol of the plant does here; None where these rules do not look at it."""
         here = symbol.letters & self.letters
@@ -235,30 +226,30 @@ class Component:
         Nothing where the plant does not let it come. ``again`` lets a tool be called while a call of it is under way.
         """
         for pending in self._pending(node.pending, step.symbol, again):
-            plain = self._moved(self.plain, node.plain, step.plain)
+            plain = moved(self.plain_machines, node.plain, step.plain)
             if plain is None:
                 yield None
                 continue
             choices = [
                 list(self._copied(group, copies, moves))
-                for group, copies, moves in zip(self.groups, node.copies, step.each, strict=True)
+                for group, copies, moves in zip(self.machines, node.copies, step.each, strict=True)
             ]
             for chosen in product(*choices):
                 found = [one for one in chosen if one is not None]
                 yield Node(plain, tuple(found), pending) if len(found) == len(chosen) else None
 
     def _copied(
-        self, group: Sequence[int], copies: Copies, moves: tuple[tuple[Moves, ...], tuple[Moves, ...]]
+        self, group: Sequence[Machine], copies: Copies, moves: tuple[tuple[Moves, ...], tuple[Moves, ...]]
     ) -> Iterator[Copies | None]:
         for_all, for_one = moves
         if not for_all and not for_one:
             yield copies
             return
         base, live = copies
-        after_base = None if base is None else self._moved(group, base, for_all)
+        after_base = None if base is None else moved(group, base, for_all)
         count: Counter[Vector] = Counter()
         for vector, number in live:
-            after = self._moved(group, vector, for_all)
+            after = moved(group, vector, for_all)
             if after is None:
                 yield None
                 return
@@ -267,7 +258,7 @@ class Component:
             yield self._tidy(group, after_base, count)
             return
         for vector in count:
-            after = self._moved(group, vector, for_one)
+            after = moved(group, vector, for_one)
             if after is None:
                 yield None
             else:
@@ -275,7 +266,7 @@ class Component:
                 changed[vector] -= 1
                 changed[after] += 1
                 yield self._tidy(group, after_base, changed)
-        fresh = None if after_base is None else self._moved(group, after_base, for_one)
+        fresh = None if after_base is None else moved(group, after_base, for_one)
         if fresh is None:
             yield None
         else:
@@ -283,19 +274,18 @@ class Component:
             changed[fresh] += 1
             yield self._tidy(group, after_base, changed)
 
-    def _tidy(self, group: Sequence[int], base: Vector | None, count: Counter[Vector]) -> Copies:
+    def _tidy(self, group: Sequence[Machine], base: Vector | None, count: Counter[Vector]) -> Copies:
         """Copies without those that stand where one that did not come yet does, and owe nothing."""
         return base, frozenset(
             (vector, number)
             for vector, number in count.items()
             if number
             and not (
-                vector == base
-                and all(self.parts[one].machine.accepting(state) for one, state in zip(group, vector, strict=True))
+                vector == base and all(machine.accepting(state) for machine, state in zip(group, vector, strict=True))
             )
         )
 
-    def copies(self, group: Sequence[int], base: Vector | None, vectors: Sequence[Vector]) -> Copies:
+    def copies(self, group: Sequence[Machine], base: Vector | None, vectors: Sequence[Vector]) -> Copies:
         """The copies of rules that stand at these vectors."""
         return self._tidy(group, base, Counter(vectors))
 

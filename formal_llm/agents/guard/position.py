@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from formal_llm.agents.guard.compiled import Part, TimedPart
-from formal_llm.agents.guard.component import Component, Node, Pending, Vector, pending_of
+from formal_llm.agents.guard.component import Component, Node, Pending, pending_of
+from formal_llm.agents.guard.copies import Vector
 from formal_llm.agents.guard.data import Unsaid, number
 from formal_llm.agents.guard.events import Call, GuardEvent, Said
 from formal_llm.agents.guard.labels import Fields, Labels, key
@@ -193,11 +194,11 @@ class Positions:
         """What some rules see of a position."""
         plain: Vector = tuple(position.states[number] for number in component.plain)
         copies = []
-        for group in component.groups:
+        for group, machines in zip(component.groups, component.machines, strict=True):
             base = tuple(position.states[number] for number in group)
             cases = position.live[group[0]]
             vectors = [tuple(position.live[number][case] for number in group) for case in cases]
-            copies.append(component.copies(group, None if None in base else base, vectors))
+            copies.append(component.copies(machines, None if None in base else base, vectors))
         return Node(plain, tuple(copies), pending_of([call for _, call in position.calls], component))
 
 

@@ -1,10 +1,13 @@
-"""Whether rules could be kept if nothing were ever lost: a quick proof that they cannot."""
+"""Quick proofs that rules cannot be kept: not if nothing were ever lost, and not with any one copy alone."""
 
 from __future__ import annotations
 
 from formal_llm.agents.guard.component import Component, Node
+from formal_llm.agents.guard.copies import Vector, moved
 from formal_llm.agents.guard.machines import State
 
+#: So many places of the rules without keys and one copy are looked at.
+_PLACES = 1_000
 #: A rule with more states, as a grammar has, is not ruled out so.
 _MOST = 200
 
@@ -62,3 +65,40 @@ def relaxed(component: Component, node: Node, *, doubtful: bool) -> bool:
                             return True
         owing = {place for place in owing if not any(machines[place].accepting(state) for state in plain[place])}
     return not owing
+
+
+def kept_one_by_one(component: Component, node: Node) -> bool:
+    """Whether the rules without keys could be kept together with each copy, if there were no other copies.
+
+    What other copies owe or forbid is left out, and so is which calls are under way; what cannot be done so, cannot be
+    done. Where that takes too many places, it is taken as possible.
+    """
+    return all(
+        _kept(component, node.plain, place, vector) for place, (_, live) in enumerate(node.copies) for vector, _ in live
+    )
+
+
+def _kept(component: Component, plain: Vector, group: int, vector: Vector) -> bool:
+    rules, machines = component.plain_machines, component.machines[group]
+    seen = {(plain, vector)}
+    todo = [(plain, vector)]
+    while todo:
+        now, copy = todo.pop()
+        if all(machine.accepting(state) for machine, state in zip(rules, now, strict=True)) and all(
+            machine.accepting(state) for machine, state in zip(machines, copy, strict=True)
+        ):
+            return True
+        if len(seen) > _PLACES:
+            return True
+        for step in component.steps:
+            every, one = step.each[group]
+            after = moved(rules, now, step.plain)
+            other = None if after is None else moved(machines, copy, every)
+            if after is None or other is None:
+                continue
+            mine = moved(machines, other, one)
+            for following in ((after, other), *(((after, mine),) if mine is not None else ())):
+                if following not in seen:
+                    seen.add(following)
+                    todo.append(following)
+    return False

@@ -22,7 +22,7 @@ from formal_llm.agents.guard.component import Component, Node, Step
 from formal_llm.agents.guard.control import Edge, largest
 from formal_llm.agents.guard.machines import State
 from formal_llm.agents.guard.plant import Plant, Symbol
-from formal_llm.agents.guard.relaxation import relaxed
+from formal_llm.agents.guard.relaxation import kept_one_by_one, relaxed
 
 Guarantee = Literal["some", "whatever"]
 #: How many nodes are searched before a guess is made at what has to come first, and how many edges count for a node.
@@ -86,7 +86,7 @@ class Lookout:
     def _decide(self, node: Node) -> bool | None:
         if self._replayed(node):
             return True
-        if not relaxed(self.component, node, doubtful=True):
+        if not relaxed(self.component, node, doubtful=True) or not kept_one_by_one(self.component, node):
             return False
         if self._doubtful and not relaxed(self.component, node, doubtful=False):
             return None  # only what may never come could lead on
@@ -121,7 +121,6 @@ class Lookout:
 
         ``most`` nodes are visited, fewer where many symbols can come. Where it is guided, what has to come before an
         event that is needed counts for how near a node seems.
-        event that is needed counts for how near a node seems.
         """
         component = self.component
         left = component.distance(start)
@@ -142,7 +141,7 @@ class Lookout:
                 return True
             if self._some.get(node) is False or self._dominated(node, seen):
                 continue
-            done += len(steps)
+            done += len(steps) * (1 + sum(len(live) for _, live in node.copies))  # each copy is moved
             self.visited += 1
             if done > most * _EDGES:
                 return None
