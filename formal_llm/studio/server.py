@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from importlib.resources import files
 
 from starlette.applications import Starlette
@@ -37,15 +35,16 @@ def page_files() -> dict[str, tuple[bytes, str]]:
     return found
 
 
-def application(opened: Opened, token: str, port: int) -> ASGIApp:
+def application(opened: Opened, workers: Workers, token: str, port: int) -> ASGIApp:
     """The studio as an application: everything under ``/TOKEN/``, for its own page only.
 
     Args:
         opened: what is edited.
+        workers: who answers.
         token: the secret part of the address.
         port: the port at which browsers find it.
     """
-    page, workers = page_files(), Workers()
+    page = page_files()
 
     async def shown(request: Request) -> Response:
         name = request.path_params.get("name") or "index.html"
@@ -82,18 +81,11 @@ def application(opened: Opened, token: str, port: int) -> ASGIApp:
         parts = workers.worker(lane).ask(asked, QUESTIONS[question][1])
         return StreamingResponse(parts, media_type="application/x-ndjson")
 
-    @asynccontextmanager
-    async def running(_: Starlette) -> AsyncIterator[None]:
-        try:
-            yield
-        finally:
-            workers.close()
-
     routes = [
         Route("/", shown), Route("/page/{name}", shown), Route("/api/start", started),
         Route("/api/save", saved, methods=["POST"]), Route("/api/ask", answered, methods=["POST"]),
     ]  # fmt: skip
-    return Guard(Starlette(routes=routes, lifespan=running), token, port)
+    return Guard(Starlette(routes=routes), token, port)
 
 
 async def _json(request: Request) -> dict[str, object]:

@@ -15,6 +15,7 @@ import uvicorn
 from formal_llm.errors import FormalLLMError
 from formal_llm.studio.opened import Opened
 from formal_llm.studio.server import application
+from formal_llm.studio.worker import Workers
 
 HOST = "127.0.0.1"
 
@@ -50,6 +51,19 @@ def listening(port: int) -> socket.socket:
     return sock
 
 
+class _Server(uvicorn.Server):
+    """A server that ends the work on answers before it waits for them to be sent."""
+
+    def __init__(self, config: uvicorn.Config, workers: Workers) -> None:
+        super().__init__(config)
+        self._workers = workers
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """As of any server, when no answer is being worked on any more."""
+        self._workers.close()
+        await super().shutdown(sockets)
+
+
 def serve(opened: Opened, port: int, tell: Callable[[str], None], *, browser: bool) -> None:
     """Serve a file's studio until it is interrupted.
 
@@ -67,13 +81,14 @@ def serve(opened: Opened, port: int, tell: Callable[[str], None], *, browser: bo
         token = secrets.token_urlsafe(24)
         address = f"http://{HOST}:{port}/{token}/"
         # No log of accesses: it would hold the token.
+        workers = Workers()
         config = uvicorn.Config(
-            application(opened, token, port), log_level="warning", access_log=False, server_header=False,
-            timeout_graceful_shutdown=1, ws="none",
+            application(opened, workers, token, port), log_level="warning", access_log=False, server_header=False,
+            timeout_graceful_shutdown=3, ws="none", lifespan="off",
         )  # fmt: skip
         tell(address)
         if browser:
             # A browser of the terminal would not come back before it is left.
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         with contextlib.suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run(sockets=[sock])
+            _Server(config, workers).run(sockets=[sock])

@@ -71,6 +71,7 @@ class Worker:
         self._lock = asyncio.Lock()
         self._busy = False
         self._newest = 0
+        self._closed = False
 
     async def ask(self, asked: Mapping[str, object], seconds: float) -> AsyncIterator[bytes]:
         """The parts of an answer, one JSON line each. Not waiting for the rest of them ends the work on them.
@@ -84,8 +85,9 @@ class Worker:
         if self._busy:
             self.stop()
         async with self._lock:
-            if mine != self._newest:
-                yield _line({"part": "given up", "reason": "something else was asked"})
+            if self._closed or mine != self._newest:
+                reason = "the studio is closed" if self._closed else "something else was asked"
+                yield _line({"part": "given up", "reason": reason})
                 return
             self._busy, finished = True, False
             loop = asyncio.get_running_loop()
@@ -122,6 +124,11 @@ class Worker:
         self._process, self._connection = process, ours
         return ours
 
+    def close(self) -> None:
+        """End the process for good: whatever else is asked is given up."""
+        self._closed = True
+        self.stop()
+
     def stop(self) -> None:
         """End the process, and what it has started."""
         process, self._process, self._connection = self._process, None, None
@@ -140,23 +147,25 @@ class Workers:
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(2 * _MOST, "studio")
         self._workers: OrderedDict[str, Worker] = OrderedDict()
+        self._closed = False
 
     def worker(self, name: str) -> Worker:
         """The worker of that name; a new one where there is none."""
         worker = self._workers.get(name)
         if worker is None:
             worker = self._workers[name] = Worker(self._threads)
+            if self._closed:
+                worker.close()
             if len(self._workers) > _MOST:
                 self._workers.popitem(last=False)[1].stop()
         self._workers.move_to_end(name)
         return worker
 
     def close(self) -> None:
-        """End all of them."""
+        """End all of them for good; answers that are under way end with it."""
+        self._closed = True
         for worker in self._workers.values():
-            worker.stop()
-        self._workers.clear()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+            worker.close()
 
 
 def _context() -> ForkServerContext | SpawnContext:

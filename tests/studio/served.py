@@ -60,7 +60,7 @@ def studio(*arguments: str, cwd: Path | None = None) -> Iterator[Served]:
         rest = process.stderr.read()
         assert process.wait(20) == 0, rest
         assert rest.endswith("the studio is closed\n")
-        assert "Traceback" not in rest
+        assert "Traceback" not in rest, rest
     finally:
         process.kill()
         process.stderr.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ pytest.importorskip("uvicorn")
 
 from formal_llm.studio.serving import PortTaken, listening
 from tests.studio.served import Served, studio
+from tests.studio.test_worker import LONG
 from tests.studio.texts import TEA
 
 
@@ -156,3 +158,19 @@ def test_a_file_is_saved_unless_somebody_else_changed_it(tmp_path: Path) -> None
         again = found.post("api/save", {"text": "mine", "version": done.json()["version"]})
         assert again.status_code == 409
         assert file.read_text(encoding="utf-8") == "somebody else\n"
+
+
+def test_ctrl_c_ends_answers_that_are_under_way(tmp_path: Path) -> None:
+    """The end is clean (``studio`` looks at it), and the page is told."""
+    told: list[str] = []
+    with studio() as found:
+        asked = {"question": "compare", "lane": "long", **LONG}
+        headers = {"origin": found.origin}
+        stream = httpx.stream("POST", found.address + "api/ask", json=asked, headers=headers, timeout=60)
+        response = stream.__enter__()
+        reader = threading.Thread(target=lambda: told.extend(response.iter_lines()))
+        reader.start()
+        found.ask("check", "other", text=TEA)  # by now the first one is being worked on
+    reader.join(30)
+    stream.__exit__(None, None, None)
+    assert "given up" in told[-1]
