@@ -23,6 +23,7 @@ from formal_llm.cli import (
     inspect,
     plan,
     run,
+    studio,
     travel,
     try_,
     verify,
@@ -111,6 +112,7 @@ app.command(help=run.HELP)(run.run)
 app.command(help=verify.HELP)(verify.verify)
 app.command("try", help=try_.HELP)(try_.try_)
 app.command("author", help=author.HELP)(author.author_)
+app.command(help=studio.HELP)(studio.studio)
 app.command(help=check.HELP)(check.check)
 app.command(help=diff.HELP)(diff.diff)
 app.command(help=inspect.DRAW_HELP)(inspect.draw)

@@ -36,7 +36,7 @@ class _Edge:
     routes: list[tuple[Transition, ...]] = field(default_factory=list)
 
 
-def pda_picture(pda: PDA, *, most: int = 12, walked: Walked | None = None) -> Picture:
+def pda_picture(pda: PDA, *, most: int = 12, walked: Walked | None = None, standing: State | None = None) -> Picture:
     """An automaton: states as circles, final ones doubled, an arrow from a point to the initial state.
 
     The transitions from one state to another share an arrow, labelled ``read, pop → push`` one to a line, or only with
@@ -52,13 +52,14 @@ def pda_picture(pda: PDA, *, most: int = 12, walked: Walked | None = None) -> Pi
         most: how many lines an arrow's label may have.
         walked: what a plan takes of it: marked, with the numbers of its steps; the rest is faded, and of a large
             automaton left out.
+        standing: the state in which a run stands, which is marked and never folded away.
     """
     states = _from_the_start(pda, _useful(pda) if pda.factors else pda.states)
     edges = _edges(pda, states)
     left_out = len(pda.states) - len(states)
     notes = [f"{_states(left_out)} from which no plan can be finished left out"] if left_out else []
     if len(states) > _FOLD:
-        edges = _folded_edges(edges, {pda.start_state, *pda.accepting_states})
+        edges = _folded_edges(edges, {pda.start_state, standing, *pda.accepting_states})
         states = _kept(pda, states, edges)
     if walked is not None and len(states) > _MANY:
         edges = [edge for edge in edges if any(t in walked for route in edge.routes for t in route)]
@@ -75,14 +76,15 @@ def pda_picture(pda: PDA, *, most: int = 12, walked: Walked | None = None) -> Pi
         kind: BoxKind = (
             ("long_accepting" if framed else "accepting") if final else ("long_state" if framed else "state")
         )
-        boxes.append(Box(ids[state], label, kind, details, _tone(walked, state in passed)))
+        tone = "marked" if state == standing else _tone(walked, state in passed)
+        boxes.append(Box(ids[state], label, kind, details, tone))
     arrows = [Arrow("start", ids[pda.start_state], tone=_tone(walked, True))]
     for edge in edges:
         on = [route for route in edge.routes if all(t in (walked or ()) for t in route)]
         lines = _lines(pda, edge.routes, most) if not on else _walked_lines(pda, edge, on, most, walked or {})
         weight = min(10 * len(edge.routes) - 9, 100)
-        tone = _tone(walked, bool(on))
-        arrows.append(Arrow(ids[edge.source], ids[edge.target], "\n".join(lines), tone=tone, weight=weight))
+        drawn = _tone(walked, bool(on))
+        arrows.append(Arrow(ids[edge.source], ids[edge.target], "\n".join(lines), tone=drawn, weight=weight))
     return Picture(tuple(boxes), tuple(arrows), "LR", "; ".join(notes) or None)
 
 

@@ -44,3 +44,14 @@ def read_rules(path: str | Path) -> Rules:
             f"the ending {path.suffix} names no notation of rules; there are: {', '.join(ENDINGS)}", file=str(path)
         )
     return _KINDS.get(path.suffix, CFG).from_file(path)
+
+
+def read_rules_text(text: str, ending: str, file: str | None = None) -> Rules:
+    """Rules from a text in the notation of files with an ending, as ``".cfg"``.
+
+    Raises:
+        NotationError: the text cannot be read, or the ending names no notation.
+    """
+    if ending not in _KINDS:
+        raise NotationError(f"the ending {ending!r} names no notation of rules; there are: {', '.join(ENDINGS)}")
+    return _KINDS[ending].from_string(text, file=file)

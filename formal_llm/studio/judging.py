@@ -1,0 +1,142 @@
+"""What was made elsewhere, held against the rules: a plan that was written down, a recording, another version."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from formal_llm.agents.transcript import Transcript
+from formal_llm.automata.languages.differences import differences
+from formal_llm.automata.models.behaviour import Behaviour
+from formal_llm.errors import FormalLLMError, NotationError
+from formal_llm.planning import Walk
+from formal_llm.planning.checking.reasons import Reasons
+from formal_llm.planning.checking.texts import TextVerification, verify_text
+from formal_llm.planning.checking.verify import Verification, Verifier
+from formal_llm.studio.drawn import drawn, plan_picture
+from formal_llm.studio.parts import Asked, Part, Parts, text_of
+from formal_llm.studio.rules import MAX_STATES, Written, asked_rules, problem
+
+_RECORDING = "formal_llm.transcript/1"
+
+
+def judge(asked: Asked) -> Parts:
+    """A plan or recording that was dropped on the page: whether it follows the rules, and where it leaves them."""
+    written, told = asked_rules(asked), text_of(asked, "plan")
+    try:
+        recorded = _recording(told)
+        if recorded is not None:
+            yield _replayed(written, recorded)
+            return
+        verifier = Verifier(written.source, max_states=MAX_STATES)
+        found = _of_agent(written, told, verifier) or verify_text(told, verifier, order=written.wording.order)
+    except (FormalLLMError, ValueError) as error:
+        shown = error if isinstance(error, FormalLLMError) else NotationError(str(error), file="plan")
+        yield {"part": "problems", "problems": [problem(shown)]}
+        return
+    yield _verdict(written, found)
+    word = found.word if found.valid else found.nearest
+    if word is not None:
+        yield drawn(plan_picture(written, word))
+
+
+def _verdict(written: Written, found: Verification) -> Part:
+    text = found if isinstance(found, TextVerification) else None
+    return {
+        "part": "verdict", "valid": found.valid, "reason": found.reason, "word": written.word(found.word),
+        "position": found.position, "line": text.line if text is not None else None,
+        "allowed": list(map(written.lookahead.automaton.label, found.allowed)), "may_stop": found.may_stop,
+        "nearest": written.shown(found.nearest), "changes": _changes(found),
+        "skipped": list(text.skipped) if text is not None else [], "answers": None,
+    }  # fmt: skip
+
+
+def _changes(found: Verification) -> list[str]:
+    if isinstance(found, TextVerification) and found.changes:
+        return list(found.changes)
+    return [str(edit) for edit in found.edits]
+
+
+def _of_agent(written: Written, told: str, verifier: Verifier) -> Verification | None:
+    """A transcript of an agent, in JSON lines; None where the text is none."""
+    if not isinstance(written.rules, Behaviour) or not told.lstrip().startswith("{"):
+        return None
+    return verifier.verify([segment.state for segment in Transcript.from_jsonl(told).segments])
+
+
+# -- recordings of answers ----------------------------------------------------------------------------------------
+
+
+def _recording(told: str) -> list[tuple[str, ...]] | None:
+    """The texts that were chosen, for each answer of a recording; None where the text is no recording.
+
+    Raises:
+        NotationError: a line is damaged.
+    """
+    if _RECORDING not in told[:200]:
+        return None
+    found = []
+    for place, line in enumerate(told.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            options = dict(row.get("options") or ())
+            numbers = row.get("answer", {}).get("numbers", ())
+            chosen = tuple(str(options[number]) for number in numbers)
+        except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+            raise NotationError("this is no line of a recording", file="plan", line=place) from None
+        if options and chosen:  # texts that were written, and answers that were refused, choose nothing
+            found.append(chosen)
+    return found
+
+
+def _replayed(written: Written, recorded: Sequence[Sequence[str]]) -> Part:
+    """How far a recording can be followed: what was chosen is looked for by its text among what is offered now."""
+    walk = Walk(written.table, wording=written.wording)
+    answers: list[list[int]] = []
+    reason = ""
+    for place, texts in enumerate(recorded, 1):
+        question = walk.question
+        if question is None:
+            reason = f"answer {place}, {', '.join(texts)!r}: the plan is finished before it"
+            break
+        offered = {option.text: option.number for option in question.options}
+        missing = [text for text in texts if text not in offered]
+        if missing:
+            reason = f"answer {place}, {missing[0]!r}: {Reasons(written.table).about(walk, missing[0])}"
+            break
+        numbers = sorted(offered[text] for text in texts)
+        try:
+            walk.answer(numbers)
+        except FormalLLMError as error:
+            reason = f"answer {place}: {error}"
+            break
+        answers.append(numbers)
+    if not reason and not walk.done:
+        reason = f"the recording ends after {len(answers)} answers, and the plan is not finished"
+    allowed = walk.question.options if walk.question is not None else ()
+    return {
+        "part": "verdict", "valid": not reason, "reason": reason or "every recorded answer can be given here",
+        "word": written.word(walk.word), "position": len(walk.word) if reason else None, "line": None,
+        "allowed": [option.text for option in allowed], "may_stop": False, "nearest": None, "changes": [],
+        "skipped": [], "answers": [*answers],
+    }  # fmt: skip
+
+
+# -- two versions -------------------------------------------------------------------------------------------------
+
+
+def compare(asked: Asked) -> Parts:
+    """How the rules in the editor differ from another version: a shortest plan that only one of them has."""
+    try:
+        now, before = asked_rules(asked), asked_rules(asked, "other")
+        found = differences(before.source, now.source)
+    except FormalLLMError as error:
+        yield {"part": "problems", "problems": [problem(error)]}
+        return
+    yield {
+        "part": "differences", "equal": found.equal, "exact": found.exact, "up_to": found.up_to,
+        "only_before": before.shown(found.only_one), "only_now": now.shown(found.only_other),
+        "counts": [[row.length, str(row.one), str(row.other)] for row in found.counts if row.one or row.other],
+    }  # fmt: skip

@@ -1,0 +1,93 @@
+"""What is said of rules while they are typed: what is wrong, the picture, how many plans, some of them."""
+
+from __future__ import annotations
+
+import random
+
+from formal_llm.automata import CFG
+from formal_llm.automata.languages.how_many import how_many
+from formal_llm.automata.languages.why_empty import why_empty
+from formal_llm.automata.models.behaviour import Behaviour
+from formal_llm.automata.models.flowchart import Flowchart
+from formal_llm.errors import FormalLLMError, Undecided
+from formal_llm.studio.drawn import drawn, rules_picture
+from formal_llm.studio.parts import Asked, Part, Parts, text_of
+from formal_llm.studio.rules import MAX_STATES, Written, asked_rules, problem
+
+#: How many plans are drawn at random.
+_SAMPLES = 5
+#: How many names of unused terminals are told.
+_NAMES = 20
+
+
+def check(asked: Asked) -> Parts:
+    """The problems, the picture and the language of rules, in this order, each as soon as it is known."""
+    try:
+        written = asked_rules(asked)
+    except FormalLLMError as error:
+        yield {"part": "problems", "problems": [problem(error)]}
+        return
+    yield {"part": "problems", "problems": list(written.warnings), "facts": _facts(written)}
+    yield drawn(rules_picture(written, text_of(asked, "near", "")))
+    yield from _language(written, random.Random(str(asked.get("seed", 0))))
+
+
+def picture(asked: Asked) -> Parts:
+    """The picture of rules, near the symbol that is named."""
+    yield drawn(rules_picture(asked_rules(asked), text_of(asked, "near", "")))
+
+
+def _facts(written: Written) -> list[Part]:
+    """What the rules are, as they are written."""
+    rules, source = written.rules, written.source
+    sizes: dict[str, dict[str, int]] = {}
+    if isinstance(rules, CFG):
+        sizes["grammar"] = {
+            "nonterminal": len(rules.nonterminals), "terminal": len(rules.terminals),
+            "production": len(rules.productions),
+        }  # fmt: skip
+    elif isinstance(rules, Flowchart):
+        kinds = [rules.kind(node.id) for node in rules.nodes]
+        sizes["flowchart"] = {kind: kinds.count(kind) for kind in ("decision", "step")}
+    elif isinstance(rules, Behaviour):
+        sizes["behaviour"] = {"state": len(rules.states)}
+    if not isinstance(source, CFG):
+        sizes["automaton"] = {"state": len(source.states), "transition": len(source.transitions)}
+    rows = {name: ", ".join(_counted(number, what) for what, number in size.items()) for name, size in sizes.items()}
+    rows["limits"] = "; ".join(line.lstrip("%") for line in source.limits.lines()) or "none"
+    return [{"name": name, "value": value} for name, value in rows.items()]
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _language(written: Written, rng: random.Random) -> Parts:
+    try:
+        lookahead = written.lookahead
+        shortest = lookahead.shortest_word()
+        if shortest is None:
+            why = why_empty(lookahead.source, max_states=MAX_STATES)
+            yield {"part": "problems more", "problems": [_no_plan(why.reason)]}
+            return
+        yield {"part": "shortest", "plan": written.word(shortest)}
+        many = how_many(lookahead)
+        yield {"part": "count", "said": many.said("of at most {} terminals"), "number": str(many.number)}
+        words = [lookahead.sample(rng, of=many.of, max_length=many.bound) for _ in range(_SAMPLES)]
+        yield {"part": "samples", "plans": [written.word(word) for word in dict.fromkeys(words) if word is not None]}
+        usable = lookahead.detours(lookahead.automaton.start())
+        if unused := [name for name in lookahead.automaton.terminals if name not in usable]:
+            more = f" and {len(unused) - _NAMES:,} more" if len(unused) > _NAMES else ""
+            yield {"part": "problems more", "problems": [_unused(", ".join(unused[:_NAMES]) + more)]}
+    except Undecided as error:
+        yield {"part": "undecided", "reason": str(error)}
+    except FormalLLMError as error:
+        yield {"part": "problems more", "problems": [problem(error)]}
+
+
+def _no_plan(reason: str) -> Part:
+    return {"kind": "error", "message": f"no valid plan: {reason}", "line": None, "column": None, "way_out": ""}
+
+
+def _unused(names: str) -> Part:
+    return {"kind": "warning", "message": f"in no plan: {names}", "line": None, "column": None, "way_out": ""}
