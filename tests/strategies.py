@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from formal_llm import CFG, PDA, Limits, Production, SumLimit, Symbol, selection
 
 
+from formal_llm.automata.models.repetition import is_sugar
+
 def examples(count: int) -> settings:
     """A number of examples for one test; the environment variable FUZZ multiplies it (``FUZZ=100 pytest ...``)."""
     return settings(max_examples=count * int(os.environ.get("FUZZ", "1")))
@@ -25,6 +27,7 @@ LETTERS = ("a", "b", "c")
 names = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=5).filter(
     lambda name: (
         not re.search(r'\s|[|"#(),=]|->|→|::=', name) and not name.startswith("%") and name not in {"ε", "%empty"}
+        and not is_sugar(name)
     )
 )
 #: Any text at all, with much of what needs care in quotes.

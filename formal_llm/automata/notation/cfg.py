@@ -15,7 +15,18 @@ from formal_llm.automata.languages.cfg_warnings import cfg_warnings, empty_reaso
 from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
 from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.quantities import read_amount, shown
-from formal_llm.automata.models.symbols import ORDERS, Order, Production, Symbol, members, quote, selection, unquote
+from formal_llm.automata.models.repetition import MOST_DEEP, group, problem_of, repeated, spelled_sugar
+from formal_llm.automata.models.symbols import (
+    ORDERS,
+    Order,
+    Production,
+    Symbol,
+    closure,
+    members,
+    quote,
+    selection,
+    unquote,
+)
 from formal_llm.automata.models.timetable import Timetable
 from formal_llm.automata.notation.cfg_syntax import PlainRule, statements
 from formal_llm.automata.notation.limit_lines import (
@@ -67,6 +78,7 @@ class _Reader:
     def __init__(self, source: SourceText) -> None:
         self.source = source
         self.productions: list[Production] = []
+        self.depth = 0
         self.start: Token | None = None
         self.order: Order | None = None
         self.symbols: dict[str, Symbol] = {}
@@ -112,18 +124,17 @@ class _Reader:
 
     def _rule(self, head: Token, *parts: Tree[Token] | Token) -> None:
         name = self._see(head)
+        if repeated(name) is not None:
+            self.fail(f"{name} reads as a repetition, and can have no rule of its own", head,
+                      suggestion="give the symbol another name, and this one as its label")  # fmt: skip
         self._begin(name, Place(head.line or 1, head.column or 1))
         *texts, _, alternatives = parts
         if texts:
             self._describe(head, cast("Tree[Token]", texts[0]))
         for alternative in cast("Tree[Token]", alternatives).children:
-            items = list(cast("Tree[Token]", alternative).children)
-            text = None
-            if items and getattr(items[-1], "type", "") == "STRING":
-                text = unquote(cast("Token", items.pop()))
-            if cast("Tree[Token]", alternative).data == "empty":
-                items = []
-            self.productions.append(Production(name, tuple(self._item(item) for item in items), text))
+            items, text = _parts(cast("Tree[Token]", alternative))
+            body = tuple(self._item(item) for item in items)
+            self.productions.append(Production(name, body, unquote(text) if text is not None else None))
 
     def _plain_rule(self, rule: PlainRule) -> None:
         head, places = rule.head, self.source.places
@@ -140,15 +151,56 @@ class _Reader:
             self.source.places[head] = place
 
     def _item(self, item: Tree[Token] | Token) -> str:
-        children = getattr(item, "children", None)
-        if children is None:
-            return self._see(cast("Token", item))
+        if isinstance(item, str):
+            found = repeated(str(item))
+            if found is None:
+                return self._see(item)
+            self._see(item.update(value=found.of))
+            return self._repeated(str(item), item)
+        if item.data == "group":
+            return self._group(*item.children)
+        children = cast("list[Token]", item.children)
+        if children[-1].startswith(")"):
+            close = children[-1]
+            self.fail(f"a selection cannot be repeated: {close[1:]} behind it", close,
+                      suggestion="give it a name, such as: A -> some(a, b), and repeat A")  # fmt: skip
         names = [self._see(name) for name in children]
         for place, token in enumerate(children):
             self.chosen.append((selection(*names), token))
             if names[place] in names[:place]:
                 self.fail(f"{selection(*names)} names a terminal twice: {token}", token)
         return selection(*names)
+
+    def _group(self, inner: Tree[Token] | Token, close: Tree[Token] | Token | str = ")") -> str:
+        """``(a b | c)``, and how often it is repeated."""
+        first = next(cast("Tree[Token]", inner).scan_values(lambda _: True))
+        if self.depth >= MOST_DEEP:
+            self.fail(f"groups more than {MOST_DEEP} deep", first,
+                      suggestion="give the inner ones a name and a rule")  # fmt: skip
+        bodies = []
+        self.depth += 1
+        for alternative in cast("Tree[Token]", inner).children:
+            items, text = _parts(cast("Tree[Token]", alternative))
+            if text is not None:
+                self.fail("a text stands at the end of a production, and not in a group", text,
+                          suggestion="give what is in the brackets a name and a rule of its own")  # fmt: skip
+            bodies.append([self._item(item) for item in items])
+        self.depth -= 1
+        return self._repeated(group(bodies) + str(close)[1:], first)
+
+    def _repeated(self, symbol: str, token: Token) -> str:
+        """A repetition or a group as it is kept; ``X{0,}`` is ``X*``."""
+        found = repeated(symbol)
+        wrong = problem_of(symbol)
+        try:
+            kept = symbol if found is None else str(found)
+            wrong = problem_of(kept)
+        except ValueError:
+            kept = symbol
+        if wrong is not None:
+            self.fail(wrong[0], token, suggestion=wrong[1])
+        self.source.places.setdefault(kept, Place(token.line or 1, token.column or 1))
+        return kept
 
     def _terminal(self, name: Token, text: Tree[Token], *numbers: Tree[Token]) -> None:
         self._describe(name, text)
@@ -248,16 +300,19 @@ class _Reader:
     def grammar(self) -> CFG:
         if not self.productions:
             self.source.fail("the grammar has no rule", None, suggestion="write at least one, such as: S -> a S | b")
-        heads = {production.head for production in self.productions}
-        terminals = {
-            name for p in self.productions for symbol in p.body for name in members(symbol) or (symbol,)
-        } - heads
+        spelled = [*self.productions, *spelled_sugar(self.productions)]
+        heads = {production.head for production in spelled}
+        terminals = {name for p in spelled for symbol in p.body for name in members(symbol) or (symbol,)} - heads
+        self._check_repeated(spelled)
         if self.start is not None and str(self.start) not in heads:
             self.fail(unknown("start symbol", self.start, heads), self.start, suggestion="it needs a rule")
         for symbol, name in self.chosen:
             if str(name) in heads:
                 self.fail(f"{symbol} holds the nonterminal {name}; a selection is made of terminals", name)
         for what, name in self.named:
+            again = repeated(str(name))
+            if again is not None and again.of in heads | terminals:
+                self.fail(f"{name} reads as a repetition of {again.of}; labels and limits are of symbols", name)
             if what == "limit" and str(name) in heads:
                 self.fail(f"{name} is a nonterminal; limits count terminals", name)
             known = terminals if what == "limit" else heads | terminals
@@ -287,6 +342,25 @@ class _Reader:
             self.source.fail(error.problem, None, suggestion=error.suggestion)
 
 
+    def _check_repeated(self, spelled: Sequence[Production]) -> None:
+        nullable = closure([(production.head, production.body) for production in spelled], ())
+        for production in spelled:
+            again = repeated(production.head)
+            if again is not None and again.of in nullable:
+                self.source.fail(
+                    f"{again.of} may be empty, so to repeat it would make the same plan in many ways",
+                    self.source.places.get(production.head),
+                    suggestion=f"write {again.of}" if again.most == 1 else f"leave ε out of the rules of {again.of}",
+                )
+
+
+def _parts(alternative: Tree[Token]) -> tuple[list[Tree[Token] | Token], Token | None]:
+    """The symbols of a body, and its text."""
+    items = list(alternative.children)
+    text = cast("Token", items.pop()) if items and getattr(items[-1], "type", "") == "STRING" else None
+    return ([] if alternative.data == "empty" else items), text
+
+
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
@@ -295,7 +369,7 @@ def write_grammar(cfg: CFG) -> str:
     order = [f"%order {cfg.order}"] if cfg.order is not None else []
     lines = [f"%start {cfg.start}", *order, *cfg.limits.lines(), ""]
     previous = None
-    for production in cfg.productions:
+    for production in cfg.authored:
         body = " ".join(production.body) or "ε"
         text = "" if production.text is None else f" {quote(production.text)}"
         if production.head == previous:

@@ -32,8 +32,9 @@ ARROW = re.compile(r"->|→|::=")
 _DECIMAL_COMMA = re.compile(r"=\s*(\d+,\d+)")
 #: What a line may begin with, besides a symbol.
 DIRECTIVES = ("%start", "%order", "%limit", "%require", *EXAMPLES)
-#: A name that needs no second look: of a symbol as ``cfg.lark`` has it, less those with a percent sign or an ε.
-_NAME = r"""(?:[^\s\x00-\x1f\x7f|"#(),=%ε<>:→-]|-(?!>)|:(?!:=)|[<>](?!=))+"""
+#: A name that needs no second look: of a symbol as ``cfg.lark`` has it, less those with a percent sign, an ε, or a sign
+#: of repetitions.
+_NAME = r"""(?:[^\s\x00-\x1f\x7f|"#(),=%ε<>:→*+?{}-]|-(?!>)|:(?!:=)|[<>](?!=))+"""
 _PLAIN_NAME = re.compile(_NAME)
 _BODY = rf"[ \t\f]*{_NAME}(?:[ \t\f]+{_NAME})*[ \t\f]*"
 _PLAIN = re.compile(rf"[ \t\f]*{_NAME}[ \t\f]*(?:->|→|::=){_BODY}(?:\|{_BODY})*")
@@ -46,8 +47,10 @@ _TOKEN_NAMES = {
     "_VBAR": "'|'",
     "EQUALS": "'='",
     "COMMA": "','",
-    "LPAR": "'('",
-    "RPAR": "')'",
+    "_OPEN": "'('",
+    "_CLOSE": "')'",
+    "CLOSE": "')'",
+    "REPEATED": "a symbol",
     "_SOME": "some(...)",
     "COMPARE": "'<=' or '>='",
     "_NL": "the end of the line",
@@ -66,7 +69,7 @@ def _parser() -> Lark:
 
     text = resources.files("formal_llm.automata.notation").joinpath("cfg.lark").read_text(encoding="utf-8")
     return Lark(
-        text, parser="lalr", propagate_positions=False, maybe_placeholders=False, lexer_callbacks={"SYMBOL": _stripped}
+        text, parser="lalr", propagate_positions=False, maybe_placeholders=False, lexer_callbacks=dict.fromkeys(("SYMBOL", "REPEATED", "CLOSE"), _stripped)
     )
 
 
@@ -108,7 +111,7 @@ def statements(source: SourceText) -> list[Tree[Token] | PlainRule]:
     for rule in plain:
         lines[rule.line - 1] = ""
     rest = "\n".join(lines)
-    if not re.sub(r"#[^\n]*", "", rest).strip():
+    if not re.sub(r"#[^\n]*", "", rest).strip(" \t\f\n"):
         return [*plain] if plain else [*cast("list[Tree[Token]]", parse(source).children)]
     # A plain rule is a whole statement: without it the rest can be read just if it could with it. What is wrong is told
     # of the whole text.

@@ -14,6 +14,7 @@ from typing import Any
 
 from formal_llm.authored.tables import Items, Keys, Shape, problems, read_toml
 from formal_llm.automata import Source, Transition
+from formal_llm.automata.models.repetition import repeated
 from formal_llm.automata.models.symbols import ORDERS, members
 from formal_llm.errors import NotationError
 from formal_llm.llms.question import Message
@@ -64,6 +65,9 @@ class Wording:
         next_target: the same in a forward plan, and where nothing is nested; may use ``{label}``.
         tool_option: an option that begins with a tool; may use ``{label}``.
         stop_option: the option to stop here.
+        another_option: of a repetition (``X*``), the option to have one more; may use ``{label}``.
+        enough_option: the option to have no more of it; may use ``{label}``.
+        none_option: of ``X?``, the option to have none; may use ``{label}``.
         step: a step in the progress; may use ``{text}``.
         question_target: what is to be got where the automaton asks a question of its own (a decision of a flowchart);
             may use ``{question}``.
@@ -98,6 +102,9 @@ class Wording:
     next_target: str = "the next part, {label}"
     tool_option: str = 'the output of "{label}"'
     stop_option: str = "nothing more: the plan is finished"
+    another_option: str = "another {label}"
+    enough_option: str = "no more {label}"
+    none_option: str = "no {label}"
     step: str = "{text};"
     question_target: str = 'the answer to "{question}"'
     decision: str = "{question} {answer};"
@@ -126,7 +133,8 @@ class Wording:
             ("selection_sets", {"sets": ""}), ("selection_not", {"sets": ""}), ("selection_with", {"options": ""}),
             ("selection_sum", {"amount": "", "quantity": ""}), ("selection_sum_later", {"amount": "", "quantity": ""}),
             ("target", {"label": "", "tool": "", "ordinal": ""}), ("first_target", {"label": ""}),
-            ("next_target", {"label": ""}), ("tool_option", {"label": ""}), ("step", {"text": ""}),
+            ("next_target", {"label": ""}), ("tool_option", {"label": ""}), ("another_option", {"label": ""}),
+            ("enough_option", {"label": ""}), ("none_option", {"label": ""}), ("step", {"text": ""}),
             ("question_target", {"question": ""}), ("decision", {"question": "", "answer": ""}), ("draft", DRAFT),
             ("draft_call", {}), ("draft_steps", {}), ("draft_wanted", {"step": ""}),
         ):  # fmt: skip
@@ -270,13 +278,19 @@ class Wording:
         if path is None:
             return fill(self.next_target, {"label": "a step"}) if tree.symbol == "plan" else "the rest"
         node = path[-1]
-        while len(path) > 1 and len(path[-2].children) == 1:
+        while len(path) > 1 and len(path[-2].children) == 1 and repeated(path[-2].symbol) is None:
             path.pop()  # a renaming: what is wanted is what stands above it
         if len(path) == 1 and self.backward:
             return fill(self.first_target, {"label": node.label})
         if not self.backward or not is_nested(tree):
             return fill(self.next_target, {"label": node.label})
         parent, child = path[-2], path[-1]
+        if repeated(parent.symbol) is not None:
+            above = path[-3].children if len(path) > 2 else []
+            tool = only_terminal(above[0]) if len(above) > 1 else None
+            if tool is None:
+                return fill(self.next_target, {"label": child.label})
+            return fill(self.target, {"label": child.label, "tool": tool.label, "ordinal": ""})
         tool = only_terminal(parent.children[0])
         if tool is None or child is parent.children[0]:
             return fill(self.next_target, {"label": node.label})
@@ -298,6 +312,14 @@ class Wording:
                 return label(choice.reads[0])
             return f"go on to {first.target}" if isinstance(first, Transition) else str(first)
         body = production.body
+        again = repeated(production.head)
+        if again is not None:
+            said = self.none_option if again.most == 1 else self.enough_option
+            if body and choice.reads and again.of != choice.reads[0]:
+                return label(choice.reads[0])  # one of a class
+            if body:
+                said = "{label}" if again.most == 1 else self.another_option
+            return fill(said, {"label": label(again.of)})
         if not body:
             return "nothing"
         if not choice.reads or members(body[0]) is not None:
