@@ -32,7 +32,7 @@ from formal_llm.automata.models.repetition import (
     spelled_sugar,
 )
 from formal_llm.automata.models.symbols import ORDERS, Order, Production, Symbol, closure, members, reach, spelled_out
-from formal_llm.automata.models.written import Written, notation_of
+from formal_llm.automata.models.written import Comment, Written, notation_of
 from formal_llm.errors import AutomatonError, GrammarError, unknown
 from formal_llm.pictures.drawable import Drawable
 
@@ -54,6 +54,8 @@ class CFG(ByFields, Written, Drawable):
         limits: bounds that every plan must keep.
         order: whether a plan's word runs from its last step to its first (``"backward"``), as where each production is
             a tool and what it is applied to, or from the first to the last; None where the grammar does not say.
+        comments: what is printed with statements that have not changed, by what is printed for them; they mean nothing,
+            and grammars with other comments are equal.
 
     Raises:
         GrammarError: a name that the notation cannot write, no production at all, an unknown start symbol, a limit or
@@ -67,6 +69,7 @@ class CFG(ByFields, Written, Drawable):
     symbols: Mapping[str, Symbol] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     order: Order | None = None
+    comments: Mapping[str, Comment] = field(default_factory=dict)
 
     def __init__(
         self,
@@ -75,6 +78,7 @@ class CFG(ByFields, Written, Drawable):
         symbols: Mapping[str, Symbol] | None = None,
         limits: Limits | None = None,
         order: Order | None = None,
+        comments: Mapping[str, Comment] | None = None,
     ) -> None:
         made = tuple(
             dict.fromkeys(p if isinstance(p, Production) else Production(p[0], tuple(p[1])) for p in productions)
@@ -88,6 +92,7 @@ class CFG(ByFields, Written, Drawable):
         object.__setattr__(self, "symbols", FrozenDict(named))
         object.__setattr__(self, "limits", limits or Limits())
         object.__setattr__(self, "order", order)
+        object.__setattr__(self, "comments", FrozenDict(comments or {}))
         _check_wellformed(self)
 
     @classmethod

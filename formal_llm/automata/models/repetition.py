@@ -128,7 +128,7 @@ def spelled(symbol: str) -> tuple[Production, ...]:
     """The productions that give a repetition or a group its meaning; none for any other symbol."""
     bodies = alternatives(symbol)
     if bodies is not None:
-        return tuple(Production(symbol, body) for body in bodies)
+        return tuple(Production(symbol, body) for body in dict.fromkeys(bodies))
     again = repeated(symbol)
     if again is None:
         return ()

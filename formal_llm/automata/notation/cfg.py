@@ -1,20 +1,21 @@
-"""Reading and writing grammars as text.
+"""Reading grammars as text.
 
 The syntax is in :mod:`formal_llm.automata.notation.cfg_syntax`; here is what the statements mean. Every token knows its
-place, so that an error can name file, line and column and draw a caret. Printing a grammar and reading it back gives an
-equal grammar.
+place, so that an error can name file, line and column and draw a caret. What
+:mod:`formal_llm.automata.notation.cfg_writing` prints of a grammar reads back as an equal one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from formal_llm.automata.languages.cfg_warnings import cfg_warnings, empty_reason
 from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
 from formal_llm.automata.models.limits import Limits, SumLimit
-from formal_llm.automata.models.quantities import read_amount, shown
+from formal_llm.automata.models.quantities import read_amount
 from formal_llm.automata.models.repetition import MOST_DEEP, group, problem_of, repeated, spelled_sugar
 from formal_llm.automata.models.symbols import (
     ORDERS,
@@ -23,12 +24,15 @@ from formal_llm.automata.models.symbols import (
     Symbol,
     closure,
     members,
-    quote,
     selection,
     unquote,
 )
 from formal_llm.automata.models.timetable import Timetable
-from formal_llm.automata.notation.cfg_syntax import PlainRule, statements
+from formal_llm.automata.models.written import Comment
+from formal_llm.automata.notation.cfg_syntax import PlainRule, statements, uncommented
+from formal_llm.automata.notation.cfg_writing import write_grammar
+from formal_llm.automata.notation.comments import collect
+from formal_llm.automata.notation.imports import with_imports
 from formal_llm.automata.notation.limit_lines import (
     EXAMPLES,
     WrongWord,
@@ -50,7 +54,9 @@ _DIGITS = 100
 
 def read_grammar(text: str, file: str | None = None) -> CFG:
     """The grammar that ``text`` describes; see :meth:`CFG.from_string`."""
-    source = SourceText(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), file)
+    source = with_imports(
+        SourceText(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), file)
+    )
     reader = _Reader(source)
     for statement in statements(source):
         reader.read(statement)
@@ -77,8 +83,13 @@ class _Reader:
 
     def __init__(self, source: SourceText) -> None:
         self.source = source
+        self.commented = "#" in source.text
         self.productions: list[Production] = []
         self.depth = 0
+        #: What comments belong to: the line and the key of each statement of the file itself.
+        self.anchors: list[tuple[int, str]] = []
+        #: In which of several files a symbol has its rules.
+        self.homes: dict[str, int] = {}
         self.start: Token | None = None
         self.order: Order | None = None
         self.symbols: dict[str, Symbol] = {}
@@ -110,12 +121,22 @@ class _Reader:
 
     # -- statements ---------------------------------------------------------------------------------------------
 
+    def _anchor(self, token: Token, key: str) -> None:
+        if self.source.is_own(token.line or 1):
+            self.anchors.append((token.line or 1, key))
+
     def _start_symbol(self, name: Token) -> None:
+        self._anchor(name, "%start")
+        if not self.source.is_own(name.line or 1) and (self.start is not None or self.productions):
+            return  # the importing file begins where it begins
         if self.start is not None:
             self.fail(f"a second start symbol; the first was {self.start}", name)
         self.start = name
 
     def _order(self, name: Token) -> None:
+        self._anchor(name, "%order")
+        if self.order == name and not self.source.is_own(name.line or 1):
+            return
         if self.order is not None:
             self.fail(f"a second order; the first was {self.order}", name)
         if name not in ORDERS:
@@ -133,8 +154,10 @@ class _Reader:
             self._describe(head, cast("Tree[Token]", texts[0]))
         for alternative in cast("Tree[Token]", alternatives).children:
             items, text = _parts(cast("Tree[Token]", alternative))
+            first = next(cast("Tree[Token]", alternative).scan_values(lambda _: True), head)
             body = tuple(self._item(item) for item in items)
             self.productions.append(Production(name, body, unquote(text) if text is not None else None))
+            self._anchor(first, str(self.productions[-1]))
 
     def _plain_rule(self, rule: PlainRule) -> None:
         head, places = rule.head, self.source.places
@@ -144,11 +167,19 @@ class _Reader:
                 for name in rule.names():
                     places.setdefault(name.text, Place(name.line, name.column))
             self.productions.append(Production(head.text, tuple(body)))
+            if self.commented and self.source.is_own(rule.line):
+                self.anchors.append((rule.line, str(self.productions[-1])))
 
     def _begin(self, head: str, place: Place) -> None:
         """The place of a rule is its head, also where the symbol was used before."""
         if not self.productions or self.productions[-1].head != head:
             self.source.places[head] = place
+        if len(self.source.parts) > 1:
+            home = self.source.part_of(place.line)
+            if self.homes.setdefault(head, home) != home:
+                other = self.source.parts[self.homes[head]][1] or "this file"
+                self.source.fail(f"{head} has rules in two files; the others are in {other}", place,
+                                 suggestion="give one of them another name")  # fmt: skip
 
     def _item(self, item: Tree[Token] | Token) -> str:
         if isinstance(item, str):
@@ -203,10 +234,12 @@ class _Reader:
         return kept
 
     def _terminal(self, name: Token, text: Tree[Token], *numbers: Tree[Token]) -> None:
+        self._anchor(name, f"\0{name}")
         self._describe(name, text)
         self._numbers(name, *numbers)
 
     def _numbers(self, name: Token, *numbers: Tree[Token]) -> None:
+        self._anchor(name, f"\0{name}")
         self.named.append(("symbol", name))
         old = self.symbols.get(str(name), Symbol())
         amounts = dict(old.numbers)
@@ -227,6 +260,7 @@ class _Reader:
         self.symbols[str(name)] = new
 
     def _limit(self, *names: Token) -> None:
+        self._anchor(names[0], f"\0%limit {' '.join(names)}")
         if is_sum([str(name) for name in names]):
             self._sum_limit(*names)
             return
@@ -241,6 +275,7 @@ class _Reader:
             self.at_most[str(name)] = count
 
     def _require(self, *names: Token) -> None:
+        self._anchor(names[0], f"\0%require {' '.join(names)}")
         count, terminals = self._counted(names, allow_star=False)
         if not terminals:
             self.fail("%require needs the names of terminals", names[0], suggestion="write: %require 1 NAME ...")
@@ -285,6 +320,7 @@ class _Reader:
             self.fail(str(error), token)
 
     def _times(self, directive: Token, *words: Token) -> None:
+        self._anchor(directive, f"\0{directive} {' '.join(word.strip() for word in words)}")
         try:
             line = read_times(str(directive), [word.strip() for word in words])
             self.times = with_times(self.times, line)
@@ -337,10 +373,27 @@ class _Reader:
             at = [name for name in self.quantities if problem.startswith(f"{name} ")] or self.quantities
             self.fail(problem, at[0])
         try:
-            return CFG(self.productions, str(self.start or ""), self.symbols, limits, self.order)
+            cfg = CFG(self.productions, str(self.start or ""), self.symbols, limits, self.order)
         except GrammarError as error:
             self.source.fail(error.problem, None, suggestion=error.suggestion)
+        return replace(cfg, comments=self._comments(cfg)) if self.commented else cfg
 
+    def _comments(self, cfg: CFG) -> dict[str, Comment]:
+        """The comments of the file itself, by what is printed for the statements that they stand with."""
+        printed = {line: line for line in cfg.limits.lines()}
+        for line in write_grammar(cfg).split("\n"):
+            printed.setdefault(line.split(" ", 1)[0], line)
+        anchors = []
+        for number, key in self.anchors:
+            if key.startswith("\0"):  # a directive, or the line of a terminal
+                words = key[1:].split()
+                same = [line for line in cfg.limits.lines() if line.split()[0] == words[0]]
+                near = [line for line in same if set(words[1:]) & set(line.split()[1:])]
+                key = next(iter([*([" ".join(words)] if " ".join(words) in same else []), *near, *same]), "")
+                key = key or printed.get(words[0], "")
+            if key:
+                anchors.append((number, key))
+        return collect(self.source.own_text, uncommented, anchors)
 
     def _check_repeated(self, spelled: Sequence[Production]) -> None:
         nullable = closure([(production.head, production.body) for production in spelled], ())
@@ -359,37 +412,3 @@ def _parts(alternative: Tree[Token]) -> tuple[list[Tree[Token] | Token], Token |
     items = list(alternative.children)
     text = cast("Token", items.pop()) if items and getattr(items[-1], "type", "") == "STRING" else None
     return ([] if alternative.data == "empty" else items), text
-
-
-# -- writing ----------------------------------------------------------------------------------------------------------
-
-
-def write_grammar(cfg: CFG) -> str:
-    """The grammar in its notation; reading it back gives an equal grammar."""
-    order = [f"%order {cfg.order}"] if cfg.order is not None else []
-    lines = [f"%start {cfg.start}", *order, *cfg.limits.lines(), ""]
-    previous = None
-    for production in cfg.authored:
-        body = " ".join(production.body) or "ε"
-        text = "" if production.text is None else f" {quote(production.text)}"
-        if production.head == previous:
-            lines[-1] += f" | {body}{text}"
-        else:
-            # A label stands where the symbol has its first rule.
-            first = production is cfg.by_head[production.head][0]
-            label = _described(cfg, production.head) if first else ""
-            lines.append(f"{production.head}{label} -> {body}{text}")
-        previous = production.head
-    described = []
-    for name, symbol in cfg.symbols.items():
-        if name in cfg.terminals:
-            numbers = "".join(f" {quantity}={shown(value)}" for quantity, value in symbol.numbers.items())
-            described.append(f"{name}{_described(cfg, name)}{numbers}")
-    return "\n".join([*lines, *([""] if described else []), *described]) + "\n"
-
-
-def _described(cfg: CFG, name: str) -> str:
-    symbol = cfg.symbols.get(name)
-    if symbol is None or not (symbol.label or symbol.description):
-        return ""
-    return f" {quote(symbol.label)}" + (f" {quote(symbol.description)}" if symbol.description else "")

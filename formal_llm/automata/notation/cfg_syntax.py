@@ -169,9 +169,9 @@ def parse(source: SourceText) -> Tree[Token]:
             lines = source.text.rstrip("\n").split("\n")
             place = Place(len(lines), len(lines[-1]) + 1)
         elif error.token.type == "_NL":
-            place = Place(error.line, len(_uncommented(source.text.split("\n")[error.line - 1])) + 1)
+            place = Place(error.line, len(uncommented(source.text.split("\n")[error.line - 1])) + 1)
         what = "the line ends too early" if at_end else f"unexpected {error.token.rstrip()!r}"
-        line = _uncommented(source.text.split("\n")[place.line - 1])
+        line = uncommented(source.text.split("\n")[place.line - 1])
         comma = _DECIMAL_COMMA.search(line)
         if comma and error.token.type == "COMMA":
             source.fail(f"{comma[1]!r} has a comma for a decimal point", Place(place.line, comma.start(1) + 1),
@@ -191,6 +191,8 @@ def parse(source: SourceText) -> Tree[Token]:
         what = f"unexpected character {error.char!r}"
         if error.char == "%":
             what = f"unknown directive {source.text.split(chr(10))[error.line - 1][error.column - 1 :].split()[0]}"
+        if error.char == "(" and re.match(r"\w", source.text.split("\n")[error.line - 1][: error.column - 1][-1:]):
+            source.fail(what, place, suggestion="a group stands behind a blank, as in: f (x | y)")
         if error.char == '"':
             what = 'a text that does not end on its line (closing " is missing)'
         source.fail(what, place, expected=_expected(error.allowed or ()), suggestion=_advice(source, place))
@@ -198,7 +200,7 @@ def parse(source: SourceText) -> Tree[Token]:
         source.fail("this cannot be read", Place(error.line, error.column))
 
 
-def _uncommented(line: str) -> str:
+def uncommented(line: str) -> str:
     """A line without its comment and the blanks at its end; a number sign in a text begins no comment."""
     kept = re.match(r'(?:[^"#]|"(?:[^"\\]|\\.)*"?)*', line)
     return (kept[0] if kept else line).rstrip()
