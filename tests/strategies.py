@@ -26,7 +26,9 @@ LETTERS = ("a", "b", "c")
 #: Any name that the notation can write.
 names = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=5).filter(
     lambda name: (
-        not re.search(r'\s|[|"#(),=]|->|→|::=', name) and not name.startswith("%") and name not in {"ε", "%empty"}
+        not re.search(r'\s|[|"#(),=]|->|→|::=', name)
+        and not name.startswith("%")
+        and name not in {"ε", "%empty"}
         and not is_sugar(name)
     )
 )
@@ -167,10 +169,7 @@ def repeating(draw: st.DrawFn, made: list[Production], *, least: int = 0) -> lis
         if not wrong:
             return new
         inside = [name for p in new for name in p.body]
-        new = [
-            Production(p.head, tuple(_calmed(name, wrong) for name in p.body), p.text)
-            for p in new
-        ]
+        new = [Production(p.head, tuple(_calmed(name, wrong) for name in p.body), p.text) for p in new]
         if inside == [name for p in new for name in p.body]:  # it is inside a group
             new = [Production(p.head, tuple(n for n in p.body if n[0] != "("), p.text) for p in new]
 

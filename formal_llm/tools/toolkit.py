@@ -11,8 +11,8 @@ from functools import cached_property
 
 from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Limits, Source
 from formal_llm.automata.models.automaton import HasTerminals
-from formal_llm.automata.models.rules import automaton_of
 from formal_llm.automata.models.repetition import repeated
+from formal_llm.automata.models.rules import automaton_of
 from formal_llm.automata.models.symbols import members, reach
 from formal_llm.errors import ToolkitError, did_you_mean
 from formal_llm.planning.plans.plan import Plan

@@ -13,10 +13,10 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from formal_llm.automata.languages.cfg_warnings import cfg_warnings, empty_reason
-from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
+from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.quantities import read_amount
-from formal_llm.automata.models.repetition import MOST_DEEP, group, problem_of, repeated, spelled_sugar
+from formal_llm.automata.models.repetition import repeated, spelled_sugar
 from formal_llm.automata.models.symbols import (
     ORDERS,
     Order,
@@ -24,14 +24,12 @@ from formal_llm.automata.models.symbols import (
     Symbol,
     closure,
     members,
-    selection,
     unquote,
 )
 from formal_llm.automata.models.timetable import Timetable
-from formal_llm.automata.models.written import Comment
-from formal_llm.automata.notation.cfg_syntax import PlainRule, statements, uncommented
-from formal_llm.automata.notation.cfg_writing import write_grammar
-from formal_llm.automata.notation.comments import collect
+from formal_llm.automata.notation.cfg_bodies import Bodies, first_token
+from formal_llm.automata.notation.cfg_syntax import PlainRule, statements
+from formal_llm.automata.notation.cfg_writing import comments_of
 from formal_llm.automata.notation.imports import with_imports
 from formal_llm.automata.notation.limit_lines import (
     EXAMPLES,
@@ -54,9 +52,7 @@ _DIGITS = 100
 
 def read_grammar(text: str, file: str | None = None) -> CFG:
     """The grammar that ``text`` describes; see :meth:`CFG.from_string`."""
-    source = with_imports(
-        SourceText(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), file)
-    )
+    source = with_imports(SourceText(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), file))
     reader = _Reader(source)
     for statement in statements(source):
         reader.read(statement)
@@ -85,7 +81,6 @@ class _Reader:
         self.source = source
         self.commented = "#" in source.text
         self.productions: list[Production] = []
-        self.depth = 0
         #: What comments belong to: the line and the key of each statement of the file itself.
         self.anchors: list[tuple[int, str]] = []
         #: In which of several files a symbol has its rules.
@@ -100,7 +95,7 @@ class _Reader:
         self.times = Timetable()
         self.scheduled: list[Token] = []
         self.named: list[tuple[str, Token]] = []
-        self.chosen: list[tuple[str, Token]] = []
+        self.bodies = Bodies(source)
         self.quantities: list[Token] = []
 
     def read(self, statement: Tree[Token] | PlainRule) -> None:
@@ -112,13 +107,6 @@ class _Reader:
     def fail(self, problem: str, token: Token, *, suggestion: str | None = None) -> NoReturn:
         self.source.fail(problem, Place(token.line or 1, token.column or 1), suggestion=suggestion)
 
-    def _see(self, token: Token) -> str:
-        name = str(token)
-        if name in EMPTY_WORDS:
-            self.fail(f"{name!r} cannot be the name of a symbol", token, suggestion="ε stands alone, as an empty body")
-        self.source.places.setdefault(name, Place(token.line or 1, token.column or 1))
-        return name
-
     # -- statements ---------------------------------------------------------------------------------------------
 
     def _anchor(self, token: Token, key: str) -> None:
@@ -127,7 +115,7 @@ class _Reader:
 
     def _start_symbol(self, name: Token) -> None:
         self._anchor(name, "%start")
-        if not self.source.is_own(name.line or 1) and (self.start is not None or self.productions):
+        if not self.source.is_own(name.line or 1) and (self.start is not None or 0 in self.homes.values()):
             return  # the importing file begins where it begins
         if self.start is not None:
             self.fail(f"a second start symbol; the first was {self.start}", name)
@@ -144,7 +132,7 @@ class _Reader:
         self.order = cast("Order", str(name))
 
     def _rule(self, head: Token, *parts: Tree[Token] | Token) -> None:
-        name = self._see(head)
+        name = self.bodies.see(head)
         if repeated(name) is not None:
             self.fail(f"{name} reads as a repetition, and can have no rule of its own", head,
                       suggestion="give the symbol another name, and this one as its label")  # fmt: skip
@@ -153,9 +141,8 @@ class _Reader:
         if texts:
             self._describe(head, cast("Tree[Token]", texts[0]))
         for alternative in cast("Tree[Token]", alternatives).children:
-            items, text = _parts(cast("Tree[Token]", alternative))
-            first = next(cast("Tree[Token]", alternative).scan_values(lambda _: True), head)
-            body = tuple(self._item(item) for item in items)
+            first = first_token(alternative)
+            body, text = self.bodies.read(cast("Tree[Token]", alternative))
             self.productions.append(Production(name, body, unquote(text) if text is not None else None))
             self._anchor(first, str(self.productions[-1]))
 
@@ -180,58 +167,6 @@ class _Reader:
                 other = self.source.parts[self.homes[head]][1] or "this file"
                 self.source.fail(f"{head} has rules in two files; the others are in {other}", place,
                                  suggestion="give one of them another name")  # fmt: skip
-
-    def _item(self, item: Tree[Token] | Token) -> str:
-        if isinstance(item, str):
-            found = repeated(str(item))
-            if found is None:
-                return self._see(item)
-            self._see(item.update(value=found.of))
-            return self._repeated(str(item), item)
-        if item.data == "group":
-            return self._group(*item.children)
-        children = cast("list[Token]", item.children)
-        if children[-1].startswith(")"):
-            close = children[-1]
-            self.fail(f"a selection cannot be repeated: {close[1:]} behind it", close,
-                      suggestion="give it a name, such as: A -> some(a, b), and repeat A")  # fmt: skip
-        names = [self._see(name) for name in children]
-        for place, token in enumerate(children):
-            self.chosen.append((selection(*names), token))
-            if names[place] in names[:place]:
-                self.fail(f"{selection(*names)} names a terminal twice: {token}", token)
-        return selection(*names)
-
-    def _group(self, inner: Tree[Token] | Token, close: Tree[Token] | Token | str = ")") -> str:
-        """``(a b | c)``, and how often it is repeated."""
-        first = next(cast("Tree[Token]", inner).scan_values(lambda _: True))
-        if self.depth >= MOST_DEEP:
-            self.fail(f"groups more than {MOST_DEEP} deep", first,
-                      suggestion="give the inner ones a name and a rule")  # fmt: skip
-        bodies = []
-        self.depth += 1
-        for alternative in cast("Tree[Token]", inner).children:
-            items, text = _parts(cast("Tree[Token]", alternative))
-            if text is not None:
-                self.fail("a text stands at the end of a production, and not in a group", text,
-                          suggestion="give what is in the brackets a name and a rule of its own")  # fmt: skip
-            bodies.append([self._item(item) for item in items])
-        self.depth -= 1
-        return self._repeated(group(bodies) + str(close)[1:], first)
-
-    def _repeated(self, symbol: str, token: Token) -> str:
-        """A repetition or a group as it is kept; ``X{0,}`` is ``X*``."""
-        found = repeated(symbol)
-        wrong = problem_of(symbol)
-        try:
-            kept = symbol if found is None else str(found)
-            wrong = problem_of(kept)
-        except ValueError:
-            kept = symbol
-        if wrong is not None:
-            self.fail(wrong[0], token, suggestion=wrong[1])
-        self.source.places.setdefault(kept, Place(token.line or 1, token.column or 1))
-        return kept
 
     def _terminal(self, name: Token, text: Tree[Token], *numbers: Tree[Token]) -> None:
         self._anchor(name, f"\0{name}")
@@ -342,7 +277,7 @@ class _Reader:
         self._check_repeated(spelled)
         if self.start is not None and str(self.start) not in heads:
             self.fail(unknown("start symbol", self.start, heads), self.start, suggestion="it needs a rule")
-        for symbol, name in self.chosen:
+        for symbol, name in self.bodies.chosen:
             if str(name) in heads:
                 self.fail(f"{symbol} holds the nonterminal {name}; a selection is made of terminals", name)
         for what, name in self.named:
@@ -376,24 +311,7 @@ class _Reader:
             cfg = CFG(self.productions, str(self.start or ""), self.symbols, limits, self.order)
         except GrammarError as error:
             self.source.fail(error.problem, None, suggestion=error.suggestion)
-        return replace(cfg, comments=self._comments(cfg)) if self.commented else cfg
-
-    def _comments(self, cfg: CFG) -> dict[str, Comment]:
-        """The comments of the file itself, by what is printed for the statements that they stand with."""
-        printed = {line: line for line in cfg.limits.lines()}
-        for line in write_grammar(cfg).split("\n"):
-            printed.setdefault(line.split(" ", 1)[0], line)
-        anchors = []
-        for number, key in self.anchors:
-            if key.startswith("\0"):  # a directive, or the line of a terminal
-                words = key[1:].split()
-                same = [line for line in cfg.limits.lines() if line.split()[0] == words[0]]
-                near = [line for line in same if set(words[1:]) & set(line.split()[1:])]
-                key = next(iter([*([" ".join(words)] if " ".join(words) in same else []), *near, *same]), "")
-                key = key or printed.get(words[0], "")
-            if key:
-                anchors.append((number, key))
-        return collect(self.source.own_text, uncommented, anchors)
+        return replace(cfg, comments=comments_of(cfg, self.source.own_text, self.anchors)) if self.commented else cfg
 
     def _check_repeated(self, spelled: Sequence[Production]) -> None:
         nullable = closure([(production.head, production.body) for production in spelled], ())
@@ -405,10 +323,3 @@ class _Reader:
                     self.source.places.get(production.head),
                     suggestion=f"write {again.of}" if again.most == 1 else f"leave ε out of the rules of {again.of}",
                 )
-
-
-def _parts(alternative: Tree[Token]) -> tuple[list[Tree[Token] | Token], Token | None]:
-    """The symbols of a body, and its text."""
-    items = list(alternative.children)
-    text = cast("Token", items.pop()) if items and getattr(items[-1], "type", "") == "STRING" else None
-    return ([] if alternative.data == "empty" else items), text

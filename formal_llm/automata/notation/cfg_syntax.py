@@ -69,7 +69,11 @@ def _parser() -> Lark:
 
     text = resources.files("formal_llm.automata.notation").joinpath("cfg.lark").read_text(encoding="utf-8")
     return Lark(
-        text, parser="lalr", propagate_positions=False, maybe_placeholders=False, lexer_callbacks=dict.fromkeys(("SYMBOL", "REPEATED", "CLOSE"), _stripped)
+        text,
+        parser="lalr",
+        propagate_positions=False,
+        maybe_placeholders=False,
+        lexer_callbacks=dict.fromkeys(("SYMBOL", "REPEATED", "CLOSE"), _stripped),
     )
 
 

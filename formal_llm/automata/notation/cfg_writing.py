@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.quantities import shown
 from formal_llm.automata.models.symbols import quote
-from formal_llm.automata.notation.comments import commented, framed
+from formal_llm.automata.models.written import Comment
+from formal_llm.automata.notation.cfg_syntax import uncommented
+from formal_llm.automata.notation.comments import collect, commented, framed
 
 
 def write_grammar(cfg: CFG) -> str:
@@ -17,14 +19,40 @@ def write_grammar(cfg: CFG) -> str:
         commented(line, cfg.comments.get(line.split()[0] if line.startswith(("%start", "%order")) else line))
         for line in (f"%start {cfg.start}", *order, *cfg.limits.lines())
     ]
-    described = []
+    described = [commented(line, cfg.comments.get(line)) for line in _terminals(cfg)]
+    written = [*lines, "", *_rules(cfg), *([""] if described else []), *described]
+    return "\n".join(framed(written, cfg.comments)) + "\n"
+
+
+def comments_of(cfg: CFG, text: str, anchors: Iterable[tuple[int, str]]) -> dict[str, Comment]:
+    """The comments of a text, by what is printed for the statements of its grammar that they stand with.
+
+    Args:
+        cfg: the grammar.
+        text: the text.
+        anchors: the line and the key of each statement: a production, or after a zero byte the words of another one.
+    """
+    limits = cfg.limits.lines()
+    terminals = {line.split(" ", 1)[0]: line for line in _terminals(cfg)}
+    found = []
+    for number, key in anchors:
+        if key.startswith("\0"):
+            first, *words = key[1:].split()
+            same = [line for line in limits if line.split()[0] == first]
+            near = [line for line in same if set(words) & set(line.split()[1:])]
+            exact = [line for line in same if line.split()[1:] == words]
+            key = next(iter([*exact, *near, *same]), terminals.get(first, ""))
+        if key:
+            found.append((number, key))
+    return collect(text, uncommented, found)
+
+
+def _terminals(cfg: CFG) -> Iterator[str]:
+    """The lines of terminals with labels or numbers."""
     for name, symbol in cfg.symbols.items():
         if name in cfg.terminals:
             numbers = "".join(f" {quantity}={shown(value)}" for quantity, value in symbol.numbers.items())
-            line = f"{name}{_described(cfg, name)}{numbers}"
-            described.append(commented(line, cfg.comments.get(line)))
-    written = [*lines, "", *_rules(cfg), *([""] if described else []), *described]
-    return "\n".join(framed(written, cfg.comments)) + "\n"
+            yield f"{name}{_described(cfg, name)}{numbers}"
 
 
 def _rules(cfg: CFG) -> Iterator[str]:

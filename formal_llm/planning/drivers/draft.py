@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
-from formal_llm.automata.models.repetition import repeated
 from formal_llm.automata import CFG
+from formal_llm.automata.models.repetition import repeated
 from formal_llm.llms.generation import Writing
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.planning.drivers.driving import Steps

@@ -21,6 +21,7 @@ from formal_llm.errors import Undecided
 from formal_llm.planning.plans.steps import one_line
 from formal_llm.planning.reading.line_chart import Body, LineChart, Part, Ways, alive
 from formal_llm.planning.reading.prose import STOPS, Line, folded
+from formal_llm.planning.reading.renamings import Renamings
 
 _RESULT = re.compile(r"the result of step (\d+)(?: and |$)")
 _RESULT_LIKE = re.compile(r"(?:the )?(?:result|output) of step (\d+)(?: and |$)")
@@ -79,9 +80,8 @@ class LineGrammar:
             for name, forms in self._forms.items():
                 forms += [form for form in (folded(name), folded(name.replace("_", " "))) if form not in labels]
                 self._uses[name] = [use for form in forms for use in (f"use {form}", form)]
-        self._plain: dict[str, list[Word]] = {}
-        #: The repetitions that a symbol only renames.
-        self._repetitions: dict[str, list[Repetition]] = {}
+        renamings = Renamings(cfg)
+        self._plain_words, self._repetitions = renamings.plain, renamings.repetitions
         # The first step of a nesting is its root, so it stands on the first line.
         root = Part(cfg.start, 0 if nested else _TOP if bent else _ANYHOW, bent)
         self.chart = LineChart(alive(self._fill(root)), root, len(lines))
@@ -170,13 +170,15 @@ class LineGrammar:
     def _expanded(self, production: Production, way: int) -> Iterator[tuple[_Items, bool]]:
         body = production.body
         if repeated(production.head) is not None:
-            yield from self._again(body, way)
+            # A text does not tell the terminals in a repetition, and a list of steps tells each.
+            inner = way if way in _IN_NO_LINE else _ELIDED if self._nested else _ANYHOW
+            yield from [] if self._nested and way >= 0 else [(tuple(Part(name, inner) for name in body), way == _TOP)]
             return
         if way == _TOP:
+            way = _ANYHOW
             if len(body) == 1 and not production.text and body[0] in self._cfg.nonterminals:
                 yield (Part(body[0], _TOP),), False
                 return
-            way = _ANYHOW
         if way in _IN_NO_LINE and not (way == _ELIDED and self._is_step(production)):
             if not production.text:
                 yield self._in_no_line(production, way), False
@@ -190,12 +192,6 @@ class LineGrammar:
                 yield (Part(body[0], _SEVERAL),), False  # no line tells which
         elif way in (_ANYHOW, _UNNAMED):
             yield from self._listed(production, way)
-
-    def _again(self, body: Word, way: int) -> Iterator[tuple[_Items, bool]]:
-        """A repetition: a text does not tell the terminals in it, and a list of steps tells each."""
-        if not (self._nested and way >= 0):
-            inner = way if way in _IN_NO_LINE else _ELIDED if self._nested else _ANYHOW
-            yield tuple(Part(name, inner) for name in body), way == _TOP
 
     def _listed(self, production: Production, way: int) -> Iterator[tuple[_Items, bool]]:
         """A production that is no step of its own: what it holds is told one after the other."""
@@ -302,7 +298,7 @@ class LineGrammar:
                         yield taken, left
                 if not plain and style == _INPUTS:
                     yield (), rest
-            for several in self._repetitions[name] if style == _INPUTS else ():
+            for several in self._repetitions(name) if style == _INPUTS else ():
                 yield from self._times(several, rest)
             result = self._result.match(rest) if style == _INPUTS else None
             if result and int(result[1]) in self._numbers:
@@ -340,28 +336,6 @@ class LineGrammar:
         """What the body of a step that is in no line becomes: it might name anything."""
         parts = (Part(n, _NAMED if self._nested or not at else _ANYHOW) for at, n in enumerate(body))
         return tuple(part for part in parts if part.symbol in self._cfg.nonterminals)
-
-    def _plain_words(self, symbol: str) -> list[Word]:
-        """What a symbol is where it, or what it only renames, is no step: a terminal, some of a selection, nothing."""
-        if symbol in self._cfg.terminals or members(symbol):
-            return [members(symbol) or (symbol,)]
-        if repeated(symbol) is not None:
-            return []
-        if symbol not in self._plain:
-            words: dict[Word, None] = {}
-            renamed = [symbol]
-            self._repetitions[symbol] = several = []
-            for name in renamed:  # it grows
-                for body in (p.body for p in self._cfg.by_head[name] if not p.text and len(p.body) < 2):
-                    again = repeated(body[0]) if body else None
-                    if again is not None:
-                        several.append(again)
-                    elif not body or body[0] not in self._cfg.nonterminals:
-                        words[members(body[0]) or body if body else ()] = None
-                    elif body[0] not in renamed:
-                        renamed.append(body[0])
-            self._plain[symbol] = list(words)
-        return self._plain[symbol]
 
 
 def _after(texts: Iterable[str], forms: Iterable[str], separator: str) -> Iterator[str]:

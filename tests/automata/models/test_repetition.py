@@ -32,8 +32,10 @@ WORDS = ["".join(word) for length in range(LONGEST + 1) for word in product("ab"
 
 expressions = st.recursive(
     st.sampled_from("ab"),
-    lambda inner: st.lists(st.lists(inner, min_size=1, max_size=2).map(tuple), min_size=1, max_size=2).map(tuple)
-    | st.builds(lambda of, many: (of, *many), inner, bounds),
+    lambda inner: (
+        st.lists(st.lists(inner, min_size=1, max_size=2).map(tuple), min_size=1, max_size=2).map(tuple)
+        | st.builds(lambda of, many: (of, *many), inner, bounds)
+    ),
     max_leaves=5,
 )
 

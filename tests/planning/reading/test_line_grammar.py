@@ -45,10 +45,7 @@ def lines_of(plan: Plan, order: Order) -> list[str]:
 
 
 @given(
-    told_grammars()
-    | told_grammars(tools=True)
-    | told_grammars(repeats=True)
-    | told_grammars(tools=True, repeats=True),
+    told_grammars() | told_grammars(tools=True) | told_grammars(repeats=True) | told_grammars(tools=True, repeats=True),
     st.integers(0, 1000),
     st.sampled_from(ORDERS),
 )
