@@ -18,10 +18,12 @@ from formal_llm.cli import (
     data,
     diff,
     inspect,
+    lsp,
     plan,
     run,
     try_,
     verify,
+    watch,
 )
 from formal_llm.cli.console import EXIT_CODES_HELP, guard_errors, print_text, settings
 
@@ -92,6 +94,8 @@ app.command(help=run.HELP)(run.run)
 app.command(help=verify.HELP)(verify.verify)
 app.command("try", help=try_.HELP)(try_.try_)
 app.command(help=check.HELP)(check.check)
+app.command(help=watch.HELP)(watch.watch)
+app.command(help=lsp.HELP)(lsp.lsp)
 app.command(help=diff.HELP)(diff.diff)
 app.command(help=inspect.DRAW_HELP)(inspect.draw)
 app.command(help=inspect.TASKS_HELP)(inspect.tasks)

@@ -26,6 +26,7 @@ class Bodies:
         self._depth = 0
 
     def fail(self, problem: str, token: Token, *, suggestion: str | None = None) -> NoReturn:
+        """Raise for a problem at a token."""
         self.source.fail(problem, Place(token.line or 1, token.column or 1), suggestion=suggestion)
 
     def read(self, alternative: Tree[Token]) -> tuple[tuple[str, ...], Token | None]:

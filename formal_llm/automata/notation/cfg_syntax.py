@@ -68,13 +68,8 @@ def _parser() -> Lark:
     from lark import Lark
 
     text = resources.files("formal_llm.automata.notation").joinpath("cfg.lark").read_text(encoding="utf-8")
-    return Lark(
-        text,
-        parser="lalr",
-        propagate_positions=False,
-        maybe_placeholders=False,
-        lexer_callbacks=dict.fromkeys(("SYMBOL", "REPEATED", "CLOSE"), _stripped),
-    )
+    stripped = dict.fromkeys(("SYMBOL", "REPEATED", "CLOSE"), _stripped)
+    return Lark(text, parser="lalr", propagate_positions=False, maybe_placeholders=False, lexer_callbacks=stripped)
 
 
 def _stripped(symbol: Token) -> Token:

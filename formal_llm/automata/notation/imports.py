@@ -32,7 +32,7 @@ def with_imports(source: SourceText) -> SourceText:
     texts: list[tuple[str, str | None]] = []
     read: dict[Path, tuple[Path, ...]] = {}
     begun = Path(source.file).resolve() if source.file else None
-    todo = [(source, () if begun is None else (begun,))]
+    todo: list[tuple[SourceText, tuple[Path, ...]]] = [(source, () if begun is None else (begun,))]
     for part, way in todo:  # it grows: files are read in the order in which they are named, level by level
         lines = part.text.split("\n")
         named: set[Path] = set()
@@ -59,10 +59,10 @@ def with_imports(source: SourceText) -> SourceText:
             named.add(path)
         texts.append(("\n".join(lines), part.file))
     whole = SourceText("\n".join(text for text, _ in texts), source.file, error=source.error)
-    line = 1
+    begins = 1
     for text, file in texts:
-        whole.parts.append((line, file))
-        line += text.count("\n") + 1
+        whole.parts.append((begins, file))
+        begins += text.count("\n") + 1
     return whole
 
 

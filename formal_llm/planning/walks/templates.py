@@ -6,6 +6,20 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
+_PROMPT = dict.fromkeys(("task", "progress", "target", "options", "instruction"), "")
+_DRAFT = dict.fromkeys(("task", "progress", "names", "rules", "limits", "instruction"), "")
+#: The templates of a wording, each with what it may use.
+FIELDS: tuple[tuple[str, Mapping[str, object]], ...] = (
+    ("prompt", _PROMPT), ("follow_up", _PROMPT), ("system", {"task": "", "rules": ""}),
+    ("instruction", {"count": 1}), ("instruction_several", {"count": 1}),
+    ("selection_sets", {"sets": ""}), ("selection_not", {"sets": ""}), ("selection_with", {"options": ""}),
+    ("selection_sum", {"amount": "", "quantity": ""}), ("selection_sum_later", {"amount": "", "quantity": ""}),
+    ("target", {"label": "", "tool": "", "ordinal": ""}), ("first_target", {"label": ""}),
+    ("next_target", {"label": ""}), ("tool_option", {"label": ""}), ("another_option", {"label": ""}),
+    ("enough_option", {"label": ""}), ("none_option", {"label": ""}), ("step", {"text": ""}),
+    ("question_target", {"question": ""}), ("decision", {"question": "", "answer": ""}), ("draft", _DRAFT),
+    ("draft_call", {}), ("draft_steps", {}), ("draft_wanted", {"step": ""}),
+)  # fmt: skip
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 
 

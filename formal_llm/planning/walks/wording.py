@@ -23,7 +23,7 @@ from formal_llm.planning.plans.tree import Node, is_nested, only_terminal, path_
 from formal_llm.planning.plans.vocabulary import order_of
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.forks import Choice
-from formal_llm.planning.walks.templates import fill
+from formal_llm.planning.walks.templates import FIELDS, fill
 
 #: How a question ends that needs no colon after it.
 _ASKING = ("?", ":", "!", ".", "…", "？", "؟")
@@ -34,10 +34,6 @@ RULES = (
     "A plan is made by answering one question after the other. Each question offers the choices that the rules allow "
     "next. These are the rules, texts in quotes being the labels of the symbols before them:\n\n{rules}"
 )
-
-
-#: What the template of a draft may use.
-DRAFT = dict.fromkeys(("task", "progress", "names", "rules", "limits", "instruction"), "")
 
 
 @dataclass(frozen=True)
@@ -126,18 +122,7 @@ class Wording:
         if self.order not in (None, *ORDERS):
             raise ValueError(f"order is 'backward' or 'forward', not {self.order!r}")
         object.__setattr__(self, "examples", tuple((str(q), str(a)) for q, a in self.examples))
-        blank = {"task": "", "progress": "", "target": "", "options": "", "instruction": ""}
-        for name, known in (
-            ("prompt", blank), ("follow_up", blank), ("system", {"task": "", "rules": ""}),
-            ("instruction", {"count": 1}), ("instruction_several", {"count": 1}),
-            ("selection_sets", {"sets": ""}), ("selection_not", {"sets": ""}), ("selection_with", {"options": ""}),
-            ("selection_sum", {"amount": "", "quantity": ""}), ("selection_sum_later", {"amount": "", "quantity": ""}),
-            ("target", {"label": "", "tool": "", "ordinal": ""}), ("first_target", {"label": ""}),
-            ("next_target", {"label": ""}), ("tool_option", {"label": ""}), ("another_option", {"label": ""}),
-            ("enough_option", {"label": ""}), ("none_option", {"label": ""}), ("step", {"text": ""}),
-            ("question_target", {"question": ""}), ("decision", {"question": "", "answer": ""}), ("draft", DRAFT),
-            ("draft_call", {}), ("draft_steps", {}), ("draft_wanted", {"step": ""}),
-        ):  # fmt: skip
+        for name, known in FIELDS:
             try:
                 fill(getattr(self, name), known)
             except ValueError as error:

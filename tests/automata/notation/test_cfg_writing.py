@@ -11,6 +11,5 @@ def test_repetitions_and_groups_are_written_as_they_were_read() -> None:
 
 
 def test_they_are_written_in_one_way() -> None:
-    assert "S -> a* a+ a? a{0,2} (a b)* b" in str(
-        CFG.from_string("%order forward\nS -> a{0,} a{1,} a{,1} a{,2} ( a b )* b{1}")
-    )
+    text = "%order forward\nS -> a{0,} a{1,} a{,1} a{,2} ( a b )* b{1}"
+    assert "S -> a* a+ a? a{0,2} (a b)* b" in str(CFG.from_string(text))

@@ -78,12 +78,11 @@ def test_whatever_is_commented_where(cfg: CFG, data: st.DataObject) -> None:
     printed = str(found)
     assert CFG.from_string(printed) == cfg
     assert str(CFG.from_string(printed)) == printed
-    told = [uncommented(line) for line in text.split("\n")]
-    wanted = [line[len(code) :].strip() for line, code in zip(text.split("\n"), told, strict=True) if code != line]
-    kept = [
-        line[len(uncommented(line)) :].strip() for line in printed.split("\n") if uncommented(line) != line.rstrip()
-    ]
-    assert sorted(filter(None, kept)) == sorted(one for one in wanted if one.startswith("#"))
+    assert all_of(printed) == all_of(text)
+
+
+def all_of(text: str) -> list[str]:
+    return sorted(filter(None, (line[len(uncommented(line)) :].strip() for line in text.split("\n"))))
 
 
 def test_what_belongs_to_what() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -88,6 +89,6 @@ def test_a_text_without_a_file_imports_nothing() -> None:
 def test_there_is_a_bound(write, monkeypatch) -> None:
     monkeypatch.setattr(imports, "MOST_FILES", 2)
     names = [f"f{n}" for n in range(4)]
-    files = {name: f'%import "{after}.cfg"' for name, after in zip(names, names[1:], strict=False)}
+    files = {name: f'%import "{after}.cfg"' for name, after in pairwise(names)}
     with pytest.raises(GrammarError, match="more than 2 files"):
         CFG.from_file(write(**files, f3="S -> x"))
