@@ -11,12 +11,12 @@ from typing import Annotated
 import typer
 
 from formal_llm.automata import CFG, PDA, Limits, Lookahead, Word
+from formal_llm.automata.languages.how_many import HowMany, how_many
 from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.cli import options
 from formal_llm.cli.console import EXIT_CODES_HELP, command, err, print_text, said_of
-from formal_llm.cli.count import HowMany, how_many
 from formal_llm.cli.sources import LoadedRules, load
 from formal_llm.errors import Undecided
 

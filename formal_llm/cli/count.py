@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Hashable
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -15,10 +13,7 @@ from formal_llm.automata import Lookahead
 from formal_llm.cli import options
 from formal_llm.cli.console import EXIT_CODES_HELP, command, print_text
 from formal_llm.cli.sources import load
-from formal_llm.errors import InfiniteLanguage, NoValidPlan, Undecided
-
-#: Of an infinite language the plans are counted that are at most so much longer than the shortest.
-_FURTHER = 4
+from formal_llm.errors import NoValidPlan
 
 
 class Of(StrEnum):
@@ -26,47 +21,6 @@ class Of(StrEnum):
 
     words = "words"
     derivations = "derivations"
-
-
-@dataclass(frozen=True)
-class HowMany:
-    """How many plans there are, as far as that can be told of an infinite language, too.
-
-    Attributes:
-        number: how many.
-        of: what was counted.
-        bound: the most terminals of those that were counted, where there are infinitely many.
-    """
-
-    number: int
-    of: Literal["words", "derivations"]
-    bound: int | None = None
-
-    def said(self, bounded: str) -> str:
-        """The figure for a person; ``bounded`` says what the bound is a bound of, as in ``of at most {} terminals``."""
-        figure = f"{self.number:,}{'' if self.of == 'words' else ' derivations (a plan may have several)'}"
-        return figure if self.bound is None else f"infinitely many; {figure} {bounded.format(self.bound)}"
-
-
-def how_many(lookahead: Lookahead, configuration: Hashable = None) -> HowMany:
-    """Count the completions of a configuration; those of an infinite language up to a length above the shortest.
-
-    Raises:
-        Undecided: they were not counted within the budget.
-    """
-    try:
-        return _how_many(lookahead, configuration, "words")
-    except Undecided:
-        # Words that may have several derivations have to be held one by one; derivations are counted without.
-        return _how_many(lookahead, configuration, "derivations")
-
-
-def _how_many(lookahead: Lookahead, configuration: Hashable, of: Literal["words", "derivations"]) -> HowMany:
-    try:
-        return HowMany(lookahead.count(configuration, of=of), of)
-    except InfiniteLanguage:
-        bound = (lookahead.shortest(configuration) or 0) + _FURTHER
-        return HowMany(lookahead.count(configuration, of=of, max_length=bound), of, bound)
 
 
 _MaxLength = Annotated[int | None, typer.Option(min=0, help="Only plans of at most so many terminals.")]

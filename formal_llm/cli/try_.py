@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable
 
 from formal_llm.automata import Lookahead
+from formal_llm.automata.languages.how_many import how_many
 from formal_llm.automata.lookahead.work import SEARCH_TIME
 from formal_llm.cli import options
 from formal_llm.cli.console import EXIT_CODES_HELP, command, counted, err, print_text, said_of
-from formal_llm.cli.count import how_many
 from formal_llm.cli.plan import LookaheadMode, LookaheadOption
 from formal_llm.cli.sources import load, read_limits
 from formal_llm.errors import FormalLLMError, InvalidAnswer, NoValidPlan, Undecided

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from formal_llm import CFG, Lookahead
-from formal_llm.cli.count import HowMany, how_many
+from formal_llm.automata.languages.how_many import HowMany, how_many
 from formal_llm.errors import Undecided
 from tests.cli.program import run
 

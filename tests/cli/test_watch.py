@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -43,8 +42,7 @@ def seen(file: Path, *acts) -> list[int]:
     script = Script(*acts)
     found = []
     with pytest.raises(KeyboardInterrupt):
-        for _ in changes(lambda: watched(file), script):
-            found.append(len(acts) - len(script.acts))
+        found.extend(len(acts) - len(script.acts) for _ in changes(lambda: watched(file), script))
     return found
 
 
@@ -56,7 +54,7 @@ def replaced(file: Path, text: str):
     def act() -> None:
         new = file.with_suffix(".new")
         new.write_text(text)
-        os.replace(new, file)
+        new.replace(file)
 
     return act
 
