@@ -18,7 +18,7 @@ from formal_llm.errors import NotationError
 MOST_FILES = 100
 #: How large each of them may be, in bytes.
 MOST_BYTES = 10_000_000
-_IMPORT = re.compile(r'[ \t\f]*%import(?!\w)[ \t\f]*("(?:[^"\\]|\\.)*")?[ \t\f]*(?:#.*)?')
+_IMPORT = re.compile(r'[ \t\f]*%import(?!\w)[ \t\f]*(?:("(?:[^"\\]|\\.)*")[ \t\f]*(?:#.*)?|.*)')
 
 
 def with_imports(source: SourceText) -> SourceText:

@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import pytest
 
-from formal_llm import CFG
+from formal_llm import CFG, PDA
 from formal_llm.automata.notation import imports
 from formal_llm.automata.notation.imports import imported_files
-from formal_llm.errors import GrammarError, GrammarWarning
+from formal_llm.errors import GrammarError, GrammarWarning, NotationError
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_folders_and_files_that_several_import(write, tmp_path) -> None:
         ({"a": '%import "b.cfg"\nS -> B', "b": "# b\nB -> b b ->"}, "b.cfg:2:10: unexpected '->'"),
         ({"a": '%import "b.cfg"\nS -> x', "b": "S -> y"}, "b.cfg:1:1: S has rules in two files; the others are in"),
         ({"a": '%import "b.cfg"\nS -> x', "b": "  | y"}, "b.cfg:1:1: the file begins with '|'"),
-        ({"a": "%import b.cfg\nS -> x"}, "a.cfg:1:1: unknown directive %import"),
+        ({"a": "%import b.cfg\nS -> x"}, "a.cfg:1:1: %import needs the name of a file"),
         ({"a": "%import\nS -> x"}, "a.cfg:1:1: %import needs the name of a file"),
         ({"a": '%import "/etc/passwd"\nS -> x'}, "a.cfg:1:1: /etc/passwd is an absolute path"),
         ({"a": '%import "b.cfg"\n%limit 1 b\nS -> b', "b": "%limit 2 b"}, "b.cfg:1:10: a second limit for b"),
@@ -68,6 +68,25 @@ def test_folders_and_files_that_several_import(write, tmp_path) -> None:
 def test_what_is_wrong_is_told_at_its_place(write, files, said) -> None:
     with pytest.raises(GrammarError, match=re.escape(said)):
         CFG.from_file(write(**files))
+
+
+def test_automata_import_transitions_labels_and_limits(tmp_path) -> None:
+    (tmp_path / "more.pda").write_text('%start r\n%name "more"\n%accept r\nr, b, ε -> q, ε\nb "Bee"\n%limit 2 b\n')
+    path = tmp_path / "main.pda"
+    path.write_text('%import "more.pda"\n%accept q\nq, a, ε -> r, ε\n')
+    found = PDA.from_file(path)
+    assert (found.start_state, found.name) == ("q", "more")
+    assert found.accepts(("a",))
+    assert found.accepts(("a", "b", "a", "b"))
+    assert not found.accepts(("a", "b") * 3)
+    assert found.symbols["b"].label == "Bee"
+    assert str(PDA.from_string(str(found))) == str(found)
+    (tmp_path / "more.pda").write_text("r, b, ε -> q")
+    with pytest.raises(NotationError, match=r"more\.pda:1:\d+: "):
+        PDA.from_file(path)
+    (tmp_path / "more.pda").write_text('%import "main.pda"\nr, b, ε -> q, ε')
+    with pytest.raises(NotationError, match=r"a circle of imports: main\.pda imports more\.pda imports main\.pda"):
+        PDA.from_file(path)
 
 
 def test_what_is_imported_twice_is_told(write) -> None:
