@@ -3,7 +3,7 @@
 They are sugar. Each is a nonterminal whose name tells its rules, and :func:`spelled` gives these::
 
     X*      -> X X* | ε             X{1,3}  -> X X{0,2}
-    X+      -> X X*                 X{0,2}  -> X X? | ε
+    X+      -> X X*                 X{0,2}  -> X X{0,1} | ε
     X?      -> X | ε                (a | b) -> a | b
 
 A word is parted into its repeated parts from left to right in as many ways as the parts themselves allow, so that the
@@ -133,7 +133,9 @@ def spelled(symbol: str) -> tuple[Production, ...]:
     if again is None:
         return ()
     of, least, most = again.of, again.least, again.most
-    more = (of,) if most == 1 else (of, repetition(of, max(least - 1, 0), None if most is None else most - 1))
+    rest = (max(least - 1, 0), None if most is None else most - 1)
+    # The last of several that may be is told from one that stands alone: it is "another" one.
+    more = (of,) if most == 1 else (of, f"{of}{{0,1}}" if rest == (0, 1) else repetition(of, *rest))
     return (Production(symbol, more), *(() if least else (Production(symbol, ()),)))
 
 

@@ -299,11 +299,12 @@ class Wording:
         body = production.body
         again = repeated(production.head)
         if again is not None:
-            said = self.none_option if again.most == 1 else self.enough_option
+            alone = production.head.endswith("?")
+            said = self.none_option if alone else self.enough_option
             if body and choice.reads and again.of != choice.reads[0]:
                 return label(choice.reads[0])  # one of a class
             if body:
-                said = "{label}" if again.most == 1 else self.another_option
+                said = "{label}" if alone else self.another_option
             return fill(said, {"label": label(again.of)})
         if not body:
             return "nothing"
